@@ -277,9 +277,10 @@ def _version(command: tuple[str, ...]) -> str:
 
 
 def _driver_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """What differs between compilers. No C++ library is needed; ziglang's would first have to be compiled."""
+    """What differs between compilers. No C++ library is needed; ziglang's would first have to be compiled. What g++
+    calls unique is one in the process for all libraries that have it: their constant memory would be."""
     if "clang" not in _version(command).lower():
-        return ()
+        return ("-fno-gnu-unique",)
     zig = ("-fno-sanitize=undefined",) if "ziglang" in command or Path(command[0]).stem == "zig" else ()
     return ("-nostdlib++", *zig)
 

@@ -44,7 +44,12 @@ class Placed(Protocol):
 
 
 class Module(Protocol):
-    """A loaded binary of one variant."""
+    """A loaded binary of one variant. ``lock`` is held from the filling of its constant memory to the end of what reads
+    it, or until that is queued where other streams are waited for; modules that share the memory share the lock, and
+    one thread may take it twice."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
 
     def unload(self) -> None: ...
 
@@ -317,6 +322,11 @@ class Lender(Backend, Protocol):
         """What the calling thread queues in the block runs in the order of the stream with that handle, which
         another library made; 0 changes nothing. Where that library captures a graph there, it is recorded with it:
         the block gets the number of that capture, which no other one has, else 0."""
+        ...
+
+    def load_apart(self, compiled: Compiled) -> Module:
+        """``load``, with constant memory that no other module shares: a graph of others fills it whenever that is
+        launched, and nobody here knows when. Raises LaunchError."""
         ...
 
     def aside(self) -> AbstractContextManager[None]:

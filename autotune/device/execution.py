@@ -279,8 +279,8 @@ class Execution:
 
     def launch_cooperative(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch whose blocks all run at the same time, so that they may wait for each
-        other (on the cpu device, one block). The kernel's declared grid, in x alone, is the most blocks there will
-        be; how many there are is in gridDim.x. Raises LaunchError."""
+        other (on the cpu device, as many as it has threads). The kernel's declared grid, in x alone, is the most
+        blocks there will be; how many there are is in gridDim.x. Raises LaunchError."""
         self._refuse_partial(kernel)
         self.backend.launch_cooperative(self.module, kernel, *self.bound(kernel, **scalars))
 

@@ -5,7 +5,7 @@ that is on the GPU already is used where it is when the layout leaves it as it i
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.compile import Cache, Variant, batch, compile_one
+from autotune.compile import Cache, Compiled, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device.backend import Backend, Module, Placed
 from autotune.device.execution import Execution
@@ -339,10 +339,14 @@ def run_each(
             }
 
 
-def compiled_module(backend: Backend, cache: Cache, variant: Variant) -> Module:
-    """The variant compiled (or from the cache) and loaded. Raises CompilerError, LaunchError."""
+def compiled_module(
+    backend: Backend, cache: Cache, variant: Variant, load: Callable[[Compiled], Module] | None = None
+) -> Module:
+    """The variant compiled (or from the cache) and loaded, by ``load`` in place of the backend's own. Raises
+    CompilerError, LaunchError."""
     failed = f"{variant.configuration.id} does not compile:\n"
-    return backend.load(compile_one(batch(variant.family, (variant,)), backend.toolchain(), cache, failed))
+    compiled = compile_one(batch(variant.family, (variant,)), backend.toolchain(), cache, failed)
+    return (load or backend.load)(compiled)
 
 
 def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:

@@ -155,8 +155,9 @@ class Launcher:
             self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
         )
         try:
-            with target.windows:  # binding fills constant memory
-                self.execution = self._resident.execution(variant, chosen.module)
+            module = chosen.module if not is_captured else target.module_apart(variant) or chosen.module
+            with module.lock:  # binding fills constant memory
+                self.execution = self._resident.execution(variant, module)
                 if self.execution.uses_constant:
                     self._backend.synchronize()  # launches of another stream may be the next
             self.call = self._call(own, outputs)
@@ -293,8 +294,8 @@ class Launcher:
 
     def run(self, outputs: Mapping[str, View]) -> None:
         """Queue one call and what brings its results into ``outputs``; on a cpu it has run."""
-        if self.call is None and self.execution.uses_constant:  # shared by all variants in the binary
-            with self._target.windows:
+        if self.call is None and self.execution.uses_constant:
+            with self.execution.module.lock:
                 self.execution.prepare()
                 self._launch()
                 self._backend.synchronize()

@@ -149,8 +149,8 @@ class Prepared(Closing):
 
     @property
     def execution(self) -> Execution:
-        """The launches themselves, for a program that drives them one by one. Raises UsageError while inputs are
-        missing."""
+        """The launches themselves, for a program that drives them one by one, with its module's ``lock`` where it fills
+        constant memory. Raises UsageError while inputs are missing."""
         chosen = self.chosen
         with self._lock:
             self._check_open()
@@ -395,9 +395,14 @@ class Prepared(Closing):
             check_links(self._family.data[name], given[name], self._sizes())
         if self._chosen is None:
             self._replace(given)
-        else:
-            check_numbers(self._chosen.variant, given)
+            return
+        check_numbers(self._chosen.variant, given)
+        backend = self._target.backend
+        with self._lock, backend.current():
+            self._check_open()
+            backend.synchronize()  # calls on any stream may still read the old content
             self._resident.refill(self._chosen.variant, given)
+            backend.synchronize()  # any stream may be the next to read it
 
     def _sizes(self) -> Mapping[str, int]:
         """Of what is here: all of a call's, or those of the kept arrays alone."""

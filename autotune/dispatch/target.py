@@ -64,7 +64,6 @@ class Target:
         self.cache = cache
         self.policies, self.passed = find(family, backend.device, folders, own)
         self.mover = Mover(backend, cache)
-        self.windows = threading.Lock()  # constant memory is one for all variants in a binary
         self._accuracy, self._objective = accuracy, objective
         if isinstance(accuracy, MaxError):
             admitted(
@@ -171,6 +170,14 @@ class Target:
             if key not in self._modules:
                 self._modules[key] = compiled_module(self.backend, self.cache, variant)
             return Chosen(variant, self._modules[key], candidate)
+
+    def module_apart(self, variant: Variant) -> Module | None:
+        """The variant loaded once more for a CUDA graph, where it reads constant memory: nobody knows when the graph
+        fills that. Raises LaunchError."""
+        reads = self.family.symbols or any(layout.memory == "constant" for layout in variant.layouts.values())
+        if self.lender is None or not reads:
+            return None
+        return compiled_module(self.backend, self.cache, variant, self.lender.load_apart)
 
     # -- trying others -----------------------------------------------------------------------------------------
 

@@ -16,7 +16,10 @@ constexpr bool one_access = sizeof(Number) == 4 && (COLUMNS == 1 || COLUMNS == 2
 template <class Row>
 AUTOTUNE_DEVICE void store_whole(Row* place, const Row& row) {
 #ifdef AUTOTUNE_CPU
-  *place = row;
+  // The word with the mark is the last to be written, and the first to be read.
+  const auto* const words = reinterpret_cast<const unsigned*>(&row);
+  for (int word = sizeof(Row) / 4; word-- > 0;)
+    __atomic_store_n(reinterpret_cast<unsigned*>(place) + word, words[word], __ATOMIC_RELEASE);
 #else
   if constexpr (sizeof(Row) == 16) {
     const ulonglong2 bits = autotune::bit_cast<ulonglong2>(row);
@@ -34,7 +37,11 @@ AUTOTUNE_DEVICE void store_whole(Row* place, const Row& row) {
 template <class Row>
 AUTOTUNE_DEVICE Row load_whole(const Row* place) {
 #ifdef AUTOTUNE_CPU
-  return *place;
+  Row row;
+  for (int word = 0; word < static_cast<int>(sizeof(Row) / 4); ++word)
+    reinterpret_cast<unsigned*>(&row)[word] =
+        __atomic_load_n(reinterpret_cast<const unsigned*>(place) + word, __ATOMIC_ACQUIRE);
+  return row;
 #else
   if constexpr (sizeof(Row) == 16) {
     ulonglong2 bits;

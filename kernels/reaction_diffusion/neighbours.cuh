@@ -40,6 +40,9 @@ struct Neighbours {
     __syncthreads();
     const int thread = static_cast<int>(threadIdx.x);
     if (thread == 0) store_release(shown + tile, number);
+#ifdef AUTOTUNE_CPU
+    __syncthreads();  // a thread that waits keeps others from running, the one above too
+#endif
     if (thread < 9) {
       const int x = tile % across + thread % 3 - 1, other = tile + (thread / 3 - 1) * across + thread % 3 - 1;
       if (x >= 0 && x < across && other >= 0 && other < count) {

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import typer
 from fakes import FAMILY, WORKLOAD, sweep, write_family
+from waiting import PATIENCE_S
 
 from autotune import files as paths
 from autotune.cli.commands import app, main
@@ -433,7 +434,7 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path: Path) -> No
         "    def find_spec(self, name, *_):\n"
         "        if name == 'autotune.cli.commands':\n"
         "            print('importing', flush=True)\n"
-        "            time.sleep(60)\n"
+        "            time.sleep(3600)\n"
         "sys.meta_path.insert(0, Slow())\n"
         "from autotune.__main__ import entry_point\n"
         "entry_point()\n"
@@ -444,7 +445,7 @@ def test_ctrl_c_while_modules_are_imported_is_no_traceback(tmp_path: Path) -> No
         assert process.stdout is not None
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, said) == (130, "interrupted\n")
 
 

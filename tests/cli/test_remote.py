@@ -4,11 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S, wait_for
 
 from autotune import __version__
 from autotune.cli import remote
@@ -105,13 +104,6 @@ def test_what_runs_there_ends_with_who_asked(there: Path, tmp_path: Path) -> Non
     number = int(running.stdout.readline())
     os.kill(number, 0)
     running.stdin.close()
-    assert running.wait(30) == 128 + signal.SIGTERM
+    assert running.wait(PATIENCE_S) == 128 + signal.SIGTERM
     running.stdout.close()
     wait_for(lambda: not Path(f"/proc/{number}/cmdline").exists())
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.01)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fake_toolchain import Fake, batch_of
+from waiting import PATIENCE_S, wait_for
 
 from autotune.compile import cache as cache_module
 from autotune.compile.batches import compile_many
@@ -84,7 +85,7 @@ def start(tmp_path: Path, rounds: int) -> list[SpawnProcess]:
 def test_four_processes_share_a_cache(tmp_path):
     processes = start(tmp_path, ROUNDS)
     for process in processes:
-        process.join(60)
+        process.join(PATIENCE_S)
     assert [p.exitcode for p in processes] == [0] * PROCESSES
     assert not (tmp_path / "bad").exists(), (tmp_path / "bad").read_text()
     assert all_whole(tmp_path) == VARIANTS
@@ -94,7 +95,7 @@ def test_four_processes_share_a_cache(tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_writers_leave_whole_entries_or_none(tmp_path, seed):
     processes = start(tmp_path, 10_000)
-    wait_for_entries(tmp_path / "cache")
+    wait_for(lambda: len(list((tmp_path / "cache").rglob("*.json"))) >= 4)
     chance = random.Random(seed)
     for process in processes:
         time.sleep(chance.random() / 20)
@@ -106,13 +107,6 @@ def test_killed_writers_leave_whole_entries_or_none(tmp_path, seed):
     # And the next sweep goes on with that cache as it is.
     store_and_read(str(tmp_path / "cache"), 9, 3, str(tmp_path / "bad"))
     assert not (tmp_path / "bad").exists(), (tmp_path / "bad").read_text()
-
-
-def wait_for_entries(root: Path) -> None:
-    deadline = time.monotonic() + 30
-    while len(list(root.rglob("*.json"))) < 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def all_whole(tmp_path: Path) -> int:
@@ -140,7 +134,7 @@ def test_four_sweeps_at_once_end_with_one_whole_cache(tmp_path):
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(PATIENCE_S)
     assert [p.exitcode for p in processes] == [0] * 4
     before = len(Fake(tmp_path / "calls").calls)
     sweep(str(tmp_path / "cache"), str(tmp_path / "calls"))

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fake_toolchain import eventually
+from waiting import eventually
 
 from autotune.compile import nvcc, nvrtc
 from autotune.compile.batches import compile_batch, compile_many

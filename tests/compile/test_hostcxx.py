@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_toolchain import eventually
 from import_path import import_path
+from waiting import eventually
 
 from autotune.compile import hostcxx
 from autotune.compile.hostcxx import HostCxx, RuntimeCxx, find_compiler, runtime_batch
@@ -186,7 +186,7 @@ def test_compilers_end_with_the_sweep(tmp_path, processes, ending):
     script.write_text(COMPILES.format(**texts, compiler=str(compiler), processes=processes))
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": import_path()}
     with subprocess.Popen([sys.executable, str(script)], env=environment, stdin=subprocess.DEVNULL) as sweep:
-        assert eventually(lambda: pids.exists() and len(pids.read_text().split()) >= 2 * processes, 60)
+        assert eventually(lambda: pids.exists() and len(pids.read_text().split()) >= 2 * processes)
         sweep.send_signal(ending)
     started = [int(pid) for pid in pids.read_text().split()]
     assert eventually(lambda: not any(_alive(pid) for pid in started))
@@ -242,7 +242,7 @@ def test_a_backend_describes_and_times_itself():
         for cold in (False, True):
             times = backend.sample(lambda: runs.append(1), 3, cold)
             assert len(times) == 3
-            assert all(0 <= milliseconds < 1000 for milliseconds in times)
+            assert all(milliseconds >= 0 for milliseconds in times)
         assert len(runs) == 6
         backend.synchronize()
     backend.close()

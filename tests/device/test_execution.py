@@ -1,8 +1,8 @@
 """A variant bound to data: what its launches say, and that nothing is parsed a second time."""
 
 import pickle
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,8 +109,11 @@ def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
     given = workloads.prepare(family, workloads.load_workload(family, "phix"), data_root(None))
 
     def slow(*arguments: Any, move: Any = orders.reordered) -> Any:
-        time.sleep(0.02)
+        seconds[0] += 0.02
         return move(*arguments)
+
+    seconds = [0.0]
+    monkeypatch.setattr(orders, "time", SimpleNamespace(perf_counter=lambda: seconds[0]))
 
     monkeypatch.setattr(orders, "reordered", slow)
     arrays = Resident(FakeBackend(), given)

@@ -1,7 +1,6 @@
 """The cuda backend on a driver that only takes notes: what is pushed is popped, and where work goes."""
 
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -168,7 +167,7 @@ def test_work_in_the_order_of_a_stream_of_others(driver: Driver) -> None:
 
 def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another library captures on stream 7: the call is recorded there, and what it needs is made on a stream of ours,
-    in a thread that may allocate, with constant windows left alone."""
+    in a thread that may allocate."""
 
     @contextmanager
     def relaxed() -> Iterator[None]:
@@ -178,8 +177,6 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
 
     monkeypatch.setattr(cuda, "capture_of", lambda stream: 5 if stream == 7 else 0)
     monkeypatch.setattr(cuda, "beside_captures", relaxed)
-    window = SimpleNamespace(lock=threading.RLock(), address=8192)
-    constant = replace(PLAIN, memory="constant", constant_offset=16)
     with opened() as backend:
         lent = backend.borrow(PLAIN, 512)
         with backend.on(8) as capture:
@@ -191,7 +188,6 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
             backend.fill(lent, 0)
             with backend.aside():
                 backend.fill(lent, 1)
-                backend.fill_window(SimpleNamespace(window=window), lent, 0, constant)
             backend.fill(lent, 2)
         assert recorded[0] == "cuStreamWaitEvent"
         what = [entry if isinstance(entry, str) else entry[0] for entry in driver.log]
@@ -201,7 +197,7 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
         ]  # fmt: skip
         first, aside, last = (entry[-1] for entry in driver.log if entry[0] == "fill")
         assert first is last is not aside
-        assert backend._local.captures is backend._local.keeps_windows is None
+        assert backend._local.captures is None
 
 
 def test_a_bound_call_makes_the_context_current_once(driver: Driver) -> None:

@@ -73,18 +73,23 @@ def test_a_graph_keeps_its_room(world: World, adder: Path) -> None:
     assert not calls._captured
 
 
-def test_constants_are_copied_at_each_call_from_then_on(world: World, tmp_path: Path) -> None:
+def test_a_graph_has_constant_memory_of_its_own(world: World, tmp_path: Path) -> None:
+    """It fills that whenever it is launched, and calls need not know when."""
     with (
         loaded(write_filter(tmp_path / "filter")) as kernel,
         kernel.prepare(array(ramp(64)), weights(1)) as handle,
     ):
         expected = filtered(ramp(64), weights(1))
-        for capture in (0, 31, 0, 0):
+        for capture, is_copied in ((0, True), (31, True), (0, False), (32, True), (32, True), (0, False)):
             world.gpu.capture = capture
             world.gpu.seen.clear()
             np.testing.assert_array_equal(handle(stream=7).memory, expected)
-            assert ("constant", 7) in world.gpu.seen
+            assert (("constant", 7) in world.gpu.seen) is is_copied
             assert "synchronize" not in world.gpu.seen or not capture
+        modules = [
+            each.execution.module for each in (*handle._launchers.values(), *handle._captured.values())
+        ]
+        assert len({module.window.ctypes.data for module in modules}) == len(modules) == 3
 
 
 def test_what_the_host_has_a_part_in_is_refused(world: World, adder: Path) -> None:

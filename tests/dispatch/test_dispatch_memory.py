@@ -1,8 +1,10 @@
 """Constant memory and textures at run time, on a device that lends (lending.py): what a call does beside its launch,
 and that every call reads its own constants. On a real one: test_gpu_dispatch.py."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy as np
 import pytest
 from lending import Array, World, filtered, loaded, make_world, ramp, weights, write_filter
 
+from autotune.device.cpu.native import images
+from autotune.dispatch.launcher import Launcher
 from autotune.dispatch.tuned_kernel import TunedKernel
 
 ONE, OTHER = weights(1), weights(2)
@@ -147,3 +151,132 @@ def test_eight_threads_with_constants_of_their_own(world: World, kernel: TunedKe
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(calls, range(8))) == [60] * 8
+
+
+class Watched:
+    """The lock of a module's constant memory. ``waits`` is set when a thread finds it taken."""
+
+    def __init__(self) -> None:
+        self._lock, self.waits = threading.RLock(), threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.waits.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+@contextmanager
+def interrupted(
+    backend: Any, other: Callable[[], Any], watched: Watched, monkeypatch: Any
+) -> Iterator[list[Any]]:
+    """The first launch that the calling thread makes on ``backend`` in the block waits until ``other`` has run in
+    another thread, or waits for this one. Its answer is in the list at the end of the block."""
+    launch, caller, done, answers = backend.launch, threading.get_ident(), threading.Event(), []
+
+    def call() -> None:
+        try:
+            answers.append(other())
+        finally:
+            done.set()
+            watched.waits.set()
+
+    thread = threading.Thread(target=call)
+
+    def launched(*arguments: Any) -> None:
+        if threading.get_ident() == caller and thread.ident is None:
+            thread.start()
+            assert watched.waits.wait(300)
+        launch(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backend, "launch", launched)
+        yield answers
+    thread.join(300)
+    assert done.is_set()
+
+
+def watch(kernel: TunedKernel) -> Watched:
+    """In place of the locks of its modules, and of their libraries'."""
+    watched: Any = Watched()
+    for module in (*kernel._placement.first._modules.values(), *images.loaded.values()):
+        module.lock = watched
+    return watched
+
+
+def test_two_kernels_of_one_library_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the cpu device a library, and its constant memory, is one for all that load it."""
+    folder, x = write_filter(tmp_path / "filter"), ramp(64)
+    with loaded(folder, "cpu") as first:
+        first(x, ONE)
+        watched = watch(first)
+        with loaded(folder, "cpu") as one, loaded(folder, "cpu") as two:
+            two(x, OTHER)
+            backend = one._placement.first.backend
+            with interrupted(backend, lambda: two(x, OTHER), watched, monkeypatch) as answers:
+                np.testing.assert_array_equal(one(x, ONE), filtered(x, ONE))
+            np.testing.assert_array_equal(answers[0], filtered(x, OTHER))
+
+
+def test_libraries_share_no_constant_memory(tmp_path: Path) -> None:
+    with (
+        loaded(write_filter(tmp_path / "one"), "cpu") as one,
+        loaded(write_filter(tmp_path / "two", "columns"), "cpu") as two,
+    ):
+        for kernel in (one, two):
+            kernel(ramp(64), ONE)
+        windows = [image.window.ctypes.data for image in images.loaded.values()]
+        assert len(set(windows)) == len(windows) > 1
+
+
+def test_a_call_that_the_host_drives_and_one_that_is_ready_take_turns(
+    world: World, kernel: TunedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one module, each of which fills its constants in its own way."""
+    x = ramp(64)
+    kernel(x, ONE)
+    watched = watch(kernel)
+    with kernel.prepare(Array(x), ONE) as one, kernel.prepare(Array(x), OTHER) as two:
+        with monkeypatch.context() as patched:
+            patched.setattr(Launcher, "_copies_images", lambda _: True)
+            one(out=zeros(64))
+        two(out=zeros(64))
+        for first, second, ours, theirs in ((one, two, ONE, OTHER), (two, one, OTHER, ONE)):
+            watched.waits.clear()
+            outs = zeros(64), zeros(64)
+            with interrupted(world.gpu, lambda h=second, o=outs[1]: h(out=o), watched, monkeypatch):
+                first(out=outs[0])
+            check(outs[0], x, ours)
+            check(outs[1], x, theirs)
+
+
+def test_a_kernel_that_is_bound_waits_for_a_call(
+    world: World, kernel: TunedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Binding fills the constants that a call of another thread is about to read."""
+    x, out = ramp(64), zeros(64)
+    kernel(x, ONE)
+    watched = watch(kernel)
+    with kernel.prepare(Array(x), ONE) as one, kernel.prepare(Array(x), OTHER) as two:
+        one(out=out)
+        with interrupted(world.gpu, lambda: two(out=zeros(64)), watched, monkeypatch) as answers:
+            one(out=out)
+        check(out, x, ONE)
+        check(answers[0], x, OTHER)
+
+
+def test_new_content_waits_for_a_call_of_the_handle(
+    world: World, kernel: TunedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The arrays that a call reads are the old ones to its end."""
+    x, out = ramp(64), zeros(64)
+    with kernel.prepare(x, ONE) as handle:
+        handle(out=out)
+        watched = handle._lock = Watched()
+        with interrupted(world.gpu, lambda: handle.refill(x=x + 1), watched, monkeypatch):
+            handle(out=out)
+        check(out, x, ONE)
+        handle(out=out)
+        check(out, x + 1, ONE)

@@ -141,7 +141,7 @@ def folder(tmp_path: Path, world: World) -> Path:
 def settle() -> None:
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
-            thread.join(10)
+            thread.join(300)
 
 
 def test_calls_find_the_fastest_and_the_next_process_knows_it(

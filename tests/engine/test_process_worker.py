@@ -16,8 +16,10 @@ import pytest
 from fake_device import FakeDevice, process
 from fakes import sweep
 from import_path import import_path
+from waiting import eventually, is_gone, wait_for
 
 from autotune import processes
+from autotune.engine.messages import Died, Sign, Tried
 from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.sweep import SweepInterrupted
 from autotune.errors import DeviceError, FamilyError
@@ -39,15 +41,19 @@ def start(stack: ExitStack, worker: ProcessWorker) -> ProcessWorker:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended (its parent may not have noticed)."""
-    for _ in range(1200):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
+    return eventually(lambda: is_gone(pid))
+
+
+class Watched(ProcessWorker):
+    """The limit of a trial is passed when what never ends has begun, and not before."""
+
+    endless, log = "", Path()
+
+    def _heard(self, message: object, answers: list[Tried | Died]) -> None:
+        super()._heard(message, answers)
+        if message is Sign.PLACED and self._jobs[0].configuration.id == self.endless:
+            wait_for(lambda: self.log.exists() and self.endless in self.log.read_text())
+            self.deadline = time.monotonic()
 
 
 def test_a_process_measures_as_this_one_does(folder: Path, tmp_path: Path, started: ExitStack) -> None:
@@ -76,13 +82,15 @@ def test_whatever_a_kernel_does_to_its_process_costs_one_trial(
         "block_size=64,memory=texture": "refused",
         "block_size=128,memory=texture": "raise",
     }
-    worker = start(started, process(FakeDevice(folder, faults, log), trial_seconds=4))
+    watched = Watched("cuda:0", FakeDevice(folder, faults, log), trial_seconds=3600)
+    watched.endless, watched.log = "block_size=128,memory=global", log
+    worker = start(started, watched)
     study = sweep(folder, tmp_path, workers=[worker]).run()
     assert study.states() == {"measured": 5, "crashed": 4, "timed_out": 1, "launch_failed": 2}
     reasons = {t.configuration.id: t.reason for t in study.trials}
     assert "ended by SIGSEGV" in reasons["block_size=32,memory=global"]
     assert "ended by SIGABRT" in reasons["block_size=64,memory=global"]
-    assert "no end within 4 s" in reasons["block_size=128,memory=global"]
+    assert "no end within 3600 s" in reasons["block_size=128,memory=global"]
     assert "perhaps the machine ran out of memory" in reasons["block_size=256,memory=global"]
     assert "exit code 3" in reasons["block_size=32,memory=texture"]
     assert reasons["block_size=64,memory=texture"] == "the device says refused"
@@ -221,10 +229,8 @@ def test_ctrl_c_ends_what_is_under_way(folder: Path, tmp_path: Path, started: Ex
         if done == 5:
             raise KeyboardInterrupt
 
-    began = time.monotonic()
     with pytest.raises(SweepInterrupted) as caught:
         sweep(folder, tmp_path, workers=[worker], watch=stop).run()
-    assert time.monotonic() - began < 600  # of the hour that the trial takes
     assert len(caught.value.study.trials) == 5
     assert gone(int((tmp_path / "starts").read_text()))
 
@@ -347,19 +353,3 @@ def test_a_reference_that_crashes_is_an_error_that_says_so(
     worker = start(started, process(FakeDevice(folder)))
     with pytest.raises(FamilyError, match=r"the reference of family doubler gave nothing.*SIGABRT"):
         sweep(folder, tmp_path, workers=[worker]).run()
-
-
-def test_the_engine_costs_little_beside_a_trial(folder: Path, tmp_path: Path, started: ExitStack) -> None:
-    declaration = (folder / "family.yaml").read_text()
-    sizes = ", ".join(str(8 * n) for n in range(1, 101))
-    (folder / "family.yaml").write_text(declaration.replace("[32, 64, 128, 256]", f"[{sizes}]"))
-    worker = start(started, process(FakeDevice(folder)))
-    tried = sweep(folder, tmp_path, workers=[worker])
-    began = time.perf_counter()
-    study = tried.run()
-    wall_s = time.perf_counter() - began
-    seconds = tried.phases
-    spent = sum(seconds[name] for name in ("reference", "place", "verify", "measure", "finalists"))
-    assert len(study.trials) == 300
-    print(f"{(wall_s - spent) / 300 * 1e3:.2f} ms a trial; {seconds}")
-    assert (wall_s - spent) / 300 < 0.02  # 5 ms on a machine with nothing else to do

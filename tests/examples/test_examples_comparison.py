@@ -305,7 +305,7 @@ def test_a_sample_is_what_lies_between_the_events(monkeypatch: pytest.MonkeyPatc
     assert not flushed
     assert comparison.sampler(True)(call, 1) == 250
     assert flushed == [0] and len(held) == 2
-    assert all(1e5 < nanoseconds <= 20e6 for nanoseconds in held)
+    assert held == pytest.approx([900_000, 300_000], abs=1)  # before a call was ever queued
     assert launched == [("hold", (1,), (1,))] * 2
 
 

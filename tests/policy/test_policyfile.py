@@ -333,7 +333,7 @@ def test_eight_processes_write_one_policy_file(study: Study, tmp_path: Path) -> 
         )
         for i in range(8)
     ]
-    assert [writer.wait(timeout=120) for writer in writers] == [0] * 8
+    assert [writer.wait(timeout=300) for writer in writers] == [0] * 8
     path = tmp_path / "policies" / "doubler" / "fake-gpu.yaml"
     assert sorted(read(path).entries) == sorted(s.workload for s in studies)
     assert sorted(p.name for p in path.parent.iterdir()) == ["fake-gpu.yaml", "fake-gpu.yaml.lock"]

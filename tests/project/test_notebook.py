@@ -16,7 +16,7 @@ TOUR = ROOT / "examples" / "tour.ipynb"
 EXECUTE = """
 import sys, nbformat, nbclient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=".")
+nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=".")
 nbformat.write(notebook, "executed.ipynb")
 """
 

@@ -16,12 +16,12 @@ def test_the_programs_level_comes_back_when_the_last_block_ends() -> None:
         def other() -> None:
             with quiet_optuna():
                 entered.set()
-                leave.wait(60)
+                leave.wait(300)
 
         thread = threading.Thread(target=other)
         with quiet_optuna():
             thread.start()
-            entered.wait(60)
+            entered.wait(300)
         assert optuna.logging.get_verbosity() == optuna.logging.ERROR  # the other one still needs it
         leave.set()
         thread.join()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import sqlalchemy
 from postgres_cluster import Cluster
 from store_process import POLICIES, configurations, opened, study, trial
+from waiting import PATIENCE_S, wait_for
 
 from autotune.errors import StoreError
 from autotune.record import postgresql as postgres
@@ -42,10 +42,7 @@ def test_a_heartbeat_keeps_claims_and_silence_ends_them(postgresql: str) -> None
         assert alive.take("a")
         assert silent.take("b")
         silent._closed.set()  # as a stopped process, or a host that is gone
-        until = time.monotonic() + 60
-        while not other.take("b"):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        wait_for(lambda: other.take("b"))
         assert not other.take("a")
         assert silent.take("c")  # it comes back, and is told what it lost
         assert not silent.take("b")
@@ -120,7 +117,7 @@ def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
         assert set(opened(postgresql).known()) == {a, c}
     finally:
         frozen.send_signal(signal.SIGCONT)
-        returned = frozen.wait(60)
+        returned = frozen.wait(PATIENCE_S)
     assert returned == 0  # its session had been ended; it went on in another one
     assert set(opened(postgresql).known()) == {a, b, c}
 

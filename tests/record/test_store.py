@@ -9,7 +9,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from grpc_server import served
 from store_process import POLICIES, Starter, configurations, opened, study, trial
+from waiting import wait_for
 
 from autotune.errors import StoreError
 from autotune.record.store import Store
@@ -55,13 +56,6 @@ OF_PROCESSES = pytest.mark.parametrize(
 def told(log: Path, word: str) -> list[int]:
     lines = log.read_text().splitlines() if log.exists() else []
     return [int(line.split()[1]) for line in lines if line.startswith(word)]
-
-
-def wait_for(happened: Callable[[], Any]) -> None:
-    until = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.005)
 
 
 def rows(where: str) -> Counter[int]:
@@ -168,7 +162,7 @@ def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started:
     processes = [started(where, count, 0.002, log, begin=tmp_path / "begin") for log in logs]
     wait_for(lambda: all(log.exists() and "ready" in log.read_text() for log in logs))
     (tmp_path / "begin").touch()
-    assert [process.wait(120) for process in processes] == [0] * 8
+    assert [process.wait() for process in processes] == [0] * 8
     tried = Counter(number for log in logs for number in told(log, "trying"))
     assert tried == dict.fromkeys(range(count), 1)
     assert rows(where) == tried
@@ -181,13 +175,13 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
     logs = [tmp_path / f"{number}.log" for number in range(3)]
     killed = started(where, count, 60, logs[0])
     wait_for(lambda: told(logs[0], "trying"))
-    others = [started(where, count, 0.002, log, silent_s=2) for log in logs[1:]]
+    others = [started(where, count, 0.002, log, silent_s=10) for log in logs[1:]]
     wait_for(lambda: len(opened(where).known()) == count - 1)  # all but the one
-    time.sleep(0.2)
+    wait_for(lambda: all(log.read_text().count("waiting") > 2 for log in logs[1:]))
     assert [process.poll() for process in others] == [None, None]  # and they wait for it
     killed.kill()
     killed.wait()
-    assert [process.wait(120) for process in others] == [0, 0]
+    assert [process.wait() for process in others] == [0, 0]
     assert rows(where) == dict.fromkeys(range(count), 1)
     tried = Counter(number for log in logs for number in told(log, "trying"))
     assert tried == dict.fromkeys(range(count), 1) | {told(logs[0], "trying")[0]: 2}
@@ -207,7 +201,7 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
         process.kill()
         process.wait()
         assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
-    assert started(where, count, 0, log, silent_s=1).wait(120) == 0
+    assert started(where, count, 0, log, silent_s=1).wait() == 0
     assert rows(where) == dict.fromkeys(range(count), 1)
     tried = Counter(told(log, "trying"))
     assert set(tried) == set(range(count))
@@ -233,15 +227,15 @@ def test_after_a_kill_and_a_pause_all_is_recorded_once(
     over, and then goes on; both were alone when they began it."""
     count, where = 12, by_signs[0]
     logs = [tmp_path / f"{number}.log" for number in range(4)]
-    stopped = [started(by_signs[n], count, 0.3, logs[n], silent_s=1) for n in range(2)]
+    stopped = [started(by_signs[n], count, 0.3, logs[n], silent_s=5) for n in range(2)]
     wait_for(lambda: all(told(log, "trying") for log in logs[:2]))
     held = [told(log, "trying")[-1] for log in logs[:2]]
     stopped[0].kill()
     os.kill(stopped[1].pid, signal.SIGSTOP)
-    others = [started(by_signs[n - 2], count, 0.01, logs[n], silent_s=1) for n in (2, 3)]
-    assert [process.wait(120) for process in others] == [0, 0]
+    others = [started(by_signs[n - 2], count, 0.01, logs[n], silent_s=5) for n in (2, 3)]
+    assert [process.wait() for process in others] == [0, 0]
     os.kill(stopped[1].pid, signal.SIGCONT)
-    assert stopped[1].wait(120) == 0
+    assert stopped[1].wait() == 0
     assert rows(where) == dict.fromkeys(range(count), 1)
     taken_over = {number for log in logs[2:] for number in told(log, "recorded")} & set(held)
     assert taken_over == {
@@ -381,13 +375,13 @@ def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path, st
     process = started(
         str(out), count, 0, log, most_bytes=20000
     )  # the kernel writes as much as fits, then refuses
-    assert process.wait(60) == StoreError.exit_code
+    assert process.wait() == StoreError.exit_code
     recorded = told(log, "recorded")
     assert 2 < len(recorded) < count
     assert "File too large; what was measured before is kept, free space" in log.read_text()
     assert (out / "store.journal").read_bytes().endswith(b"\n")
     assert {c["number"] for c in opened(out).known()} == set(recorded)
-    assert started(str(out), count, 0, log).wait(60) == 0
+    assert started(str(out), count, 0, log).wait() == 0
     assert rows(str(out)) == dict.fromkeys(range(count), 1)
     assert Counter(told(log, "trying")) == dict.fromkeys(range(count), 1) | {len(recorded): 2}
 

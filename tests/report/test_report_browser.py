@@ -6,6 +6,7 @@ With ``AUTOTUNE_SCREENSHOTS`` naming a folder, pictures of the pages are left th
 import csv
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from report_pages import HOSTILE, RESULTS, fake_study
+from waiting import PATIENCE_S
 
 from autotune.record.results_csv import read_results
 from autotune.report.files import generated
@@ -63,6 +65,7 @@ class Opened:
         self.page.on("dialog", lambda dialog: (self.problems.append("dialog"), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.address = path.as_uri()
+        self.page.set_default_timeout(PATIENCE_S * 1e3)
         self.page.goto(self.address + hash_)
 
     def draw_all(self) -> None:
@@ -85,11 +88,10 @@ class Opened:
     def until(self, condition: str) -> None:
         """Asked from here again and again: the page's policy forbids text that is evaluated in the page, as
         ``wait_for_function`` does from its second try on."""
-        for _ in range(600):
-            if self.page.evaluate(condition):
-                return
+        until = time.monotonic() + PATIENCE_S
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < until, condition
             self.page.wait_for_timeout(50)
-        raise AssertionError(f"not within 30 s: {condition}")
 
     def quiet(self) -> None:
         assert self.problems == []

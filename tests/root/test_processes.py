@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from children import children
 from import_path import import_path
+from waiting import PATIENCE_S, is_gone, wait_for
 
 from autotune import processes
 from autotune.device import LaunchError
@@ -30,15 +31,6 @@ from autotune.processes import (
 def child(target: object, *arguments: object, folder: Path) -> Child:
     assert callable(target)
     return Child(target, arguments, folder=str(folder), what="a test's process", error=DeviceError)
-
-
-def is_gone(pid: int) -> bool:
-    for _ in range(200):
-        status = Path(f"/proc/{pid}/stat")
-        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(
@@ -64,10 +56,10 @@ def echo(pipe: Connection) -> None:
 def test_a_child_answers_ends_when_asked_and_says_what_it_died_of(tmp_path: Path) -> None:
     one = child(echo, folder=tmp_path)
     one.send("a word")
-    assert one.poll(time.monotonic() + 60)
+    assert one.poll(time.monotonic() + PATIENCE_S)
     pid = one.process.pid
     assert one.pipe.recv() == Answer(("a word", pid, pid, str(tmp_path)))
-    assert not one.poll(time.monotonic() + 0.01)
+    assert not one.poll(time.monotonic())
     one.close(at_once=False)
     assert one.process.returncode == 0
     one.close()
@@ -92,7 +84,7 @@ def test_a_child_is_killed_with_what_it_runs(tmp_path: Path) -> None:
     one.kill()
     one.kill()
     assert one.death().startswith("was ended by SIGKILL")
-    assert is_gone(pid)
+    wait_for(lambda: is_gone(pid))
     one.close()
 
 
@@ -177,7 +169,7 @@ def test_a_program_that_takes_too_long_is_killed_with_what_it_started(tmp_path: 
     )
     with pytest.raises(subprocess.TimeoutExpired):
         program([sys.executable, "-c", text], seconds=1.5)
-    assert is_gone(int(pids.read_text()))
+    wait_for(lambda: is_gone(int(pids.read_text())))
 
 
 def test_a_python_imports_from_where_this_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

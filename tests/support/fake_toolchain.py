@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from import_path import import_path
+from waiting import PATIENCE_S, eventually
 
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource
 from autotune.errors import CompilerError
@@ -42,7 +41,7 @@ class Fake:
         if set(names) & set(self.fatal):
             os.kill(os.getpid(), signal.SIGKILL)
         if set(names) & set(self.slow):
-            eventually(lambda: len(self.calls) >= self.enough, seconds=120)
+            eventually(lambda: len(self.calls) >= self.enough)
         if set(names) & set(self.running):
             with subprocess.Popen(["sleep", "120"]) as program, self.calls_file.open("a") as file:
                 file.write(f"{program.pid} sleep\n")
@@ -70,16 +69,6 @@ class Fake:
 _: type[Toolchain] = Fake
 
 
-def eventually(condition: Callable[[], object], seconds: float = 60.0) -> bool:
-    """Whether the condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def batch_of(count: int) -> Batch:
     variants = [
         VariantSource(f"key{i:03}", f"V{i:03}", f"struct V{i:03} {{}};", ("sum",)) for i in range(count)
@@ -102,7 +91,12 @@ def run_script(tmp_path: Path, body: str) -> "subprocess.CompletedProcess[str]":
     # Output goes to files: a worker that outlives its parent would hold a pipe open.
     with (tmp_path / "out").open("w+") as out, (tmp_path / "err").open("w+") as err:
         done = subprocess.run(
-            [sys.executable, str(script)], check=False, stdout=out, stderr=err, env=environment, timeout=60
+            [sys.executable, str(script)],
+            check=False,
+            stdout=out,
+            stderr=err,
+            env=environment,
+            timeout=PATIENCE_S,
         )
     return subprocess.CompletedProcess(
         done.args, done.returncode, (tmp_path / "out").read_text(), (tmp_path / "err").read_text()

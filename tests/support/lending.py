@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import copy
+from tempfile import TemporaryDirectory
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -16,8 +18,9 @@ import pytest
 from fakes import FAMILY, write_family
 
 import autotune
+from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Lender
-from autotune.device.cpu.backend import CpuBackend, CpuPlaced
+from autotune.device.cpu.backend import CpuBackend, CpuModule, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.dispatch import placement
 from autotune.dispatch.tuned_kernel import TunedKernel
@@ -206,9 +209,12 @@ class Gpu(CpuBackend):
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> Placed:
         self.seen.append("place")
-        if stored.memory == "constant":
-            self.window_of(module).claim(0)
-        made = super().place(stored, module, guard)
+        if stored.memory != "constant":
+            made = super().place(stored, module, guard)
+        else:
+            with module.lock:
+                self.window_of(module).claim(0)
+                made = super().place(stored, module, guard)
         return Placed(made.stored, made.argument, made.buffer, made._texture, made.guards)
 
     def upload(self, placed: Any, stored: Stored) -> None:
@@ -218,18 +224,22 @@ class Gpu(CpuBackend):
 
     def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
         self.seen.append("fill window")
-        self.window_of(module).claim(self.stream_handle())
-        super().fill_window(module, resident, begin, window)
+        with module.lock:
+            self.window_of(module).claim(self.stream_handle())
+            super().fill_window(module, resident, begin, window)
 
     def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
         self.seen.append("fill symbol")
-        self.window_of(module).claim(self.stream_handle())
-        super().fill_symbol(module, symbol, placed)
+        with module.lock:
+            self.window_of(module).claim(self.stream_handle())
+            super().fill_symbol(module, symbol, placed)
 
     def window_of(self, module: Any) -> ConstantWindow:
         """The cuda device's own, on this memory."""
         address: int = module.window.ctypes.data
-        return self._windows.setdefault(address, ConstantWindow(self._driver, lambda: address))
+        window = self._windows.setdefault(address, ConstantWindow(self._driver, lambda: address))
+        window.lock = module.lock
+        return window
 
     @property
     def _driver(self) -> Any:
@@ -244,6 +254,11 @@ class Gpu(CpuBackend):
 
     def stream_handle(self) -> int:
         return getattr(self._local, "stream", 0)
+
+    def load_apart(self, compiled: Compiled) -> CpuModule:
+        """A copy of the library, which has a window of its own."""
+        with TemporaryDirectory() as folder:
+            return self.load(replace(compiled, image=Path(copy(compiled.image, folder))))
 
     def settle(self, placed: Any) -> None:
         """Nothing to do: an image here is linear memory."""

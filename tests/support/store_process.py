@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from import_path import import_path
+from waiting import wait_for
 
 from autotune.declaration.space import Configuration, Policy
 from autotune.errors import StoreError
@@ -63,6 +64,7 @@ def main(
             while left := [c for c in wanted if c not in store.known()]:
                 mine = [c for c in left if store.claim(c) and _try(store, c, seconds, told)]
                 if not mine:
+                    print("waiting", file=told)
                     time.sleep(0.02)
                     store.refresh()
         except StoreError as problem:
@@ -123,12 +125,10 @@ class Started:
             self._status = self._starter.ask("poll", self.pid)
         return self._status
 
-    def wait(self, seconds: float = 60) -> int:
-        until = time.monotonic() + seconds
-        while (status := self.poll()) is None:
-            assert time.monotonic() < until, f"process {self.pid} goes on after {seconds} s"
-            time.sleep(0.005)
-        return status
+    def wait(self) -> int:
+        wait_for(lambda: self.poll() is not None)
+        assert self._status is not None
+        return self._status
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)

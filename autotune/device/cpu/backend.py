@@ -105,6 +105,7 @@ class CpuModule:
 
     functions: dict[str, Any]
     window: Bytes
+    lock: AbstractContextManager[Any]
     _unload: Callable[[], None]
     variable: Callable[[str], Bytes]
     elapsed_ns: int = 0
@@ -161,7 +162,7 @@ class CpuBackend(Closing):
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
             function.argtypes = (ctypes.POINTER(Launch),)
-        return CpuModule(functions, image.window, lambda: images.release(path), image.variable)
+        return CpuModule(functions, image.window, image.lock, lambda: images.release(path), image.variable)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)
@@ -289,6 +290,20 @@ class CpuBackend(Closing):
             self._orders = before
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        self._launch(module, kernel, geometry, arguments, is_cooperative=False)
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """As many blocks as there are threads: each has one to the end of the launch."""
+        if geometry.grid[1:] != (1, 1):
+            raise LaunchError(f"{kernel}: a cooperative launch has a grid in x alone, not {geometry.grid}")
+        blocks = min(geometry.grid[0], self.threads)
+        self._launch(module, kernel, replace(geometry, grid=(blocks, 1, 1)), arguments, is_cooperative=True)
+
+    def _launch(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes], *, is_cooperative: bool
+    ) -> None:  # fmt: skip
         """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
         launch in a process raises CompilerError when the runtime library cannot be compiled."""
         number = len(arguments)
@@ -305,6 +320,7 @@ class CpuBackend(Closing):
             ctypes.addressof(pointers),
             ctypes.addressof(sizes),
             order,
+            is_cooperative,
             seed % 2**64,
         )
         status = module.functions[kernel](request)
@@ -312,12 +328,6 @@ class CpuBackend(Closing):
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
             raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
-
-    def launch_cooperative(
-        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
-    ) -> None:
-        """One block: only its own threads are certain to run at the same time here."""
-        self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         begin = time.perf_counter_ns()

@@ -29,6 +29,7 @@ class Launch(ctypes.Structure):
         ("arguments", ctypes.c_void_p),
         ("argument_bytes", ctypes.c_void_p),
         ("order", ctypes.c_uint),
+        ("cooperative", ctypes.c_uint),
         ("seed", ctypes.c_ulonglong),
         ("elapsed_ns", ctypes.c_longlong),
     )
@@ -47,11 +48,13 @@ class Texture(ctypes.Structure):
 
 @dataclass
 class Image:
-    """A loaded library, its constant window, and how many modules use them."""
+    """A loaded library, its constant window, the lock for that and for the source's own arrays, and how many modules
+    use them."""
 
     handle: int
     library: ctypes.CDLL
     window: NDArray[np.uint8]
+    lock: threading.RLock = field(default_factory=threading.RLock)
     users: int = 0
 
     def variable(self, symbol: str) -> NDArray[np.uint8]:

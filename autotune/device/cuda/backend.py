@@ -141,17 +141,16 @@ class CudaBackend(Closing):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What the calling thread does in the block is done at its end, and no capture has it. Constant windows are
-        left as they are: what others queued may still read them."""
+        """What the calling thread does in the block is done at its end, and no capture has it."""
         with self._restored():
-            self._local.captures, self._local.keeps_windows = False, True
+            self._local.captures = False
             with self.stream():
                 yield
 
     @contextmanager
     def _restored(self) -> Iterator[None]:
         """What the block says of the calling thread's stream holds to its end."""
-        names = ("stream", "captures", "keeps_windows")
+        names = ("stream", "captures")
         before = [getattr(self._local, name, None) for name in names]
         try:
             yield
@@ -177,6 +176,10 @@ class CudaBackend(Closing):
     def load(self, compiled: Compiled) -> CudaModule:
         with self._driving("cannot load the binary: "):
             return loaded(self._driver, self._images, compiled)
+
+    def load_apart(self, compiled: Compiled) -> CudaModule:
+        with self._driving("cannot load the binary: "):
+            return loaded(self._driver, {}, compiled)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CudaPlaced:
         with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
@@ -270,7 +273,7 @@ class CudaBackend(Closing):
     def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
         assert isinstance(resident, CudaPlaced)
         with self._driving("cannot fill constant memory: "), module.window.lock:
-            if (constants := module.window.address) is not None and not self._keeps_windows:
+            if (constants := module.window.address) is not None:
                 self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
@@ -278,15 +281,11 @@ class CudaBackend(Closing):
     def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
         assert isinstance(placed, CudaPlaced)
         with self._driving(f"cannot fill {symbol}: "), module.window.lock:
-            if (found := module.variable(symbol)) is not None and not self._keeps_windows:
+            if (found := module.variable(symbol)) is not None:
                 address, room = found
                 require_room(symbol, room, placed.stored.nbytes)
                 self._claim(module.window)
                 self._driver.memcpy_dtod_async(address, placed.address, placed.stored.nbytes, self._stream)
-
-    @property
-    def _keeps_windows(self) -> bool:
-        return bool(getattr(self._local, "keeps_windows", False))
 
     def _claim(self, window: Any) -> None:
         if getattr(self._local, "captures", False):

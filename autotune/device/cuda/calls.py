@@ -3,7 +3,7 @@
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from autotune.compile import Geometry
@@ -21,7 +21,7 @@ class ConstantWindow:
     every call."""
 
     def __init__(self, driver: Any, find: Callable[[], int | None]) -> None:
-        self.lock = threading.RLock()
+        self.lock: AbstractContextManager[Any] = threading.RLock()
         self._copy, self._synchronize = driver.memcpy_dtod_async, driver.Context.synchronize
         self._find = find
         self._address: int | None = None
@@ -29,7 +29,6 @@ class ConstantWindow:
         self._key: Key | None = None  # what it holds, where that is known
         self._uploads: list[int] = []  # of each array, when it was copied
         self._streams: set[int] = set()  # which may read it
-        self._is_recorded = False  # whether a graph of others fills it whenever that is launched
 
     @property
     def address(self) -> int | None:
@@ -54,7 +53,7 @@ class ConstantWindow:
 
     def _holds(self, key: Key) -> bool:
         held = self._key
-        if held is None or self._is_recorded or len(held) != len(key):
+        if held is None or len(held) != len(key):
             return False
         for (target, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
             if target != at or placed is not source or source.uploads != uploads:
@@ -62,9 +61,8 @@ class ConstantWindow:
         return True
 
     def record(self, copies: Iterable[Sequence[int]], stream: Any) -> None:
-        """As ``hold``, for a graph that another library captures on ``stream``: nothing is waited for, and from now on
-        what the window holds is never known."""
-        self._key, self._is_recorded = None, True
+        """As ``hold``, for a graph that another library captures on ``stream``. No other uses this window: nothing is
+        waited for."""
         for target, source, nbytes in copies:
             self._copy(target, source, nbytes, stream)
 

@@ -74,6 +74,10 @@ class CudaModule:
     driver: Any = None
     _variables: dict[str, tuple[int, int] | None] = field(default_factory=dict)
 
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        return self.window.lock
+
     def variable(self, symbol: str) -> tuple[int, int] | None:
         """Where an array of the source is, and how many bytes it has; None when the compiler left it out. The context
         is current. Raises LaunchError for one that is in the binary and that the driver does not find."""

@@ -15,13 +15,15 @@ struct Conversion {
 
 static constexpr unsigned conversion_threads = 256;
 
+namespace detail {
+
 template <int RANK>
-struct Place {
+struct MultiIndex {
   unsigned at[RANK];
 };
 
 template <int RANK, class From, class To>
-AUTOTUNE_DEVICE void copy_value(const From& from, const To& to, const Place<RANK>& i) {
+AUTOTUNE_DEVICE void copy_value(const From& from, const To& to, const MultiIndex<RANK>& i) {
   if constexpr (RANK == 1) to.store(from.load(i.at[0]), i.at[0]);
   if constexpr (RANK == 2) to.store(from.load(i.at[0], i.at[1]), i.at[0], i.at[1]);
   if constexpr (RANK == 3) to.store(from.load(i.at[0], i.at[1], i.at[2]), i.at[0], i.at[1], i.at[2]);
@@ -58,7 +60,7 @@ AUTOTUNE_DEVICE void convert_along(const From& from, const To& to) {
   for (unsigned n = threadIdx.x; n < Shape::edge * Shape::edge; n += conversion_threads) {
     Index left = first + n;
     if (left >= values) return;
-    Place<Shape::rank> place;
+    MultiIndex<Shape::rank> place;
     place.at[Shape::from] = static_cast<unsigned>(left % from.extent(Shape::from));
     left /= from.extent(Shape::from);
 #pragma unroll
@@ -75,7 +77,7 @@ AUTOTUNE_DEVICE void convert_along(const From& from, const To& to) {
 template <class Shape, class From, class To>
 AUTOTUNE_DEVICE void convert_across(const From& from, const To& to) {
   constexpr unsigned edge = Shape::edge;
-  Place<Shape::rank> place;
+  MultiIndex<Shape::rank> place;
   unsigned left = blockIdx.x;
   const unsigned across = (from.extent(Shape::from) + edge - 1) / edge,
                  down = (from.extent(Shape::to) + edge - 1) / edge;
@@ -114,12 +116,14 @@ AUTOTUNE_DEVICE void convert_across(const From& from, const To& to) {
 #endif
 }
 
+}  // namespace detail
+
 template <class Shape, class From, class To>
 AUTOTUNE_DEVICE void convert(const From& from, const To& to) {
   if constexpr (Shape::from == Shape::to) {
-    convert_along<Shape>(from, to);
+    detail::convert_along<Shape>(from, to);
   } else {
-    convert_across<Shape>(from, to);
+    detail::convert_across<Shape>(from, to);
   }
 }
 

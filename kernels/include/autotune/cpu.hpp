@@ -2,7 +2,8 @@
 // blocks are spread over the cores, and the threads of a block are fibres that switch at barriers only.
 //
 // What differs from a GPU:
-//  - Threads run one after the other between barriers. A thread that spins until another one writes never ends.
+//  - Threads of a block run one after the other between barriers: one that spins until another one writes never ends.
+//    In a cooperative launch each block has a thread of the host, so that blocks may spin for each other.
 //  - Lanes of a warp meet at the _sync functions only; code that relies on lock step without __syncwarp is wrong.
 //  - __activemask() waits until no other thread of the block can go on, and is the lanes that are there by then.
 //  - A kernel's stack is 128 KiB, its static and dynamic shared memory whatever the host has.

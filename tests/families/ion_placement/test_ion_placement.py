@@ -56,6 +56,16 @@ def runs(
         yield execution, outputs(execution, inputs)["places"]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_blocks_that_stay_place_ions_as_one_does(threads: int) -> None:
+    potential = np.random.default_rng(threads).normal(size=(9, 11, 13))
+    inputs = bound(potential, [1, -1, 1, 1, -1, -1, 1, -1, 1])
+    with CpuBackend(threads) as backend:
+        persistent = [Variant(FAMILY, FAMILY.space.configuration(TRIED[2]), ())]
+        ((_, places),) = runs(backend, inputs, compiled(backend, persistent, 1))
+    assert places.tolist() == slowly(inputs)
+
+
 def slowly(inputs: Inputs) -> list[int]:
     """The places by plain loops over points."""
     potential = inputs.arrays["potential"].copy()

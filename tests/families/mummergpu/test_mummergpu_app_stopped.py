@@ -125,7 +125,7 @@ def test_a_signal_to_the_program(way: dict[str, Any], tmp_path: Path, sent: int,
         "class Slow:\n"
         "    policy, lanes = '', 1\n"
         "    def __init__(self, *_): pass\n"
-        "    def search(self, *_): print('searching', flush=True); time.sleep(60)\n"
+        "    def search(self, *_): print('searching', flush=True); time.sleep(3600)\n"
         "    def close(self): print('closed', flush=True)\n"
         "alignment.Searcher = Slow\n"
         "entry_point()\n"

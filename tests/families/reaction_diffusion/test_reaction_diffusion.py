@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ WAVE = (
     "field_memory=register_wave,boundary=clamp,coefficient=separable,strip=4,time_block=4,vector_width=2,"
     "block_size=128,block_rows=256"
 )
+FLOW = (
+    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,"
+    "block_size=128,level_rows=3"
+)
 # Every kind of field memory, coefficient, boundary and launch, time blocks that divide neither the steps nor the
 # interval, tiles with and without whole vectors. Small tiles: a compiler for a cpu takes seconds over large ones.
 RECTANGLE = [
@@ -48,7 +53,7 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
-    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,block_size=128,level_rows=3",
+    FLOW,
     WAVE,
     "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2,launch=persistent,tiles_ahead=1",
 ]
@@ -104,20 +109,33 @@ def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend, column
     check(backend, bound, RECTANGLE, 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(300, 9), (2, 64), (9, 130)])
-def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
-    # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a chunk's halo.
-    check(backend, inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005), [WAVE], 2e-6)
+@pytest.mark.parametrize("shape", [(300, 9), (2, 64), (4, 64), (5, 130), (9, 130)])
+def test_a_wave_and_a_flow_end_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
+    # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a halo, where a
+    # row behind a wall is the mirror image of one behind the other.
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005)
+    longer = [text.replace(f"time_block={n}", "time_block=8") for n, text in ((4, WAVE), (2, FLOW))]
+    check(backend, bound, [WAVE, FLOW, *longer], 2e-6)
 
 
-@pytest.mark.parametrize("shape", [(21, 51), (24, 56)])  # rims without marks and with them
-def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(
-    backend: CpuBackend, shape: tuple[int, int]
-) -> None:
-    # One block is all that a cpu launches cooperatively, so one tile has the field, and walls on all sides.
+@pytest.mark.parametrize("shape", [(21, 51), (24, 56), (45, 51), (45, 107), (48, 112), (70, 160), (72, 168)])
+def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tuple[int, int]) -> None:
+    # One tile with walls on all sides, then up to nine, without marks in rims and with them. A tile has a block.
     tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
     bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
-    check(backend, bound, [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")], 2e-6)
+    texts = [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")]
+    with CpuBackend(9) as backend:
+        for seed in (0, 1):  # blocks in their order, and in one that is drawn
+            with backend.shuffled(seed) if seed else nullcontext():
+                check(backend, bound, texts, 2e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_that_meet_at_the_grids_barrier_take_turns_at_tiles(threads: int) -> None:
+    bound = inputs(np.ones((48, 112), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
+    texts = [text for text in RECTANGLE if "launch=persistent" in text]
+    with CpuBackend(threads) as backend:
+        check(backend, bound, texts, 2e-6)
 
 
 def test_configurations_are_bit_equal_in_an_outline(backend: CpuBackend) -> None:

@@ -79,8 +79,8 @@ struct Program {
   float* block_nanoseconds;
 };
 
-// A request, mirrored by autotune/backends/cpu_native.py. At most `workers` threads take part. What is `drawn` is so
-// from the seed.
+// A request, mirrored by autotune/device/cpu/native.py. At most `workers` threads take part, but in a cooperative
+// launch, which has a thread for each block. What is `drawn` is so from the seed.
 struct Launch {
   const Runtime* runtime;
   unsigned grid[3], block[3];
@@ -89,6 +89,7 @@ struct Launch {
   const void* const* arguments;
   const unsigned long long* argument_bytes;
   Order order;
+  unsigned cooperative;  // not 0: blocks wait for each other
   unsigned long long seed;
   long long elapsed_ns;  // result
 };

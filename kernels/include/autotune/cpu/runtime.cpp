@@ -254,6 +254,33 @@ struct Calls {
   static constexpr Runtime runtime{&run, &next, &barrier, &warp, &fail};
 };
 
+// Each block on a thread of its own, so that one that spins keeps no other from going on. None begins before there
+// are threads for all.
+void run_together(Job& job) {
+  struct Together {
+    Job& job;
+    pthread_mutex_t begin = PTHREAD_MUTEX_INITIALIZER;
+  } together{job};
+  const auto help = [](void* self) -> void* {
+    Together& all = *static_cast<Together*>(self);
+    pthread_mutex_lock(&all.begin);
+    pthread_mutex_unlock(&all.begin);
+    work(all.job);
+    return nullptr;
+  };
+  job.shared = true;
+  const unsigned helpers = static_cast<unsigned>(job.blocks) - 1;
+  pthread_t* const threads = static_cast<pthread_t*>(malloc(sizeof(pthread_t) * (helpers + 1)));
+  unsigned started = 0;
+  pthread_mutex_lock(&together.begin);
+  while (threads && started < helpers && pthread_create(&threads[started], nullptr, help, &together) == 0) ++started;
+  if (started < helpers) job.fail(out_of_memory);
+  pthread_mutex_unlock(&together.begin);
+  work(job);
+  for (unsigned i = 0; i < started; ++i) pthread_join(threads[i], nullptr);
+  free(threads);
+}
+
 int run(Launch& launch, const Program& program) noexcept {
   launch.elapsed_ns = 0;
   if (!is_launchable(launch)) return bad_geometry;
@@ -262,8 +289,12 @@ int run(Launch& launch, const Program& program) noexcept {
   if (launch.order == drawn) launch.runtime = &Calls<drawn>::runtime;
   const unsigned long long blocks = 1ull * launch.grid[0] * launch.grid[1] * launch.grid[2];
   Job job{launch, program, blocks, launch.block[0] * launch.block[1] * launch.block[2], now_ns()};
-  work(job);
-  if (job.shared) the_pool.load()->end();
+  if (launch.cooperative && blocks > 1) {
+    run_together(job);
+  } else {
+    work(job);
+    if (job.shared) the_pool.load()->end();
+  }
   launch.elapsed_ns = now_ns() - job.begin_ns;
   if (launch.order == ascending) {
     float block_ns = static_cast<float>(job.busy_ns.load()) / static_cast<float>(blocks);

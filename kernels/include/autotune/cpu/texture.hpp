@@ -1,7 +1,7 @@
 // Textures as plain memory: un-normalised coordinates, the nearest texel. Read-only loads with them.
 #pragma once
 
-// What a cudaTextureObject_t points to, mirrored by autotune/backends/cpu_native.py. A plane's rows are `pitch`
+// What a cudaTextureObject_t points to, mirrored by autotune/device/cpu/native.py. A plane's rows are `pitch`
 // texels apart; a linear texture is one row.
 struct autotune_texture {
   const unsigned char* data;
