@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import FAMILY, write_family
+from lending import Array, loaded, make_world
 
 import autotune
 from autotune.device import CpuBackend
@@ -116,3 +117,18 @@ def test_a_class_that_was_asked_for_and_cannot_hold_the_data_is_an_error(tmp_pat
         pytest.raises(DeviceError, match=r"no configuration fits .*is too large for storage float16"),
     ):
         opened(LARGE)
+
+
+def test_what_a_gpu_would_convert_is_looked_at_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes of a host array go there as they are. An array that is there already is not looked at."""
+    world = make_world(monkeypatch)
+    text = STORED.replace("default: float32", "default: float16")
+    with loaded(write_family(tmp_path / "doubler", text)) as opened:
+        for _ in range(2):
+            np.testing.assert_allclose(opened(USUAL), 2 * USUAL, rtol=1e-3)
+        with pytest.raises(DeviceError, match="x: 6e\\+06 is too large for storage float16"):
+            opened(LARGE)
+        assert np.isinf(opened(Array(LARGE)).memory[1:]).any()
+    assert world.opened == ["cuda"]
