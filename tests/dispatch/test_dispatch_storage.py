@@ -120,7 +120,7 @@ def test_a_class_that_was_asked_for_and_cannot_hold_the_data_is_an_error(tmp_pat
 
 
 def test_what_a_gpu_would_convert_is_looked_at_on_the_host(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes of a host array go there as they are. An array that is there already is not looked at."""
     world = make_world(monkeypatch)

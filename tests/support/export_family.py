@@ -22,7 +22,9 @@ options:
   sign: {values: [plus, minus], default: plus}
 data:
   points: {role: input, record: Point, fields: {x: float32, y: float32}, shape: [count], plane: {width: 32, rows: 4}}
-  offsets: {role: input, record: Point, fields: {x: float32, y: float32}, shape: [count], plane: {width: 32, rows: 4}}
+  offsets:
+    {role: input, record: Point, fields: {x: float32, y: float32}, shape: [count], plane: {width: 32, rows: 4},
+     range: [-1000000, 1000000]}
   steps:
     role: input
     type: uint8

@@ -264,3 +264,11 @@ def test_a_bad_command_line_is_refused(
     assert run(*(word.replace("{xyz}", place) for word in given)) == code
     assert message in capsys.readouterr().err.replace("\n", " ")
     assert not (tmp_path / "out.npz").exists()
+
+
+def test_where_a_molecule_is_does_not_matter() -> None:
+    shells = [((0.25, -0.5, 1.0), [0.3, 40.0], [0.5, 0.5]), ((1.5, 0.125, -2.0), [1.1], [1.0])]
+    away = [((x + 3000, y - 5e5, z + 1e8), *rest) for (x, y, z), *rest in shells]
+    here, there = of_shells(shells).arrays, of_shells(away).arrays
+    for name in ("shells", "pairs", "host_table"):
+        assert here[name].tobytes() == there[name].tobytes()
