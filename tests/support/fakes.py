@@ -115,6 +115,7 @@ class FakePlaced:
 class FakeModule:
     compiled: Compiled
     window: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1 << 16, np.uint8))
+    lock: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
     def unload(self) -> None:
         pass
