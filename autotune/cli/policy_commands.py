@@ -124,7 +124,7 @@ def check_command(
         list[Path] | None,
         typer.Argument(
             metavar="[POLICY]...",
-            help="Policy files; default all where they are looked for, with --family all of that one.",
+            help="Policy files; default all that are found, of --family.",
         ),
     ] = None,
     measure: Annotated[
