@@ -1,5 +1,6 @@
 """Where files lie, what ships with the package and what a user owns, and how one is replaced whole."""
 
+import errno
 import json
 import os
 import re
@@ -170,7 +171,7 @@ def write_text(path: str | Path, text: str) -> Path:
         with replaced(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror or error}; name a folder you may write to"
-        ) from error
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "free space there" if is_full else "name a folder you may write to"
+        raise StoreError(f"cannot write {path}: {error.strerror or error}; {advice}") from error
     return path

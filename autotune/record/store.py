@@ -212,8 +212,7 @@ class Store:
 
     def _unwritten(self, problem: OSError) -> StoreError:
         cause = str(problem.strerror or problem)
-        is_journal = isinstance(self.place, OptunaPlace) and not self.place.patience_s
-        if is_journal and not Path(self.where, "store.journal").exists():
+        if isinstance(problem, FileNotFoundError):
             return StoreError(
                 f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
                 "measured with it: put it back if you have it, then run the same command"

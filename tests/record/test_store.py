@@ -415,9 +415,11 @@ def test_each_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(read) == len((tmp_path / "store.journal").read_bytes().splitlines())
 
 
-def test_a_journal_taken_away_is_an_error(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    (tmp_path / "store.journal").unlink()
+@pytest.mark.parametrize("kind", ["", "shared:"])
+def test_a_journal_taken_away_is_an_error(kind: str, tmp_path: Path) -> None:
+    store = opened(f"{kind}{tmp_path}")
+    for journal in tmp_path.glob("*.journal"):
+        journal.unlink()
     with pytest.raises(
         StoreError, match=r"No such file or directory; its journal in .* is gone, and what was meas"
     ):
