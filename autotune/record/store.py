@@ -22,7 +22,7 @@ from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.exchange import added
 from autotune.record.grpc_place import grpc_place
-from autotune.record.optuna_place import OptunaPlace, journal_place
+from autotune.record.optuna_place import journal_place
 from autotune.record.place import Place
 from autotune.record.provenance import Provenance
 from autotune.record.pulse import SILENT_S
