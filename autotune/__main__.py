@@ -37,7 +37,7 @@ def entry_point() -> None:
         if os.environ.get("GITHUB_ACTIONS"):
             from autotune.cli.runner_log import Inert
 
-            sys.stdout, sys.stderr = Inert(sys.stdout), Inert(sys.stderr)  # type: ignore[assignment]
+            sys.stdout, sys.stderr = Inert(sys.stdout), Inert(sys.stderr)
     gc.freeze()
     gc.enable()
     if is_ours:
