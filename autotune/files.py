@@ -25,6 +25,7 @@ __all__ = [
     "data_root",
     "include_dir",
     "pip_install",
+    "plain_file",
     "policy_folders",
     "replaced",
     "user_cache",
@@ -69,6 +70,13 @@ def pip_install(extra: str = "") -> str:
 def data_root(named: str | Path | None = None) -> Path:
     """Where workload files find their data: ``named``, else AUTOTUNE_DATA, else what ships with the package."""
     return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
+
+
+def plain_file(path: Path) -> Path:
+    """``path`` itself. Raises OSError for a pipe or a device, which a reader would wait for."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file")
+    return path
 
 
 def user_cache() -> Path:
