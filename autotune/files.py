@@ -1,5 +1,6 @@
 """Where files lie, what ships with the package and what a user owns, and how one is written whole."""
 
+import errno
 import json
 import os
 import re
@@ -28,6 +29,7 @@ __all__ = [
     "is_plain",
     "is_stdout",
     "pip_install",
+    "plain_file",
     "policy_folders",
     "replaced",
     "user_cache",
@@ -73,6 +75,13 @@ def pip_install(extra: str = "") -> str:
 def data_root(named: str | Path | None = None) -> Path:
     """Where workload files find their data: ``named``, else AUTOTUNE_DATA, else what ships with the package."""
     return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
+
+
+def plain_file(path: Path) -> Path:
+    """``path`` itself. Raises OSError for a pipe or a device, which a reader would wait for."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file")
+    return path
 
 
 def user_cache() -> Path:
@@ -230,7 +239,7 @@ def write_text(
         with place(path) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="")
     except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror or error}; name a folder you may write to"
-        ) from error
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "free space there" if is_full else "name a folder you may write to"
+        raise StoreError(f"cannot write {path}: {error.strerror or error}; {advice}") from error
     return path

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from autotune import files as paths
-from autotune.cli.markdown import append, table
+from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
@@ -88,10 +88,12 @@ class Result:
         return f"{said}{f'  ({self.remark})' if self.remark else ''}"
 
 
-def policy_files(policies: Path | None) -> list[Path]:
-    """Every policy file in the folders where they are looked for. Raises PolicyFileError when there is none."""
+def policy_files(policies: Path | None, families: Sequence[str] = ()) -> list[Path]:
+    """Every policy file in the folders where they are looked for; with the folders of ``families``, those of these
+    alone. Raises PolicyFileError when there is none."""
     folders = paths.policy_folders(policies)
-    found = [path for folder in folders for path in sorted(folder.glob("*/*.yaml"))]
+    of = [load_family(folder).name for folder in families] or ["*"]
+    found = [path for folder in folders for name in of for path in sorted(folder.glob(f"{name}/*.yaml"))]
     if not found:
         raise PolicyFileError(f"no policy file in {', '.join(map(str, folders))}; `autotune sweep` makes one")
     return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
@@ -122,8 +124,9 @@ def _markdown(results: Sequence[Result]) -> str:
     refused = sum(bool(result.trouble) for result in results)
     rows = []
     for result in results:
-        told = f"**{result.trouble}**" if result.trouble else result.verdict
-        rows.append((result.path.stem, result.path.parent.name, result.entry, told, result.remark))
+        told = f"**{code(result.trouble)}**" if result.trouble else result.verdict
+        named = (result.path.stem, result.path.parent.name, result.entry)
+        rows.append((*map(code, named), told, code(result.remark)))
     count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
     return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 

@@ -253,8 +253,13 @@ def worker_command(
     ],
     device: Devices = "auto",
     family: Annotated[
-        str, typer.Option("--family", metavar="DIR", help="Where the family's folder is on this host.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            "--family",
+            metavar="DIR",
+            help="A family's folder on this host, whose code may run; again for more.",
+        ),
+    ] = None,
     data: Data = None,
     processes: Annotated[
         int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
@@ -266,7 +271,7 @@ def worker_command(
     """Join a sweep that another host began. Tries its configurations here, and leaves when none is left."""
     from autotune.cli.worker import work
 
-    work(store, device, family, data, processes, wait, out, err)
+    work(store, device, tuple(family or ()), data, processes, wait, out, err)
 
 
 def report_command(

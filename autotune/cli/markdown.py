@@ -1,5 +1,6 @@
 """Comparisons and checks as Markdown, for the summary of a CI job and for a comment."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,8 +21,9 @@ def append(path: Path, text: str) -> None:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Of cells that are Markdown: see ``code``."""
     lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def of_comparisons(found: Sequence[Comparison], threshold: float, *, every: bool) -> str:
@@ -34,7 +36,7 @@ def _section(one: Comparison, threshold: float, *, every: bool) -> str:
     worse = one.regressions(threshold, every=every)
     where = one.a if one.a == one.b else f"{one.a} and {one.b}"
     verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
-    text = f"### {one.family} on {one.workload}, {where}: {verdict}\n\n"
+    text = f"### {code(f'{one.family} on {one.workload}, {where}')}: {verdict}\n\n"
     text += table(("", "A", "B", "change", "noise", ""), [_row(row.role, row, worse) for row in one.named])
     moved = [row for row in one.every if row.verdict != "same"]
     if one.every:
@@ -60,8 +62,10 @@ def figures(row: Change) -> tuple[str, ...]:
 
 def _row(name: str, row: Change, worse: Sequence[Change]) -> tuple[str, ...]:
     verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-    return (name, *figures(row), verdict)
+    return (code(name), *figures(row), verdict)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def code(text: str) -> str:
+    """What a file says, of whoever it is, as a code span: on one line, in which nobody reads markup, HTML or names."""
+    line = re.sub(r"\\*\|", r"\\|", " ".join(text.split()).replace("`", "'"))
+    return f"`{line}`" if line else ""

@@ -122,7 +122,10 @@ def plan_command(
 def check_command(
     policy: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[POLICY]...", help="Policy files; default all where they are looked for."),
+        typer.Argument(
+            metavar="[POLICY]...",
+            help="Policy files; default all that are found, of --family.",
+        ),
     ] = None,
     measure: Annotated[
         bool,
@@ -171,7 +174,7 @@ def check_command(
 
     check(
         CheckRequest(
-            files=policy or policy_files(policies),
+            files=policy or policy_files(policies, family or ()),
             families=tuple(family or ()),
             device=device,
             measure=measure,

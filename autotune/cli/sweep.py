@@ -12,7 +12,7 @@ from autotune.cli.report import write_reports
 from autotune.cli.terminal import print_study
 from autotune.declaration import Configuration
 from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
-from autotune.errors import FailedTrials, Interrupted
+from autotune.errors import FailedTrials, Interrupted, StoreError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
 from autotune.record import Study, failures, latest
@@ -61,7 +61,11 @@ def _publish(
     finally:  # after the policy file, which the report names; a disk may have room for that alone
         console = out if won else Console(quiet=True)
         known = {request.family.name: request.family}
-        write_reports(request.folder, newest, console, known, policies=[request.policy_folder])
+        try:
+            write_reports(request.folder, newest, console, known, policies=[request.policy_folder])
+        except StoreError as problem:
+            again = f"what was measured is recorded, and `autotune report {request.store or request.folder}` reports it"
+            raise StoreError(f"{problem}; {again}") from None
     if written:
         out.print(f"policy file  {written}")
         kept = read_policy_file(written).entries

@@ -1,7 +1,7 @@
 """``autotune worker``: joins the sweeps of a record that hosts share, and leaves when nothing of them is left."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ _LOOK_S = 1.0  # between looks for a sweep
 
 
 def work(
-    where: str, device: str, family: str, data: Path | None, processes: int, wait_s: float, out: Console, err: Console
+    where: str, device: str, own: Sequence[str], data: Path | None, processes: int, wait_s: float, out: Console,
+    err: Console,
 ) -> None:  # fmt: skip
-    """Try what the sweeps in the record ask for on this host's device, one after the other. Raises AutotuneError: where
-    there is none for it, the reason."""
+    """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
+    with autotune and those in the folders ``own``. Raises AutotuneError: where there is none for it, the reason."""
     if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
         raise UsageError(
             f"--store {where}: the worker joins a record that is there; name the sweep's --store"
@@ -28,7 +29,7 @@ def work(
     joined, reasons = 0, []
     for told in _asked(where, wait_s, err):
         try:
-            swept = _joined(told, where, device, family, data, processes, err)
+            swept = _joined(told, where, device, own, data, processes, err)
         except NotAsked as problem:
             reasons.append(str(problem))
             continue
@@ -43,8 +44,11 @@ def work(
             raise Interrupted(f"interrupted: {swept.interrupted}; others go on")
         if study.about.lost:
             raise DeviceError(study.about.lost)
+    why = "; ".join(dict.fromkeys(reasons))
     if not joined:
-        raise StoreError("; ".join(dict.fromkeys(reasons)))
+        raise StoreError(why)
+    if why:
+        err.print(f"not joined: {why}", markup=False)
 
 
 def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
@@ -62,9 +66,10 @@ def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
 
 
 def _joined(
-    told: Mapping[str, Any], where: str, device: str, family: str, data: Path | None, processes: int, err: Console
+    told: Mapping[str, Any], where: str, device: str, own: Sequence[str], data: Path | None, processes: int,
+    err: Console,
 ) -> Swept:  # fmt: skip
-    request = request_of(told, where, device=device, family=family, data=data, processes=processes)
+    request = request_of(told, where, device=device, own=own, data=data, processes=processes)
     request.strategy.check(request.configurations)
     with sweeping(
         request, request.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         static_sweep,
         static_toolchain,
     )
+    from autotune.compile.told_version import is_compiler
     from autotune.compile.toolchain import (
         Batch,
         BuildError,
@@ -85,6 +86,7 @@ __all__ = [
     "find_compiler",
     "find_nvcc",
     "idle_policies",
+    "is_compiler",
     "is_trusted",
     "library",
     "occupancy",
@@ -120,6 +122,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "host_library": "cuda_library library",
     "hostcxx": "HostCxx RuntimeCxx cpu_model find_compiler runtime_batch symbol_function",
     "pool": "Pool ProcessDied",
+    "told_version": "is_compiler",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
     "plain_source": "element_type enumeration",
     "variant": "Geometry Variant batch default_header scalar_bytes",

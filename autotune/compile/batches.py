@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING
 
 from autotune.compile.pool import Pool, ProcessDied
 from autotune.compile.toolchain import (
+    TOO_LONG,
     Batch,
     BuildError,
     Built,
+    CallTimeout,
     Compiled,
     CompileFailure,
     Toolchain,
@@ -214,9 +216,11 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
     try:
         return [(batch, _built(batch, toolchain), time.perf_counter() - start)]
     except BuildError as error:
-        message = str(error)
+        message, is_late = str(error), isinstance(error, CallTimeout)
     if len(variants) == 1:
         return [CompileFailure(variants[0].key, _located(_shortened(message), batch.source.parent))]
+    if is_late:  # halves would each wait as long
+        return [piece for variant in variants for piece in _build(batch.of([variant]), toolchain)]
     named = [variant for variant in variants if variant.name in message]
     others = [variant for variant in variants if variant.name not in message]
     if not named or not others:
@@ -325,8 +329,9 @@ class _Jobs:
             return _build(batch, self.toolchain)
         try:
             pieces = future.result()
-        except ProcessDied:
-            return self._bisected(batch) if self._processes_start() else _build(batch, self.toolchain)
+        except ProcessDied as problem:
+            died = str(problem)
+            return self._bisected(batch, died) if self._processes_start() else _build(batch, self.toolchain)
         self._proven = True
         return pieces
 
@@ -334,14 +339,15 @@ class _Jobs:
         if self._pool and self._pool is not self._started:
             self._pool.stop()
 
-    def _bisected(self, batch: Batch) -> list[_Piece]:
+    def _bisected(self, batch: Batch, died: str) -> list[_Piece]:
         """What can be compiled of a batch whose compiler took its process down."""
         variants = batch.variants
         if len(variants) == 1:
-            return [CompileFailure(variants[0].key, "the compiler process died")]
-        middle = len(variants) // 2
-        halves = [self.submit(batch.of(half)) for half in (variants[:middle], variants[middle:])]
-        return [piece for half in halves for piece in self.result(half)]
+            return [CompileFailure(variants[0].key, died)]
+        size = 1 if died == TOO_LONG else -(-len(variants) // 2)
+        parts = [variants[begin : begin + size] for begin in range(0, len(variants), size)]
+        jobs = [self.submit(batch.of(part)) for part in parts]
+        return [piece for job in jobs for piece in self.result(job)]
 
     def _processes_start(self) -> bool:
         """Whether it was the compiler that died; if not, all that is left is compiled in this process."""

@@ -106,7 +106,7 @@ class HostCxx:
             headers = stand_ins.HOST if plain else {}
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
         except BuildError as problem:
-            raise BuildError(_advised(str(problem)) if plain else str(problem)) from None
+            raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
         figures: dict[str, dict[str, dict[str, int]]] = {
             key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
         }

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
+from autotune.compile.pool import limited
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
 from autotune.errors import CompilerError
@@ -79,7 +80,8 @@ def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
         _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
     for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
         _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
-    status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
+    with limited():
+        status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
     if status == _INVALID_OPTION:
         raise CompilerError(complaints(log))

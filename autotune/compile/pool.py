@@ -1,12 +1,15 @@
 """Processes that compile: one that the compiler takes down costs one job."""
 
+import os
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from autotune.compile.toolchain import CALL_SECONDS, TOO_LONG
 from autotune.errors import CompilerError
 
 if TYPE_CHECKING:
@@ -18,7 +21,25 @@ _Result = TypeVar("_Result")
 
 
 class ProcessDied(Exception):
-    """The job's process ended before the job did."""
+    """The job's process ended before the job did; the text is how."""
+
+
+_TIMED_OUT = 124  # the exit code of a process whose compiler call took too long
+_compiles_for_another = threading.Event()
+
+
+@contextmanager
+def limited(seconds: float = CALL_SECONDS) -> Iterator[None]:
+    """A compiler that is a library cannot be stopped: where the block takes longer, a pool's process ends with it. In
+    any other process there is no limit."""
+    timer = threading.Timer(seconds, os._exit, (_TIMED_OUT,))
+    timer.daemon = True
+    if _compiles_for_another.is_set():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Pool:
@@ -60,7 +81,8 @@ class Pool:
         except (EOFError, OSError) as error:
             child.close()
             del self._of_thread.child
-            raise ProcessDied from error
+            is_late = child.process.returncode == _TIMED_OUT
+            raise ProcessDied(TOO_LONG if is_late else "the compiler process died") from error
         if not succeeded:
             raise answer
         result: _Result = answer
@@ -85,6 +107,7 @@ class Pool:
 
 
 def _serve(pipe: "Connection") -> None:
+    _compiles_for_another.set()
     while True:
         function, arguments = pipe.recv()
         pipe.send(_answer(function, arguments))

@@ -12,12 +12,17 @@ from pathlib import Path
 from autotune.compile.cache import default_root
 from autotune.files import replaced
 
-__all__ = ["told_version"]
+__all__ = ["is_compiler", "told_version"]
 
 # A compiler itself, which has its version in it. What starts another one (ccache, a script) may do so with a newer.
 _COMPILER = re.compile(r"([\w.]+-)*(c\+\+|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 _PROGRAM = b"\x7fELF"
 _LONGEST = 400  # characters of a line
+
+
+def is_compiler(name: str) -> bool:
+    """Whether it is the usual name of a compiler, without a folder or options."""
+    return name in ("nvrtc", "nvcc") or _COMPILER.fullmatch(name) is not None
 
 
 def told_version(command: Sequence[str], ask: Callable[[], str]) -> str:

@@ -3,6 +3,7 @@ program that a compiler is."""
 
 import os
 import shlex
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -75,6 +76,14 @@ class Batch:
 
 class BuildError(Exception):
     """A batch did not compile; the text is the compiler's message."""
+
+
+CALL_SECONDS = 600.0  # that a compiler call may take
+TOO_LONG = f"the compiler was still at it after {CALL_SECONDS:g} s and was ended"
+
+
+class CallTimeout(BuildError, CompilerError):
+    """A compiler call took longer than it may."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +167,15 @@ def listed_in(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
 
 
 def run_compiler(command: Sequence[str], folder: str | None = None) -> tuple[int, str, str]:
-    """Exit status, output and messages. Raises CompilerError for a command that cannot be run."""
+    """Exit status, output and messages. Raises CompilerError for a command that cannot be run, and CallTimeout."""
     try:  # messages are kept and searched
         from autotune.processes import program  # which brings multiprocessing
 
-        done = program(command, folder=folder, environment={**os.environ, "LC_ALL": "C"})
+        done = program(
+            command, seconds=CALL_SECONDS, folder=folder, environment={**os.environ, "LC_ALL": "C"}
+        )
+    except subprocess.TimeoutExpired:
+        raise CallTimeout(f"{shlex.join(command[:1])}: {TOO_LONG}") from None
     except OSError as error:
         raise CompilerError(f"cannot run {shlex.join(command[:1])}: {error.strerror or error}") from error
     return done.returncode, done.stdout, done.stderr

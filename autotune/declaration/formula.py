@@ -8,7 +8,8 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
 from typing import Any
@@ -25,6 +26,8 @@ _MOST_ITEMS = 1 << 20
 _MOST_BITS = 256
 _MOST_TRIED = 2_000_000
 _MOST_WRITTEN = 4000
+_MOST_STEPS = 5_000_000  # ten seconds
+_MOST_NODES = 1000  # of a power that is written out
 _DEEPEST = 60
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -40,10 +43,24 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 _MODULES = ("math", "np", "numpy")  # whose functions of these names are the same
 
 
-def evaluated(text: str, names: Mapping[str, Any], *, where: str) -> Any:
-    """What ``text`` is with ``names`` bound. Raises FamilyError for what is no formula, or has no value."""
+@dataclass
+class _Run:
+    """What evaluating one formula, for one combination or many, may still cost."""
+
+    where: str
+    left: int = _MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise OverflowError(f"it takes more than {_MOST_STEPS:,} steps")
+
+
+def evaluated(text: str, names: Mapping[str, Any], *, where: str, run: _Run | None = None) -> Any:
+    """What ``text`` is with ``names`` bound; ``run`` is shared by those that are to take a while together. Raises
+    FamilyError for what is no formula, has no value, or takes too long."""
     try:
-        return _value(_tree(text, where), names, where)
+        return _value(_tree(text, where), names, run or _Run(where))
     except (ArithmeticError, TypeError, ValueError, KeyError, IndexError, MemoryError) as problem:
         raise FamilyError(f"{where}: {text!r} has no value here: {problem}") from None
 
@@ -60,7 +77,9 @@ def conditions(text: str, values: Values, where: str) -> list[str]:
             found.append(expression)
         else:
             read = sorted(_names(part) & values.keys())
-            found += listed_conditions(partial(evaluated, one, where=where), read, values, where)
+            found += listed_conditions(
+                partial(evaluated, one, where=where, run=_Run(where)), read, values, where
+            )
     return found
 
 
@@ -71,7 +90,10 @@ def expression(text: str, values: Values, where: str) -> str:
     if found is not None:
         return found
     return listed_expression(
-        partial(evaluated, text, where=where), sorted(_names(tree) & values.keys()), values, where
+        partial(evaluated, text, where=where, run=_Run(where)),
+        sorted(_names(tree) & values.keys()),
+        values,
+        where,
     )
 
 
@@ -159,12 +181,13 @@ def _called(node: ast.Call) -> str:
 # -- tree to value ----------------------------------------------------------------------------------------------
 
 
-def _value(node: ast.expr, names: Mapping[str, Any], where: str, depth: int = 0) -> Any:
+def _value(node: ast.expr, names: Mapping[str, Any], run: _Run, depth: int = 0) -> Any:
+    run.spend(1)
     if depth > _DEEPEST:
-        raise FamilyError(f"{where}: a formula is nested more than {_DEEPEST} deep")
+        raise FamilyError(f"{run.where}: a formula is nested more than {_DEEPEST} deep")
 
     def of(part: ast.expr) -> Any:
-        return _value(part, names, where, depth + 1)
+        return _value(part, names, run, depth + 1)
 
     match node:
         case ast.Constant(value=bool() | int() | float() | str() | None as value):
@@ -172,25 +195,25 @@ def _value(node: ast.expr, names: Mapping[str, Any], where: str, depth: int = 0)
         case ast.Name(id=name):
             if name not in names:
                 known = ", ".join(map(str, names)) or "none"
-                raise FamilyError(f"{where}: unknown name {name!r} (known: {known})")
+                raise FamilyError(f"{run.where}: unknown name {name!r} (known: {known})")
             return names[name]
         case ast.BinOp(left=left, op=op, right=right):
-            return _bounded(type(op), of(left), of(right))
+            return _bounded(type(op), _paid(of(left), run), _paid(of(right), run))
         case ast.UnaryOp(op=unary, operand=operand):
             return _UNARY[type(unary)](of(operand))
         case ast.BoolOp(op=both, values=parts):
             return _first(parts, of, stop=isinstance(both, ast.Or))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            return _compared(of(left), ops, [of(other) for other in others])
+            return _compared(_paid(of(left), run), ops, [_paid(of(other), run) for other in others])
         case ast.IfExp(test=test, body=body, orelse=other):
             return of(body) if of(test) else of(other)
         case ast.Call(args=arguments, keywords=[]):
-            return _call(node, [of(argument) for argument in arguments], where)
-    return _collection(node, of, names, where, depth)
+            return _call(node, [of(argument) for argument in arguments], run)
+    return _collection(node, of, names, run, depth)
 
 
 def _collection(
-    node: ast.expr, of: Callable[[ast.expr], Any], names: Mapping[str, Any], where: str, depth: int
+    node: ast.expr, of: Callable[[ast.expr], Any], names: Mapping[str, Any], run: _Run, depth: int
 ) -> Any:
     match node:
         case ast.List(elts=items):
@@ -200,8 +223,8 @@ def _collection(
         case ast.Subscript(value=sequence, slice=index):
             return of(sequence)[of(index)]
         case ast.ListComp(elt=element, generators=[one]) | ast.GeneratorExp(elt=element, generators=[one]):
-            return list(_comprehension(element, one, names, where, depth + 1))
-    raise FamilyError(f"{where}: {ast.unparse(node)!r} is not allowed in a formula")
+            return list(_comprehension(element, one, names, run, depth + 1))
+    raise FamilyError(f"{run.where}: {ast.unparse(node)!r} is not allowed in a formula")
 
 
 def _first(parts: Sequence[ast.expr], of: Callable[[ast.expr], Any], *, stop: bool) -> Any:
@@ -244,17 +267,17 @@ def _bounded(op: type[ast.operator], left: Any, right: Any) -> Any:
 
 
 def _comprehension(
-    element: ast.expr, one: ast.comprehension, names: Mapping[str, Any], where: str, depth: int
+    element: ast.expr, one: ast.comprehension, names: Mapping[str, Any], run: _Run, depth: int
 ) -> Iterator[Any]:
     if not isinstance(one.target, ast.Name):
-        raise FamilyError(f"{where}: {ast.unparse(one)!r} is not allowed in a formula")
-    for item in _value(one.iter, names, where, depth):
+        raise FamilyError(f"{run.where}: {ast.unparse(one)!r} is not allowed in a formula")
+    for item in _value(one.iter, names, run, depth):
         bound = {**names, one.target.id: item}
-        if all(_value(test, bound, where, depth) for test in one.ifs):
-            yield _value(element, bound, where, depth)
+        if all(_value(test, bound, run, depth) for test in one.ifs):
+            yield _value(element, bound, run, depth)
 
 
-def _call(node: ast.Call, arguments: list[Any], where: str) -> Any:
+def _call(node: ast.Call, arguments: list[Any], run: _Run) -> Any:
     name = _called(node)
     if name == "range":
         made = range(*arguments)
@@ -263,9 +286,21 @@ def _call(node: ast.Call, arguments: list[Any], where: str) -> Any:
         return made
     if name not in _FUNCTIONS:
         raise FamilyError(
-            f"{where}: {ast.unparse(node.func)} is no function of a formula (those are {', '.join(_FUNCTIONS)}, range)"
+            f"{run.where}: {ast.unparse(node.func)} is no function of a formula (those are {', '.join(_FUNCTIONS)}, "
+            "range)"
         )
-    return _FUNCTIONS[name](*arguments)
+    return _FUNCTIONS[name](*(_paid(argument, run) for argument in arguments))
+
+
+def _paid(value: Any, run: _Run) -> Any:
+    """``value``, each of whose items may be looked at."""
+    if isinstance(value, Sized):
+        run.spend(len(value))
+    if isinstance(value, list | tuple):
+        for item in value:
+            if isinstance(item, Sized):
+                _paid(item, run)
+    return value
 
 
 # -- tree to expression -----------------------------------------------------------------------------------------
@@ -310,7 +345,7 @@ class _Written(ast.NodeTransformer):
             ):
                 return ast.Constant(_bounded(ast.Pow, base, power))
             case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if (
-                0 < power <= 8
+                0 < power <= 8 and power * sum(1 for _ in ast.walk(left)) <= _MOST_NODES
             ):
                 made: ast.expr = left
                 for _ in range(power - 1):

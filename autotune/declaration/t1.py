@@ -27,6 +27,7 @@ _TYPES = {
     "uint32": "uint32", "int64": "int64", "uint64": "uint64", "float": "float32", "double": "float64",
 }  # fmt: skip
 _AXES = "XYZ"
+_MOST_VALUES = 10_000  # of a parameter
 
 
 def kernel_of(path: Path) -> Kernel:
@@ -106,14 +107,13 @@ def _family(general: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
 
 
 def _kernel_file(path: Path, named: str) -> Path:
-    """Beside the file, or beside its folder, as Kernel Tuner looks for it."""
-    places = [path.parent / named, path.parent.parent / named]
-    for place in places:
-        if place.is_file():
-            return place
-    raise FamilyError(
-        f"{path}: its KernelFile {named!r} is not there (looked for {' and '.join(map(str, places))})"
-    )
+    """Below the file's folder. Raises FamilyError for any other: what is read becomes a part of the family."""
+    place = path.parent / named
+    if not place.resolve().is_relative_to(path.parent.resolve()):
+        raise FamilyError(f"{path}: its KernelFile {named!r} is not below its folder: put it there")
+    if not place.is_file():
+        raise FamilyError(f"{path}: its KernelFile {named!r} is not there (looked for {place})")
+    return place
 
 
 def _parameters(space: Mapping[str, Any], where: str) -> Parameters:
@@ -123,8 +123,10 @@ def _parameters(space: Mapping[str, Any], where: str) -> Parameters:
         name = str(one["Name"])
         place = f"{where}: parameter {name}"
         some = evaluated(str(one["Values"]), {}, where=place)
-        if not isinstance(some, list | tuple | range):
-            raise FamilyError(f"{place}: its Values {one['Values']!r} are no list")
+        if not isinstance(some, list | tuple | range) or len(some) > _MOST_VALUES:
+            raise FamilyError(
+                f"{place}: its Values are no list of at most {_MOST_VALUES:,}: {one['Values']!r}"
+            )
         values[name] = list(some)
         default = one.get("Default")
         default = default[0] if isinstance(default, list) and default else default

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from autotune.errors import AutotuneError, suggestion
+from autotune.files import plain_file
 
 __all__ = ["check", "editor_line", "explained", "fault", "nodes", "read", "schema_file", "unknown_keys"]
 
@@ -50,7 +51,7 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     """The mapping in the YAML file at ``path``. Raises ``error`` for anything else: missing, unreadable, not
     UTF-8, larger than 4 MiB, malformed (with line and column), nested deeper than 20, not a mapping."""
     try:
-        with path.open("rb") as file:
+        with plain_file(path).open("rb") as file:
             raw = file.read(_LARGEST + 1)
     except OSError as problem:
         raise error(f"cannot read {path}: {problem.strerror or problem}") from None

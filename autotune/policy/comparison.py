@@ -186,7 +186,7 @@ def _change(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Change:
         change = noise = None
     else:
         change, noise = second.ms / first.ms - 1, _noise(first, second)
-        slower, faster = change > noise, 1 / (1 + change) - 1 > noise
+        slower, faster = change > noise, second.ms < first.ms / (1 + noise)
         verdict = "slower" if slower else "faster" if faster else "same"
     return Change(
         role=role, a=in_a, b=in_b, a_ms=first.ms if first else None, b_ms=second.ms if second else None,
@@ -205,4 +205,5 @@ def _noise(a: Timing, b: Timing) -> float:
 def _over_best(one: str, side: Side) -> float | None:
     if one not in side.times:
         return None
-    return side.times[one].ms / min(timing.ms for timing in side.times.values()) - 1
+    best = min(timing.ms for timing in side.times.values())
+    return side.times[one].ms / best - 1 if best else None

@@ -326,6 +326,8 @@ def minimax(times: Mapping[str, Mapping[Configuration, float]]) -> Minimax | Non
     if not times or not all(times.values()):
         return None
     best = {workload: min(row.values()) for workload, row in times.items()}
+    if not all(best.values()):
+        return None
     common = set.intersection(*(set(row) for row in times.values()))
     worst = {c: max(times[w][c] / best[w] - 1 for w in times) for c in common}
     if not worst:

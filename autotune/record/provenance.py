@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from autotune.record.typed import require_types
+
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
@@ -90,6 +92,7 @@ class Provenance:
         known = {
             name: _typed(plain[name], _UNKNOWN[name]) for name in plain if name in _UNKNOWN and name != "more"
         }
+        require_types(cls, known)
         return cls(**known, more={name: value for name, value in plain.items() if name not in known})
 
     def told(self, said: Mapping[str, Any]) -> "Provenance":

@@ -12,6 +12,7 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
+from autotune.files import plain_file
 from autotune.record.shared_folder import SHARED, is_shared
 from autotune.record.study import Study, newest_of_each
 
@@ -153,7 +154,7 @@ def _controlled(study: Study, control: str) -> Study:
 def read_ceilings(path: Path) -> dict[str, Any] | None:
     """The ceilings in ``path``, None where there is no such file. Raises StoreError for another form."""
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(plain_file(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as problem:

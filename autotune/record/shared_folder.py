@@ -22,17 +22,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.lines import content_of, has_checksum, line_of
 from autotune.record.place import Claims
 from autotune.record.pulse import SILENT_S, Pulse
+from autotune.record.typed import require_types
 
 SHARED = "shared:"  # what an address begins with
 _MARK = "autotune-shared-record"
 _COUNT = 20  # digits of a pulse
+_GENERATION = re.compile(r"\.([0-9]{1,18})\.claim")
 
 
 def is_shared(folder: Path) -> bool:
@@ -73,6 +75,13 @@ class _Kept:
     @property
     def begun(self) -> Turn:
         return min(turn for turn, _ in self.said.values())
+
+
+class _Line(TypedDict):
+    turn: int
+    study: str
+    key: str
+    value: Any
 
 
 class _OwnJournal:
@@ -116,10 +125,17 @@ class _OtherJournal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = self._bytes = 0
+        self._is_odd = False
 
     def news(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """(line number, content) of the whole lines behind what was read. Of the last one, a part may not be there yet,
         even in its middle; one that has another behind it is as it will be."""
+        if self._is_odd:
+            return
+        if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
+            self._is_odd = True
+            warnings.warn(f"{self.path} is no file: it is left out", stacklevel=2)
+            return
         with self.path.open(
             "rb"
         ) as file:  # opened anew: only then a network file system looks for what is new
@@ -163,7 +179,8 @@ class SharedFolder:
 
     def studies(self) -> dict[str, dict[str, Any]]:
         with self._read() as kept:
-            ordered = sorted(kept, key=lambda name: kept[name].begun)
+            told = [name for name, one in kept.items() if one.said]
+            ordered = sorted(told, key=lambda name: kept[name].begun)
             return {name: self._said(name) for name in ordered}
 
     def begin(self, name: str) -> None:
@@ -216,7 +233,8 @@ class SharedFolder:
 
     def _take(self, content: dict[str, Any], writer: str, line: int) -> None:
         try:
-            turn = Turn(int(content["turn"]), writer, line)
+            require_types(_Line, content)
+            turn = Turn(content["turn"], writer, line)
             self._kept.setdefault(content["study"], _Kept()).take(turn, content["key"], content["value"])
             self._last = max(self._last, turn.number)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -325,8 +343,9 @@ class FolderClaims:
             if name not in self._held:
                 return
             is_held, stem, generation = self.holds(name), _stem(name), self._held.pop(name)
-            for older in range(generation + 1) if is_held else ():  # the one that counts comes last
-                self._claim(stem, older).unlink(missing_ok=True)
+            for older in sorted(self._generations(stem)) if is_held else ():  # the one that counts comes last
+                if older <= generation:
+                    self._claim(stem, older).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Give everything back."""
@@ -354,12 +373,22 @@ class FolderClaims:
 
     def _top(self, stem: str) -> int:
         """The highest generation of a name that is there, -1 for none."""
-        return max((int(path.suffixes[0][1:]) for path in self._folder.glob(f"{stem}.*.claim")), default=-1)
+        return max(self._generations(stem), default=-1)
+
+    def _generations(self, stem: str) -> Iterator[int]:
+        for path in self._folder.glob(f"{stem}.*.claim"):
+            if found := _GENERATION.fullmatch(path.name, len(stem)):
+                yield int(found[1])
+            else:
+                warnings.warn(f"{path} is no claim of autotune's: it is left out", stacklevel=2)
 
     def _owner(self, stem: str, generation: int) -> _Owner | None:
-        """Whose claim that is; None where it is no more."""
+        """Whose claim that is; None where it is no more. What is no file of autotune's gives no sign of life."""
+        path = self._claim(stem, generation)
         try:
-            text = self._claim(stem, generation).read_text()
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                return _Owner("", "")
+            text = path.read_text(errors="replace")
         except FileNotFoundError:
             return None
         writer, _, sign = text.partition("\n")

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,14 @@ from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.exchange import added
 from autotune.record.grpc_place import grpc_place
-from autotune.record.optuna_place import OptunaPlace, journal_place
+from autotune.record.optuna_place import journal_place
 from autotune.record.place import Place
 from autotune.record.provenance import Provenance
 from autotune.record.pulse import SILENT_S
 from autotune.record.shared_folder import SHARED, SharedFolder, is_shared
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
+from autotune.record.typed import require_types
 
 T = TypeVar("T")
 _SCHEMA = 1
@@ -63,7 +64,7 @@ class StudyStore:
         """Read what others have recorded since. Raises StoreError."""
         with self._turn:
             rows, self._read = self._store.tried(lambda: self._place.rows(self.name, self._read))
-            for trial in filter(None, map(_trial, rows)):
+            for trial in _trials(rows, self._policies):
                 self._known[trial.configuration] = trial
                 self._new.add(trial.configuration)
 
@@ -107,7 +108,12 @@ class StudyStore:
             return True
 
     def _is_held(self, configuration: Configuration) -> bool:
-        return self._store.tried(lambda: self._place.claims.holds(self._name(configuration)))
+        """Whether the claim is still this process's; not where another took it over, and then recorded the
+        configuration and gave the claim back."""
+        if not self._store.tried(lambda: self._place.claims.holds(self._name(configuration))):
+            return False
+        self.refresh()
+        return configuration not in self._new
 
     def about(self) -> Provenance:
         """What the record says of the study's origin; nothing where that is damaged, until it is written anew."""
@@ -183,7 +189,7 @@ class Store:
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
         return [
-            replace(study, trials=tuple(self.tried(partial(self._recorded, name))))
+            replace(study, trials=tuple(self.tried(partial(self._recorded, name, study.control))))
             for name, study in self._headers().items()
         ]
 
@@ -206,20 +212,18 @@ class Store:
 
     def _unwritten(self, problem: OSError) -> StoreError:
         cause = str(problem.strerror or problem)
-        is_journal = isinstance(self.place, OptunaPlace) and not self.place.patience_s
-        if is_journal and not Path(self.where, "store.journal").exists():
+        if isinstance(problem, FileNotFoundError):
             return StoreError(
                 f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
                 "measured with it: put it back if you have it, then run the same command"
             )
         return _unwritten(cause, "free space or name another --out and ")
 
-    def _recorded(self, name: str) -> list[Trial]:
+    def _recorded(self, name: str, control: Configuration) -> list[Trial]:
         """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
         earlier one."""
         rows, _ = self.place.rows(name, 0)
-        trials = filter(None, map(_trial, rows))
-        return list({trial.configuration: trial for trial in trials}.values())
+        return list({trial.configuration: trial for trial in _trials(rows, control)}.values())
 
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
@@ -279,6 +283,7 @@ def _unwritten(cause: str, advice: str) -> StoreError:
 
 
 def _study(header: Mapping[str, Any], about: Provenance) -> Study:
+    require_types(Study, header)
     named = {name: header[name] for name in ("family", "workload", "device", "identity")}
     return Study(
         **named,
@@ -289,12 +294,16 @@ def _study(header: Mapping[str, Any], about: Provenance) -> Study:
     )
 
 
-def _trial(row: Mapping[str, Any]) -> Trial | None:
-    """The trial that was recorded so; None, with a warning, for a row that is none."""
-    try:
-        return Trial.from_dict(row)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        warnings.warn(
-            f"a recorded trial is damaged ({type(problem).__name__}: {problem}): it is left out", stacklevel=2
-        )
-        return None
+def _trials(rows: Iterable[Mapping[str, Any]], policies: Collection[str]) -> Iterator[Trial]:
+    """The trials that were recorded so, with a warning for each row that is none. Without ``policies`` any will do."""
+    for row in rows:
+        try:
+            trial = Trial.from_dict(row)
+            if policies and trial.configuration.keys() != set(policies):
+                raise ValueError(f"the study has the policies {', '.join(policies)}, and it has others")
+            yield trial
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            warnings.warn(
+                f"a recorded trial is damaged ({type(problem).__name__}: {problem}): it is left out",
+                stacklevel=2,
+            )

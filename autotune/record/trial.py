@@ -4,12 +4,14 @@ Frozen values with a plain-dict form, because the same trial is a row of the sto
 ``results.csv`` and a row of the report.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue
+from autotune.record.typed import require_types
 
 # Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
 # wrong_result, sweep.measurer; timed_out and crashed, sweep.process_worker. A measured trial whose sampling stopped
@@ -127,11 +129,14 @@ class Trial:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Trial":
         """Raises KeyError, TypeError or ValueError for a dict that is none."""
+        require_types(cls, plain)
         measurement = plain["measurement"]
         if plain["state"] not in STATES or (plain["state"] == "measured") is not bool(measurement):
             raise ValueError(
                 f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
             )
+        if not all(0 <= value < math.inf for value in _numbers(measurement or {})):
+            raise ValueError(f"a time or a size is negative or not finite: {measurement}")
         configuration = Configuration(plain["configuration"])
         # A record from before ``same_as`` was kept has it among the notes.
         notes, same_as = parsed_remarks(plain["notes"], configuration)
@@ -146,6 +151,13 @@ class Trial:
                 "proved": tuple(plain.get("proved", ())),
             }
         )
+
+
+def _numbers(measurement: Mapping[str, Any]) -> Iterator[float]:
+    """Its times and sizes; a spread that is not known may be any number."""
+    for name, value in measurement.items():
+        if not name.endswith("spread"):
+            yield from value.values() if isinstance(value, Mapping) else (value,)
 
 
 def parsed_remarks(

@@ -19,7 +19,7 @@ from autotune.compile import (
 )
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
-from autotune.files import cell_text, clean, csv_text, write_text
+from autotune.files import cell_text, clean, csv_text, plain_file, write_text
 from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
@@ -98,7 +98,7 @@ def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
     of other sources or another declaration than the newest of ``studies`` of its family is a note and no more. Raises
     StoreError for a file that is no table."""
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        frame = pd.read_csv(plain_file(path), keep_default_na=False, na_values=[""])
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as problem:

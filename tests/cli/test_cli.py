@@ -1,10 +1,12 @@
 """The command line as a user meets it: every refusal, its message and its exit code."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -544,3 +546,27 @@ def test_check_takes_several_families_and_none_twice(
 def _refusal(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
     assert main(arguments) == 8
     return capsys.readouterr().out
+
+
+def test_a_disk_that_is_full_at_the_report_says_how_to_have_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replaced = paths.replaced
+
+    def full(path: Path) -> AbstractContextManager[Path]:
+        if path.name == "report.html":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replaced(path)
+
+    monkeypatch.setattr(paths, "replaced", full)
+    out, policies = str(tmp_path / "out"), tmp_path / "policies"
+    named = ["--out", out, "--policies", str(policies), "--samples", "3"]
+    assert main(["sweep", str(folder), "--device", "cpu", *named]) == 7
+    said = capsys.readouterr().err
+    assert (
+        "report.html: No space left on device; free space there; what was measured is recorded, and " in said
+    )
+    assert f"`autotune report {out}` reports it" in said
+    assert list(policies.glob("*/*.yaml"))
+    monkeypatch.setattr(paths, "replaced", replaced)
+    assert main(["report", out]) == 0

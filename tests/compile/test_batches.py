@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import eventually
 
+from autotune.compile import toolchain
 from autotune.compile.batches import chunked, compile_batch, compile_many, compilers
 from autotune.compile.cache import Cache
-from autotune.compile.toolchain import BuildError, Compiled, CompileFailure, translation_unit
+from autotune.compile.toolchain import (
+    TOO_LONG,
+    BuildError,
+    Compiled,
+    CompileFailure,
+    run_compiler,
+    translation_unit,
+)
 from autotune.errors import CompilerError
 
 
@@ -232,6 +240,35 @@ def test_a_variant_that_kills_the_compiler_is_found(fake, cache):
     assert results[5] == CompileFailure("key005", "the compiler process died")
     assert sum(isinstance(result, Compiled) for result in results) == 7
     assert not children()
+
+
+def test_a_library_that_takes_too_long_ends_with_its_process(fake, cache):
+    fake = replace(fake, late=("V005",))
+    results = [result for chunk in compile_many(batch_of(8), fake, cache, 2, 4) for result in chunk]
+    assert results[5] == CompileFailure("key005", TOO_LONG)
+    assert sum(isinstance(result, Compiled) for result in results) == 7
+    assert os.getpid() not in fake.processes
+
+
+def test_a_program_that_takes_too_long_is_ended_and_its_variant_found(fake, cache, monkeypatch):
+    monkeypatch.setattr(toolchain, "CALL_SECONDS", 0.05)
+    built = Fake.build
+
+    def build(self, batch):
+        answer = built(self, batch)
+        if "V005" in [variant.name for variant in batch.variants]:
+            run_compiler(["sleep", "120"])
+        return answer
+
+    monkeypatch.setattr(Fake, "build", build)
+    results = compile_batch(batch_of(8), fake, cache)
+    assert results[5] == CompileFailure("key005", f"sleep: {TOO_LONG}")
+    assert sum(isinstance(result, Compiled) for result in results) == 7
+    assert [len(call) for call in fake.calls] == [8] + [
+        1
+    ] * 8  # halves would wait as long, one after the other
+    with pytest.raises(CompilerError, match="still at it"):
+        run_compiler(["sleep", "120"])  # who asks for a version
 
 
 def test_a_first_chunk_that_kills_the_compiler(fake, cache):

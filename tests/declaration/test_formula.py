@@ -137,3 +137,32 @@ def test_a_value_is_a_number_or_a_word(value: Any, as_word: Any) -> None:
 def test_any_other_value_is_refused(value: Any) -> None:
     with pytest.raises(FamilyError, match="is no value of a policy"):
         word(value, "here")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum([sum([x for x in range(1000)]) for y in range(1000)])",
+        "[[x for x in range(1000)] for y in range(1000)]",
+        "len([x + [1] for x in [list(range(9000))]])",
+        "[[z == [1] for z in range(3)] for y in range(10000)]",
+        "sum([sorted(x) == 1 for x in [[list(range(3000)), list(range(3000))]]])",
+    ],
+)
+def test_a_formula_takes_so_many_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        formula._Run, "__init__", lambda self, where: self.__dict__.update(where=where, left=8000)
+    )
+    with pytest.raises(FamilyError, match=r"more than [0-9,]+ steps"):
+        evaluated(text, {}, where="here")
+    values = {"a": list(range(100)), "b": list(range(90))}
+    with pytest.raises(FamilyError, match="steps"):  # over all combinations together
+        conditions("int(a / 2) - b * 2**a % 3 > sum([b])", values, "here")
+
+
+def test_a_power_of_powers_is_not_written_out() -> None:
+    text = "a"
+    for _ in range(20):
+        text = f"({text})**8"
+    with pytest.raises(FamilyError, match="no value here"):
+        expression(text, {"a": [1, 2]}, "here")

@@ -122,6 +122,7 @@ def change(*path: Any, to: Any) -> Callable[[dict[str, Any]], None]:
     return changed
 
 
+MANY = "range(1000000)"
 SPEC, PARAMETERS = "KernelSpecification", ("ConfigurationSpace", "TuningParameters")
 
 
@@ -130,6 +131,19 @@ SPEC, PARAMETERS = "KernelSpecification", ("ConfigurationSpace", "TuningParamete
     [
         (change(SPEC, "Language", to="OpenCL"), "its Language is OpenCL, and only CUDA can be tuned"),
         (change(SPEC, "KernelFile", to="gone.cu"), "its KernelFile 'gone.cu' is not there"),
+        (
+            change(SPEC, "KernelFile", to="/etc/passwd"),
+            "its KernelFile '/etc/passwd' is not below its folder",
+        ),
+        (change(SPEC, "KernelFile", to="../up.cu"), "its KernelFile '../up.cu' is not below its folder"),
+        (
+            change(*PARAMETERS, 0, "Values", to="list(range(20000))"),
+            "its Values are no list of at most 10,000",
+        ),
+        (
+            change(*PARAMETERS, 0, "Values", to=f"[sum([x for x in {MANY}]) for y in {MANY}]"),
+            "5,000,000 steps",
+        ),
         (change(SPEC, "LocalSize", "X", to="block_size_z"), r"LocalSize\.X: unknown name 'block_size_z'"),
         (
             change(SPEC, "Arguments", 1, "FillType", to="Script"),
@@ -142,7 +156,7 @@ SPEC, PARAMETERS = "KernelSpecification", ("ConfigurationSpace", "TuningParamete
             change(*PARAMETERS, 0, "Values", to="open('x')"),
             "parameter block_size_x: open is no function of a formula",
         ),
-        (change(*PARAMETERS, 0, "Values", to="3"), "its Values '3' are no list"),
+        (change(*PARAMETERS, 0, "Values", to="3"), "its Values are no list of at most 10,000: '3'"),
         (change(SPEC, to={}), "it has no 'Language'"),
         (change(SPEC, "Arguments", to=7), "is not of the T1 form"),
     ],

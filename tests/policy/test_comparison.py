@@ -193,6 +193,16 @@ def test_the_exit_code_says_regression(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["compare", a, b, "--out", "moved.txt"]) == 7
 
 
+def test_a_ratio_of_times_that_no_number_holds_is_compared(tmp_path: Path) -> None:
+    a, b = policy_study(1e300), policy_study(1e-30)
+    (there,) = comparisons(sides_of([a]), sides_of([b]))
+    (back,) = comparisons(sides_of([b]), sides_of([a]))
+    assert (there.winner.verdict, back.winner.verdict) == ("faster", "slower")
+    nothing = replace(sides_of([b])[0], times=dict.fromkeys(sides_of([b])[0].times, Timing(0.0, 0.0)))
+    (zero,) = comparisons(sides_of([a]), [nothing])
+    assert (zero.winner.verdict, zero.transfer) == ("faster", None)
+
+
 def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:
     a = str(write_results([policy_study()], tmp_path / "a" / "results.csv"))
     b = str(write_results([policy_study(1.2)], tmp_path / "b" / "results.csv"))
@@ -200,13 +210,13 @@ def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:
     summary.write_text("# Before\n")
     assert main(["compare", a, b, "--markdown", str(summary)]) == 10
     text = summary.read_text()
-    assert text.startswith("# Before\n### walk on primer, gpu-1: **1 slower by more than 5 %**\n\n| ")
-    (winner,) = (line for line in text.splitlines() if line.startswith("| winner "))
+    assert text.startswith("# Before\n### `walk on primer, gpu-1`: **1 slower by more than 5 %**\n\n| ")
+    (winner,) = (line for line in text.splitlines() if line.startswith("| `winner` "))
     assert "| +20.0 % |" in winner
     assert winner.endswith("**slower** |")
     assert "configurations timed in both: " in text
     assert main(["compare", a, a, "--markdown", str(summary)]) == 0
-    assert "gpu-1: no regression" in summary.read_text()
+    assert "gpu-1`: no regression" in summary.read_text()
     assert main(["compare", a, a, "--markdown", str(tmp_path)]) == 7
 
 

@@ -1,6 +1,8 @@
 """The GitHub Action: its steps, run by bash as a runner runs them, with a stand-in for GitHub's own program."""
 
+import csv
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,7 @@ def test_every_input_is_used_and_every_used_one_declared() -> None:
     [
         ({"COMMAND": "compare", "BEFORE": TABLE, "AFTER": TABLE}, 0, "no regression"),
         ({"COMMAND": "check", "POLICIES": "policies/coulomb/nvidia-h200.yaml"}, 0, "### Policy files: "),
+        ({"COMMAND": "check", "FAMILIES": "kernels/coulomb"}, 0, "| `coulomb` |"),
         ({"COMMAND": "check", "POLICIES": "policies/none.yaml"}, 8, "**1 of 1 refused**"),
     ],
 )
@@ -81,3 +84,42 @@ def test_one_comment_is_written_anew(found: str, called: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert called in (tmp_path / "gh.log").read_text().splitlines()[-1]
     assert (tmp_path / "autotune.md.comment").read_text() == "<!-- autotune -->\n### allpairs\n"
+
+
+HOSTILE = "w\n::error file=README.md::x\r::stop-commands::t <img src=x>@everyone|`"
+
+
+def hostile(folder: Path) -> str:
+    """A table whose family, workload and preset say what a runner, or GitHub's pages, would take for their own."""
+    path = folder / "hostile.csv"
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["family", "workload", "device", "preset", "p", "state", "median_ms"])
+        table.writerow(["::error::f", HOSTILE, "d", "control ##[error]x", 1, "measured", 1.0])
+        table.writerow(["::error::f", HOSTILE, "d", "", 2, "measured", 2.0])
+    return str(path)
+
+
+def test_what_files_say_is_no_command_and_no_markup(tmp_path: Path) -> None:
+    table = hostile(tmp_path)
+    done = ran("Run", tmp_path, {"COMMAND": "compare", "BEFORE": table, "AFTER": table})
+    assert done.returncode == 0, done.stderr
+    first, *rest = done.stdout.splitlines()
+    assert re.fullmatch(r"::stop-commands::[0-9a-f]{32}", first)
+    assert rest[-1] == f"::{first.rpartition(':')[2]}::"
+    again = ran("Run", tmp_path, {"COMMAND": "compare", "BEFORE": table, "AFTER": table})
+    assert again.stdout.splitlines()[0] != first
+    heading = (tmp_path / "summary.md").read_text().splitlines()[0]
+    assert re.fullmatch(r"### `::error::f on w ::error [^`]*'[^`]*`: no regression", heading)
+
+
+@pytest.mark.parametrize("name", ["hostile.csv", "none\n::error::x.csv"])
+def test_a_command_in_a_job_prints_no_command_of_the_runner(name: str, tmp_path: Path) -> None:
+    hostile(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", "compare", str(tmp_path / name), str(tmp_path / "hostile.csv")],
+        check=False, capture_output=True, cwd=ROOT, env={**os.environ, "GITHUB_ACTIONS": "true"},
+    )  # fmt: skip
+    said = (done.stdout + done.stderr).decode()
+    assert "error" in said
+    assert not [line for line in re.split(r"[\r\n]+", said) if line.strip().startswith("::") or "##[" in line]

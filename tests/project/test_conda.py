@@ -45,5 +45,5 @@ def test_it_is_the_same_package(project: dict[str, Any], recipe: dict[str, Any])
     assert recipe["build"]["python"]["entry_points"] == scripts
     assert recipe["about"]["summary"] == declared["description"]
     assert recipe["about"]["license"] == declared["license"]
-    assert [recipe["about"]["license_file"]] == declared["license-files"]
+    assert recipe["about"]["license_file"] == declared["license-files"]
     assert (ROOT / "conda" / recipe["source"]["path"]).resolve() == ROOT

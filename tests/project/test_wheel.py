@@ -52,6 +52,9 @@ def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> Non
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "CITATION.cff",
+        "SECURITY.md",
+        "action.yml",
+        ".clang-format",
         "mkdocs.yml",
         "autotune/py.typed",
         "docs/tutorial.md",
@@ -87,6 +90,16 @@ def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
         "autotune/_bundled/workloads/data/hapmap3-slice.bed",
     ):
         assert name in names
+    licences = {name.partition(".dist-info/licenses/")[2] for name in names if ".dist-info/licenses/" in name}
+    assert licences == {
+        "LICENSE", "LICENSES/apbs.txt", "LICENSES/basis-set-exchange.txt", "workloads/data/README.md",
+    }  # fmt: skip
+    data = {Path(name).name for name in names if name.startswith("autotune/_bundled/workloads/data/")}
+    terms = (ROOT / "workloads/data/README.md").read_text(encoding="utf-8").partition("\n# hapmap3-slice")[0]
+    told = re.findall(r"^\| `([\w.-]+?)[.*]*` \|", terms, re.MULTILINE)
+    assert not [
+        name for name in data - {"README.md"} if not name.startswith(tuple(told))
+    ]  # each has its terms
     assert not any("tests/" in name or name.endswith(".pyc") for name in names)
 
 

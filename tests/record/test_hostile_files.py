@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from autotune.cli.commands import main
 from autotune.compile import Pool
 from autotune.compile.hostcxx import find_compiler
 from autotune.compile.variant import Geometry
+from autotune.declaration import yamlfile
 from autotune.declaration.expression import Expression
 from autotune.declaration.family import load_family as load
 from autotune.declaration.space import Configuration, Policy, Space
@@ -117,6 +119,22 @@ def test_a_pipe_is_not_waited_for(name: str, tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(StoreError, match="no file"):
         read_record(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("limits.json", read_ceilings),
+        ("static.csv", read_static),
+        ("w.yaml", lambda path: yamlfile.read(path, StoreError)),
+    ],
+)
+def test_a_pipe_beside_a_record_is_not_waited_for(
+    name: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(StoreError, match=f"{name}: .*it is no file"):
+        read(tmp_path / name)
 
 
 def test_times_of_zero_are_not_divided_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

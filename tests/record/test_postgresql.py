@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,21 @@ def test_a_server_started_again_is_waited_for(
     first.record(trial(c))
     second.refresh()
     assert set(second.known()) == {a, b, c}
+
+
+def test_what_others_took_over_and_recorded_meanwhile_is_not_recorded_again(postgresql: str) -> None:
+    stopped, other = opened(postgresql), opened(postgresql)
+    (one,) = configurations(1)
+    assert stopped.claim(one)
+    held = stopped._place.claims
+    assert isinstance(held, PostgresClaims) and held._connection is not None
+    ended = held._connection.execute(sqlalchemy.text("SELECT pg_backend_pid()")).scalar()
+    assert isinstance(other._place.claims, PostgresClaims)
+    other._place.claims._ask(sqlalchemy.text("SELECT pg_terminate_backend(:number, 10000)"), number=ended)
+    assert other.claim(one)
+    assert other.record(trial(one))
+    assert not stopped.record(replace(trial(one), worker="late"))
+    assert opened(postgresql).known() == {one: trial(one)}
 
 
 def test_a_server_that_stays_away_is_an_error(

@@ -8,8 +8,10 @@ import signal
 import tempfile
 import time
 import warnings
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from store_process import POLICIES, Starter, configurations, opened, study, tria
 from waiting import wait_for
 
 from autotune.errors import StoreError
-from autotune.record.store import Store
+from autotune.record.store import Store, _trials
 from autotune.record.trial import STATES, Trial
 
 GRPC = pytest.param("grpc", marks=pytest.mark.grpc)
@@ -407,9 +409,11 @@ def test_each_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(read) == len((tmp_path / "store.journal").read_bytes().splitlines())
 
 
-def test_a_journal_taken_away_is_an_error(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    (tmp_path / "store.journal").unlink()
+@pytest.mark.parametrize("kind", ["", "shared:"])
+def test_a_journal_taken_away_is_an_error(kind: str, tmp_path: Path) -> None:
+    store = opened(f"{kind}{tmp_path}")
+    for journal in tmp_path.glob("*.journal"):
+        journal.unlink()
     with pytest.raises(
         StoreError, match=r"No such file or directory; its journal in .* is gone, and what was meas"
     ):
@@ -530,3 +534,78 @@ def test_other_storages_are_refused() -> None:
         StoreError, match=r"mysql://…; allowed are postgresql://…, grpc://host:port, shared:FOLDER"
     ):
         Store("mysql://someone@somewhere/something")
+
+
+# -- what others who may write there can write --------------------------------------------------------------------
+
+BAD = [  # (where in a recorded trial, what is written there)
+    (("measurement", "median_ms"), "x"),
+    (("measurement", "median_ms"), -1.0),
+    (("measurement", "median_ms"), 1e400),
+    (("measurement", "kernel_ms"), {"sum": "x"}),
+    (("measurement", "samples"), [3]),
+    (("measurement", "footprint_bytes"), 10**30),
+    (("measurement",), [1]),
+    (("reason",), 1),
+    (("notes",), "x"),
+    (("phases_ms",), {"verify": "x"}),
+    (("begun_s",), 10**400),
+    (("profiles",), [{"kernel": 1}]),
+    (("configuration",), {"other": 1}),
+    (("configuration",), {"number": 1.5}),
+    (("errors",), "x"),
+    (("state",), []),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), BAD)
+def test_a_forged_trial_is_left_out(place: tuple[str, ...], value: Any) -> None:
+    plain = trial(configurations(2)[1]).to_dict()
+    inside = plain
+    for name in place[:-1]:
+        inside = inside[name]
+    inside[place[-1]] = value
+    good = trial(configurations(1)[0]).to_dict()
+    with pytest.warns(UserWarning, match="a recorded trial is damaged"):
+        kept = list(_trials([json.loads(json.dumps(plain)), good], POLICIES))
+    assert [one.configuration for one in kept] == configurations(1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"turn":1e400,"study":"x","key":"trial","value":{}',
+        b'{"turn":true,"study":"x","key":"begun","value":1',
+        b'{"turn":1,"study":["x"],"key":"begun","value":1',
+        b'{"turn":1,"study":"new","key":"trial","value":{}',
+        b'{"turn":1,"study":"new","key":"trial","value":{"configuration":"x"}',
+    ],
+)
+def test_a_forged_line_of_a_shared_folder_is_left_out(tmp_path: Path, content: bytes) -> None:
+    with closing(opened(f"shared:{tmp_path}")._place) as _:
+        pass
+    (tmp_path / "forged.journal").write_bytes(b'%s,"crc32":"%08x"}\n' % (content, zlib.crc32(content)))
+    with pytest.warns(UserWarning, match=r"forged.journal: line 1 is no record"):
+        studies = Store(f"shared:{tmp_path}").studies()
+    assert [one.family for one in studies] == ["f"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_journal_and_no_claim_is_left_out(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    from autotune.record.shared_folder import FolderClaims, _stem
+
+    Store(f"shared:{tmp_path}")
+    make(tmp_path / "pipe.journal")
+    with pytest.warns(UserWarning, match=r"pipe.journal is no file: it is left out"):
+        assert Store(f"shared:{tmp_path}").studies() == []
+    claims, stem = FolderClaims(tmp_path, "me", silent_s=0.02), _stem("name")
+    make(tmp_path / f"{stem}.abc.claim")
+    make(tmp_path / f"{stem}.1.claim")
+    with pytest.warns(UserWarning, match=r"abc.claim is no claim of autotune's"):
+        while not claims.take("name"):  # as from a process that gives no sign of life
+            time.sleep(0.01)
+        assert claims.holds("name")
+        (tmp_path / f"{stem}.{10**17}.claim").write_bytes(b"\xff\xfe")
+        assert not claims.holds("name")
+        claims.drop("name")
+    claims.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from import_path import import_path
 from waiting import PATIENCE_S, eventually
 
+from autotune.compile.pool import limited
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource
 from autotune.errors import CompilerError
 
@@ -19,7 +20,8 @@ class Fake:
     """Compiles to the variants' names. Calls are lines of a file, because workers make them too: the process
     id and the names. ``bad`` variants do not compile, ``fatal`` ones kill the process, ``slow`` ones take
     two minutes unless ``enough`` calls have been made, ``running`` ones run a program for as long, which
-    counts as a call too; ``quiet`` messages do not name the variant."""
+    counts as a call too, ``late`` ones take longer than a library's call may; ``quiet`` messages do not name the
+    variant."""
 
     calls_file: Path
     bad: tuple[str, ...] = ()
@@ -27,6 +29,7 @@ class Fake:
     slow: tuple[str, ...] = ()
     enough: int = 10**9
     running: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     quiet: bool = False
     missing: bool = False
     identity: str = "fake 1"
@@ -42,6 +45,9 @@ class Fake:
             os.kill(os.getpid(), signal.SIGKILL)
         if set(names) & set(self.slow):
             eventually(lambda: len(self.calls) >= self.enough)
+        if set(names) & set(self.late):
+            with limited(0.01):
+                eventually(lambda: False)
         if set(names) & set(self.running):
             with subprocess.Popen(["sleep", "120"]) as program, self.calls_file.open("a") as file:
                 file.write(f"{program.pid} sleep\n")
