@@ -146,7 +146,10 @@ def _ladder(study: Study, decision: Decision) -> Table:
     if baseline and baseline.median_ms and decision.objective == "kernel":
         told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
         table.add_row(
-            "baseline", duration(baseline.median_ms), told, f"{baseline.kernel} in {baseline.source}"
+            "baseline",
+            duration(baseline.beside_ms(time_ms(decision.winner))),
+            told,
+            f"{baseline.kernel} in {baseline.source}",
         )
     return table
 

@@ -1,5 +1,6 @@
 """A sweep from a program, and what it found: as ``autotune sweep``, with the same record, and nothing printed."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,7 +24,7 @@ from autotune.errors import NothingMeasured, UsageError
 from autotune.figures import duration, energy
 from autotune.measure import Reference
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms
+from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms, unbeaten
 from autotune.record import Study as Recorded
 from autotune.report.given import given_workload
 from autotune.report.meter import live, watching
@@ -151,10 +152,11 @@ class Study:
         if decision is None:
             return f"<Study {where}: {len(self.trials)} trials, none measured>"
         best = self.best
+        told = f"{energy(best.joules)} in {duration(best.ms)}" if best.joules else duration(best.ms)
+        if not math.isnan(best.speedup):
+            better = f"{best.speedup:.2f} x {'less' if best.joules else 'faster'} than control"
+            told += f", {unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
-        told = f"{duration(best.ms)}, {best.speedup:.2f} x faster than control"
-        if best.joules:
-            told = f"{energy(best.joules)} in {duration(best.ms)}, {best.speedup:.2f} x less than control"
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:

@@ -91,6 +91,17 @@ def test_trials_as_a_table(swept: autotune.Study) -> None:
 def test_it_shows_itself(swept: autotune.Study) -> None:
     assert repr(swept).startswith(f"<Study doubler on {swept.workload}, ")
     assert "6 trials, best " in repr(swept)
+    winner = next(t for t in swept.trials if t.configuration != swept.record.control)
+    unsure = "no configuration is reliably faster than control"
+    for spread, says in ((0.0, "3.00 x faster than control>"), (2.0, unsure)):
+        trials = [
+            replace(t, measurement=replace(t.measurement, median_ms=ms, retimed_ms=0.0, spread=spread))
+            for t in swept.trials
+            if t.measurement
+            for ms in (1.0 if t is winner else 3.0,)
+        ]
+        shown = repr(replace(swept, record=replace(swept.record, trials=tuple(trials))))
+        assert says in shown and ("x faster" in shown) == (not spread)
     html = swept._repr_html_()
     assert f"doubler on {swept.workload}" in html and "winner" in html
 
