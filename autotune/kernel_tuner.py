@@ -48,6 +48,11 @@ __all__ = [
     "tune_kernel",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
     "brute_force": "exhaustive", "random_sample": "random", "bayes_opt": "auto", "skopt": "auto",
