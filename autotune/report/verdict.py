@@ -124,7 +124,7 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
     return Answer(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
-        is_reliable=decision.is_reliable,
+        is_reliable=not unbeaten(decision),
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
