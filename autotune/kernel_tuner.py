@@ -139,7 +139,7 @@ def tune_kernel(
             _store(cache) if cache is not None else Path(held.enter_context(TemporaryDirectory("autotune")))
         )
         study = sweep(
-            kernel, inputs=asked.inputs(roles), device=place, samples=iterations or 0, progress=verbose, out=folder,
+            kernel, inputs=asked.inputs(roles), device=place, samples=iterations, progress=verbose, out=folder,
             compiler="nvcc" if asked.needs_nvcc and _is_gpu(place) else "",
             expected={one.output: one.expected for one in _written(roles)} if compared else None, **search,
         )  # fmt: skip

@@ -18,6 +18,7 @@ from autotune.cli.lint import lint
 from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
+from autotune.kernel_tuner import tune_kernel
 
 
 def test_it_is_a_family_folder() -> None:
@@ -281,6 +282,17 @@ def test_a_kernel_with_another_type_for_an_argument_is_refused(text: str, said: 
     else:
         with pytest.raises(UsageError, match=said):
             declare()
+
+
+def test_tune_kernel_has_the_same_rule() -> None:
+    n, given = 64, np.zeros(64)
+    with pytest.raises(
+        UsageError, match=r"takes `float\* c`, and the argument c is an array of float64.* double\*"
+    ):
+        tune_kernel(
+            "vector_add", ADD, n, [given, given, given, np.int32(n)], {"block_size": [32, 64]},
+            block_size_names=["block_size"],
+        )  # fmt: skip
 
 
 def test_a_result_that_a_choice_changes_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
