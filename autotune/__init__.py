@@ -5,6 +5,7 @@ and only they import that. Importing this package loads nothing; the dispatcher 
 heavier.
 """
 
+import sys
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def lazy(
 ) -> "Callable[[str], Any]":
     """The ``__getattr__`` of ``package``, or of the module ``face`` that offers its names: ``names``, by the module
     that has them, are imported when they are asked for, so that nobody pays for the others. ``whole`` modules are
-    offered by a name of their own."""
+    offered by a name of their own. ``dir`` of it, which completion asks, has what is offered and nothing else."""
     modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     def imported(name: str) -> Any:
@@ -56,6 +57,8 @@ def lazy(
             raise AttributeError(f"module {face or package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
+    own = vars(sys.modules[face or package])
+    own["__dir__"] = lambda: sorted({*own.get("__all__", ()), *modules, *whole})
     return imported
 
 

@@ -56,7 +56,8 @@ def include_dir() -> Path:
 
 def pip_install(extra: str = "") -> str:
     """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
-    where it was installed from (PEP 610), else by name."""
+    where it was installed from (PEP 610), else from a checkout. Not by name: the package index has another program of
+    that name."""
     from importlib import metadata
     from urllib.parse import unquote, urlsplit
 
@@ -69,7 +70,9 @@ def pip_install(extra: str = "") -> str:
     except metadata.PackageNotFoundError:
         origin = {}
     url = urlsplit(origin.get("url", ""))
-    return f"pip install '{unquote(url.path) if url.scheme == 'file' else 'autotune'}{named}'"
+    if url.scheme == "file":
+        return f"pip install '{unquote(url.path)}{named}'"
+    return f"pip install '.{named}' in a checkout of autotune"
 
 
 def data_root(named: str | Path | None = None) -> Path:

@@ -48,6 +48,11 @@ __all__ = [
     "tune_kernel",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
     "brute_force": "exhaustive", "random_sample": "random", "bayes_opt": "auto", "skopt": "auto",
@@ -134,7 +139,7 @@ def tune_kernel(
             _store(cache) if cache is not None else Path(held.enter_context(TemporaryDirectory("autotune")))
         )
         study = sweep(
-            kernel, inputs=asked.inputs(roles), device=place, samples=iterations or 0, progress=verbose, out=folder,
+            kernel, inputs=asked.inputs(roles), device=place, samples=iterations, progress=verbose, out=folder,
             compiler="nvcc" if asked.needs_nvcc and _is_gpu(place) else "",
             expected={one.output: one.expected for one in _written(roles)} if compared else None, **search,
         )  # fmt: skip

@@ -38,11 +38,13 @@ def print_regrets(regrets: Regrets, out: Console) -> None:
         out.print("no configuration was measured on every workload, so there is no minimax configuration")
         return
     cost = regrets.cost_of_one(chosen.configuration)
+    if len(regrets.times) == 1:
+        out.print("of one workload, its winner costs nothing: sweep another one to compare with")
+        return
     out.print(
         f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
-        f"most {loss_percent(cost['worst'])}, {loss_percent(cost['median'])} in the median, "
-        f"{loss_percent(cost['total'])} of the time "
-        "of one run of each",
+        f"most {loss_percent(cost['worst'])} of a workload's time, {loss_percent(cost['median'])} in the median; "
+        f"a run of each takes {loss_percent(cost['total'])} longer",
         markup=False,
     )
 

@@ -1,5 +1,6 @@
 """``autotune sweep``: progress, what is printed, and the files that come out."""
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -21,6 +22,7 @@ from autotune.report import live, saved
 
 def run(request: SweepRequest, out: Console, err: Console) -> None:
     """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
+    began = time.perf_counter()
     request.check()
     cases = request.cases()
     paths.writable(request.policy_folder)
@@ -37,6 +39,8 @@ def run(request: SweepRequest, out: Console, err: Console) -> None:
             )
         studies = [swept.study for swept in ended]
         _publish(request, studies, session.store.studies(), out)
+    spent_s = time.perf_counter() - began
+    out.print(f"in all       {spent_s:.1f} s, with opening the device and writing the files")
     _raise_for(request, studies, ended[-1].interrupted)
 
 

@@ -109,10 +109,14 @@ def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
         yield "control has no time here: there is no margin over it"
     if told := moved(study.trials):
         yield f"warning: {told}"
-    if (near := close_to_winner(study.trials, decision)) and decision.winner.measurement:
+    spread = decision.winner.measurement.spread if decision.winner.measurement else 0.0
+    near = close_to_winner(study.trials, decision)
+    if near or spread > 1:
+        behind = (
+            f"{near:,} others are behind the winner by no more than its own" if near else "the winner has"
+        )
         yield (
-            f"warning: {near:,} others are behind the winner by no more than its own ± "
-            f"{decision.winner.measurement.spread:.1%}: noise may have chosen it; on an idle "
+            f"warning: {behind} ± {spread:.1%}: noise may have chosen it; on an idle "
             "machine sweep again with --retime (the finalists) or --again (everything)"
         )
 
@@ -146,7 +150,10 @@ def _ladder(study: Study, decision: Decision) -> Table:
     if baseline and baseline.median_ms and decision.objective == "kernel":
         told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
         table.add_row(
-            "baseline", duration(baseline.median_ms), told, f"{baseline.kernel} in {baseline.source}"
+            "baseline",
+            duration(baseline.beside_ms(time_ms(decision.winner))),
+            told,
+            f"{baseline.kernel} in {baseline.source}",
         )
     return table
 

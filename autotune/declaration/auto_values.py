@@ -1,5 +1,7 @@
-"""``values: auto`` of a policy, written out: every way to group the fields of a record."""
+"""What a declaration leaves to be written out: ``values: auto`` of a policy, every way to group the fields of a record;
+and a number or an expression in a shape, which becomes an extent with a name."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +14,10 @@ AUTO = "auto"
 
 
 def written_out(content: dict[str, Any], where: str) -> dict[str, Any]:
-    """A family's declaration with the values that each policy with ``values: auto`` has. Raises FamilyError for one
-    that does not choose how records lie, or for records with other fields or too many of them."""
+    """A family's declaration with an extent for each size in a shape that has no name, and with the values that each
+    policy with ``values: auto`` has. Raises FamilyError for one that does not choose how records lie, or for records
+    with other fields or too many of them."""
+    content = _named_extents(content)
     policies = content["policies"]
     chosen = {
         name: {**policy, "values": _values(policy, content["data"], f"{where}: policy {name}")}
@@ -21,6 +25,36 @@ def written_out(content: dict[str, Any], where: str) -> dict[str, Any]:
         if policy["values"] == AUTO
     }
     return {**content, "policies": {**policies, **chosen}} if chosen else content
+
+
+_IN_WORDS = {"//": " over ", "+": " plus ", "-": " minus ", "*": " times "}
+
+
+def _named_extents(content: dict[str, Any]) -> dict[str, Any]:
+    data: Mapping[str, Mapping[str, Any]] = content["data"]
+    sizes = dict.fromkeys(str(size).strip() for array in data.values() for size in array["shape"])
+    names = {size: size for size in sizes if size.isidentifier()}
+    if len(names) == len(sizes):
+        return content
+    taken = {*names, *data, *content["policies"]}
+    taken |= {name for section in ("extents", "scalars", "options") for name in content.get(section, {})}
+    extents = dict(content.get("extents", {}))
+    for size in [size for size in sizes if size not in names]:
+        text = size
+        for sign, word in _IN_WORDS.items():
+            text = text.replace(sign, word)
+        name = "_".join(re.findall(r"\w+", text)) or "extent"
+        name = name if name.isidentifier() else f"extent_{name}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[size] = name
+        extents[name] = {"value": size}
+    shaped = {
+        key: {**array, "shape": [names[str(size).strip()] for size in array["shape"]]}
+        for key, array in data.items()
+    }
+    return {**content, "data": shaped, "extents": extents}
 
 
 def _values(policy: Mapping[str, Any], data: Mapping[str, Any], where: str) -> list[str]:

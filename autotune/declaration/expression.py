@@ -35,6 +35,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "sqrt": math.sqrt,
 }
 
+_TAKES = {"ceil_div": 2, "max": 2, "min": 2, "round_up": 2}  # numbers; each other function one
+
 
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -114,6 +116,16 @@ class Expression:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
                 self._check(child, depth + 1)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            self._check_count(node.func.id, len(node.args))
+
+    def _check_count(self, function: str, given: int) -> None:
+        wanted, is_open = _TAKES.get(function, 1), function in ("max", "min")
+        if given < wanted or (given > wanted and not is_open):
+            raise FamilyError(
+                f"{self.where}: {function} takes {wanted} {'or more ' if is_open else ''}"
+                f"{'numbers' if wanted > 1 else 'number'}, {given} given in {self.text!r}"
+            )
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -317,7 +317,8 @@ class Family:
                     raise WorkloadError(
                         f"extent {name}: {data.name} gives {size}, another input gives {bound[name]}; they must agree"
                     )
-        for name, value in self.extents.items():
+        # What no input has first: an input's own size may be made of it.
+        for name, value in sorted(self.extents.items(), key=lambda one: one[0] in giver):
             if (
                 value is not None
                 and bound.setdefault(name, computed := value.integer({**known, **bound})) != computed

@@ -17,6 +17,7 @@ import yaml
 
 from autotune.declaration import yamlfile
 from autotune.declaration.family_folder import Family, read_family
+from autotune.declaration.kernel_text import another_type, signature
 from autotune.declaration.source_files import reached
 from autotune.errors import FamilyError, StoreError, UsageError
 from autotune.files import replaced, user_cache
@@ -37,9 +38,10 @@ class Kernel:
 
         {"x": "input float32[n]", "y": "output float32[n]", "n": "int32", "factor": np.float32(2)}
 
-    A role (input, output, inout for what is read and written, scratch), a type and extents make an array; a type alone
-    is a number: a size where an array has an extent of that name, else a scalar that the caller gives; a numpy number
-    is a scalar with a default. A mapping says the same, and more, in the words of family.yaml.
+    A role (input, output, inout for what is read and written, scratch), a type and extents (``n``, ``4``, ``n + 1``)
+    make an array; a type alone is a number: a size where an array has an extent of that name, else a scalar that the
+    caller gives; a numpy number is a scalar with a default. A mapping says the same, and more, in the words of
+    family.yaml.
     ``policies`` has each choice with its values, the first of which is the default, or as a mapping as in family.yaml:
     in the source it is a macro of its name, or an argument of the kernel's template where ``template`` lists it.
     ``symbols`` are arrays that the source has itself (``__constant__ float filter[9];``), filled before the launch.
@@ -91,6 +93,7 @@ class Kernel:
         self.folder = _kept(content["family"], texts)
         self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
+        _check_types(texts, name, content, taken)
 
     @cached_property
     def family(self) -> Family:
@@ -191,7 +194,9 @@ def _extents(value: Any) -> Any:
 # What is said in fewer words than family.yaml has.
 _SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "constraints": lambda value: [_constraint(each) for each in value],
+        "constraints": lambda value: [
+            _constraint(each) for each in ([value] if isinstance(value, str) else value)
+        ],
         "extents": _extents,
         "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
     }
@@ -224,10 +229,40 @@ def _declare(
             raise UsageError(f"symbols: {name} is {argument!r}; an array is needed, as float32[9]")
         data[name] = {**array, "access": "symbol"}
     content["data"] = data
+    if not any(array.get("role") == "output" for array in data.values()):
+        raise UsageError(
+            "no argument is written to, so there is no result: give what the kernel writes its role, as output "
+            "float32[n] or inout float32[n]"
+        )
     extents = {extent for array in data.values() for extent in array["shape"]}
     for name, argument in numbers.items():
         _declare_number(content, name, argument, name in extents or name in content.get("extents", {}))
     return taken
+
+
+def _check_types(
+    texts: Mapping[str, str], name: str, content: Mapping[str, Any], taken: Sequence[str]
+) -> None:
+    """Raise UsageError where the kernel has another type for an argument; a sign alone makes no difference."""
+    told = next(filter(None, (signature(text, name) for text in texts.values())), ())
+    if len(told) != len(taken):
+        return
+    numbers = {**content.get("extents", {}), **content.get("scalars", {})}
+    for parameter, argument in zip(told, taken, strict=True):
+        array = content["data"].get(argument)
+        if array is not None and array.get("access", "pointer") != "pointer":
+            continue
+        spec = array or numbers.get(argument, {})
+        kind = spec.get("type", "" if array else "int32") if isinstance(spec, Mapping) else "int32"
+        alike = f"u{kind}" if kind.startswith("int") else kind.removeprefix("u")
+        wanted, also = (
+            another_type(parameter.text, one, is_pointer=array is not None) for one in (kind, alike)
+        )
+        if wanted and also:
+            raise UsageError(
+                f"kernel {name} takes `{parameter.text}`, and the argument {argument.removesuffix('_after')} is "
+                f"{'an array of ' if array else ''}{kind}: give it as the kernel has it, or make it {wanted} there"
+            )
 
 
 def _declare_number(content: dict[str, Any], name: str, argument: Argument, is_extent: bool) -> None:
@@ -262,7 +297,8 @@ def _array(name: str, argument: Argument) -> dict[str, Any] | None:
         )
     if match is None or match[3] is None:
         return None
-    shape = [extent.strip() for extent in match[3].split(",") if extent.strip()]
+    sizes = re.split(r",(?![^()]*\))", match[3])
+    shape = [size.strip() for size in sizes if size.strip()]
     return {"role": match[1] or "input", "type": match[2], "shape": shape}
 
 

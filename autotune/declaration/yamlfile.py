@@ -215,6 +215,8 @@ def unknown_keys(problem: Any) -> tuple[tuple[str | int, ...], dict[str, str]] |
 
 
 def explained(problem: Any) -> str:
-    """The message of a jsonschema error, with the ``hint`` that the schema has for this place."""
+    """The message of a jsonschema error, with the ``hint`` that the schema has for this place, or the word that was
+    meant."""
+    meant = suggestion(str(problem.instance), map(str, problem.schema.get("enum", ())))
     hint = problem.schema.get("hint", "")
-    return f"{problem.message}; {hint}" if hint else str(problem.message)
+    return f"{problem.message}; {hint}" if hint else f"{problem.message}{meant}"

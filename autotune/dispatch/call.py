@@ -42,8 +42,10 @@ def arguments(
     """Arrays by place (``names`` are the inputs that are wanted) or by name, the rest by name. Raises UsageError,
     UnknownName."""
     if len(given) > len(names):
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"{family.name} takes {len(names)} arrays ({listed}), {len(given)} given")
+        listed, wanted = ", ".join(names) or "none", f"{len(names)} array{'' if len(names) == 1 else 's'}"
+        others = ", ".join(f"{name}=…" for name in (*family.scalars, *family.options))
+        told = f": numbers and options go by name ({others})" if others else ""
+        raise UsageError(f"{family.name} takes {wanted} ({listed}), {len(given)} given{told}")
     arrays = dict(zip(names, given, strict=False))
     options, scalars = {}, {}
     inputs = [data.name for data in family.inputs]

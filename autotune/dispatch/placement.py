@@ -12,7 +12,7 @@ from typing import Any
 from autotune.compile import Cache
 from autotune.declaration import Family, Inputs
 from autotune.device import Backend, foreign, open_backend
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Target, Told
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
 from autotune.policy import MaxError, Policies, PolicyFile, file_name, find, untuned
@@ -103,6 +103,7 @@ class Placement:
         self._out_of_use: set[str] = set()  # kinds of device that failed
         self._gpus: list[Policies] | None = None
         self._told_loss = False
+        self._told = Told()
         self.first = self._opened(open_backend(device or "auto"), 5)
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
@@ -141,7 +142,9 @@ class Placement:
         if any(foreign.view(array) is not None for array in given):
             return self.first
         choice = self.choice(inputs)
-        _log.info("%s runs on %s: %s", self._family.name, choice.kind, choice.reason)
+        _log.log(
+            self._told.level(choice.kind), "%s runs on %s: %s", self._family.name, choice.kind, choice.reason
+        )
         return self._cpu() if choice.kind == "cpu" else self.first
 
     def choice(self, inputs: Inputs) -> Choice:

@@ -47,6 +47,19 @@ _TRIED = 5  # configurations in a refinement
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
+class Told:
+    """What a log has had already: one that is read at INFO is not to grow with every size and call."""
+
+    def __init__(self) -> None:
+        self._keys: set[object] = set()
+
+    def level(self, key: object) -> int:
+        """INFO for the first one of its kind, DEBUG for those after it."""
+        level = logging.DEBUG if key in self._keys else logging.INFO
+        self._keys.add(key)
+        return level
+
+
 class Target:
     """``accuracy`` asks for another accuracy class than the family's own, or for any whose error is small enough,
     ``objective`` for what counts beside the
@@ -74,6 +87,7 @@ class Target:
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
+        self._told = Told()
 
     @property
     def kind(self) -> str:
@@ -152,11 +166,11 @@ class Target:
         taken, passed = self.explain(inputs)
         name = self.family.name
         for candidate in passed:
-            _log.info(
-                "%s passed over %s (%s): %s", name, candidate.match, candidate.origin, candidate.refusal
-            )
+            told = name, candidate.match, candidate.origin, candidate.refusal
+            _log.log(self._told.level(told[:3]), "%s passed over %s (%s): %s", *told)
         assert taken.configuration is not None
-        _log.info("%s runs %s (%s, %s)", name, taken.configuration.id, taken.match, taken.origin)
+        runs = name, taken.configuration.id, taken.match, taken.origin
+        _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         chosen = self._made(taken, inputs)
         if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=self._refining([taken, *others], inputs, key))

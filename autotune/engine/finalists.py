@@ -12,10 +12,13 @@ from autotune.engine.messages import Retime, Retimed, with_energy
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.engine.worker import Worker
+from autotune.figures import duration
 from autotune.measure import Energy, Protocol, Samples, median
 from autotune.record import OBJECTIVES, Trial, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
+_TENFOLD = 10.0  # a second time that differs so from the first was taken in a busy moment, or the first was
+_MOST_TURNS = 3  # of one group, where times differ so
 
 
 @dataclass(kw_only=True)
@@ -62,8 +65,8 @@ class Finalists:
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            timed = self._timed(chosen, beside)
-            self._note_timed(timed, firsts)
+            timed, given_up = self._steady(chosen, beside)
+            self._note_timed(timed, given_up, firsts)
             costs |= {
                 c: timed.energy[c].median_j if timed.energy else samples.median_ms
                 for c, samples in timed.samples.items()
@@ -91,7 +94,30 @@ class Finalists:
             return []
         return self._right([control], 1)
 
-    def _note_timed(self, timed: Retimed, firsts: Mapping[Configuration, Configuration]) -> None:
+    def _steady(
+        self, often: Sequence[Configuration], few: Sequence[Configuration]
+    ) -> tuple[Retimed, dict[Configuration, list[float]]]:
+        """All timed in turn, and again while one has a time that is tenfold, or a tenth of, each that it had before: a
+        single busy moment decides nothing. Also the medians of those that were given up for the last ones."""
+        before = {c: [_first_ms(self._known[c])] for c in (*often, *few)}
+        given_up: dict[Configuration, list[float]] = {}
+        for turn in range(1, _MOST_TURNS + 1):
+            timed = self._timed(often, few)
+            now = {c: samples.median_ms for c, samples in timed.samples.items()}
+            apart = [c for c, ms in now.items() if not any(_is_near(ms, earlier) for earlier in before[c])]
+            if not apart or any(timed.wrong.values()) or turn == _MOST_TURNS:
+                break
+            for configuration in apart:
+                given_up.setdefault(configuration, []).append(now[configuration])
+                before[configuration].append(now[configuration])
+        return timed, given_up
+
+    def _note_timed(
+        self,
+        timed: Retimed,
+        given_up: Mapping[Configuration, Sequence[float]],
+        firsts: Mapping[Configuration, Configuration],
+    ) -> None:
         """The new figures for what was timed, and for what has its code."""
         self.ratio = self.ratio or median(
             [samples.median_ms / _first_ms(self._known[c]) for c, samples in timed.samples.items()]
@@ -100,7 +126,8 @@ class Finalists:
             reason = timed.wrong[configuration]
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
             energy = timed.energy.get(configuration)
-            for trial in (_retimed(self._known[c], samples, energy) for c in alike):
+            for known in (self._known[c] for c in alike):
+                trial = _retimed(known, samples, energy, given_up.get(configuration, ()))
                 told = f"right when first verified, wrong after it was timed: {reason}"
                 self._note(failed(trial, "wrong_result", told) if reason else trial)
 
@@ -157,14 +184,18 @@ class Finalists:
         return answer
 
 
+def _is_near(ms: float, other_ms: float) -> bool:
+    return other_ms / _TENFOLD < ms < other_ms * _TENFOLD
+
+
 def _first_ms(trial: Trial) -> float:
     assert trial.measurement is not None
     return trial.measurement.median_ms
 
 
-def _retimed(trial: Trial, samples: Samples, energy: Energy | None) -> Trial:
+def _retimed(trial: Trial, samples: Samples, energy: Energy | None, given_up: Sequence[float]) -> Trial:
     """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count, and of
-    the first energy."""
+    the first energy; what was ``given_up`` for them is a note."""
     assert trial.measurement is not None
     measurement = replace(
         trial.measurement,
@@ -174,7 +205,14 @@ def _retimed(trial: Trial, samples: Samples, energy: Energy | None) -> Trial:
     )
     if energy is not None:
         measurement = with_energy(measurement, energy)
-    return replace(trial, measurement=measurement, notes=tuple(dict.fromkeys((*trial.notes, *samples.notes))))
+    busy = [
+        f"timed once more beside the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
+        f"before; {duration(samples.median_ms)} counts"
+        for ms in given_up
+    ]
+    return replace(
+        trial, measurement=measurement, notes=tuple(dict.fromkeys((*trial.notes, *samples.notes, *busy)))
+    )
 
 
 def fingerprint(trials: Iterable[Trial]) -> str:

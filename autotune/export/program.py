@@ -94,9 +94,11 @@ def export(
 def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFile:
     if (path := file_of(family, name, folders)) is not None:
         return read(path)
+    there = {path.stem for folder in folders for path in (folder / family.name).glob("*.yaml")}
     raise PolicyFileError(
-        f"no policy file {file_name(family.name, name)} in {', '.join(map(str, folders))}; a sweep on that GPU "
-        "makes one, and docs/how-to-no-gpu.md shows one to write by hand"
+        f"no policy file {file_name(family.name, name)} in {', '.join(map(str, folders))} (there: "
+        f"{', '.join(sorted(there)) or 'none'}); a sweep on that device makes one, and docs/how-to-no-gpu.md shows one "
+        "to write by hand"
     )
 
 

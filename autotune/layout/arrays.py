@@ -120,6 +120,10 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
         raise WorkloadError(
             f"{data.name}: {array!r:.40} is no array; {len(data.shape)} dimensions of {data.dtype} are needed"
         )
+    if hasattr(array, "mask") and np.ma.is_masked(array):
+        raise WorkloadError(
+            f"{data.name}: it has masked elements, and a kernel knows no mask: say what they are, as array.filled(0)"
+        )
     try:
         given = as_numbers(np.asarray(array))
     except ValueError as problem:
@@ -155,7 +159,32 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             )
     if given.dtype == data.dtype and given.flags.c_contiguous:
         return given  # the very object, which numpy does not give back for records
-    return np.ascontiguousarray(given, data.dtype)
+    return _converted(data, given)
+
+
+def _converted(data: Data, given: NDArray[Any]) -> NDArray[Any]:
+    """``given`` as ``data`` declares it. Raises WorkloadError where a number would become another one: beyond the
+    largest, or a whole number with more digits than a float has."""
+    try:
+        with np.errstate(over="raise", invalid="ignore"):
+            made = np.ascontiguousarray(given, data.dtype)
+            may_round = (
+                given.dtype.kind in "iu"
+                and data.dtype.kind == "f"
+                and not np.can_cast(given.dtype, data.dtype)
+            )
+            is_rounded = may_round and not np.array_equal(made.astype(given.dtype), given)
+    except FloatingPointError:
+        raise WorkloadError(
+            f"{data.name}: values of {given.dtype} are beyond the range of {data.dtype}: scale them, or declare a "
+            "wider type"
+        ) from None
+    if is_rounded:
+        raise WorkloadError(
+            f"{data.name}: whole numbers of {given.dtype} have more digits than {data.dtype} holds: declare a wider "
+            f"type, or round them on purpose, as array.astype({data.dtype.name!r})"
+        )
+    return made
 
 
 def check_links(data: Data, array: NDArray[Any], sizes: Mapping[str, int]) -> None:

@@ -1,6 +1,6 @@
 """Named ranges for NVIDIA's profilers: what a sweep does at a moment, beside its kernels in Nsight Systems.
 
-The package nvtx makes them (``pip install 'autotune[nvtx]'``); without it, with one that was built for another Python,
+The package nvtx makes them (``pip install '.[nvtx]'``); without it, with one that was built for another Python,
 or without a profiler, they are nothing.
 """
 

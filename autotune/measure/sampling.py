@@ -177,7 +177,7 @@ class _Sampler:
 
 
 def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
-    """A first run that takes longer is never repeated; of a short kernel, a single sample proves nothing."""
+    """A verified run that takes longer is not timed; of a short kernel, a single sample proves nothing."""
     return min(max(3 * protocol.abandon * best_ms, 1.0), behind_ms(protocol, best_ms, 1))
 
 

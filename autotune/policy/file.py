@@ -39,8 +39,9 @@ class Entry:
 
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
     them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
-    interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (0: control was not
-    measured). ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
+    interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise may have
+    made the difference; 0: control was not measured).
+    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
     ``binding_resource`` limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations``
     is the family's own count of the work. ``objective`` is what the winner is best in (``costs.cost``):
     ``tie_set``, ``runner_up`` and the margin are of that. ``energy_j`` are joules of a call of the winner, with their

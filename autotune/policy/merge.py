@@ -180,7 +180,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         tie_set=[t.configuration.id for t in decision.tie_set],
         runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
         **runner_up_figures(decision.runner_up, decision.objective),
-        margin_over_control=round(decision.over_control.ratio, 3) if decision.control else 0.0,
+        margin_over_control=decision.over_control.claim,
         binding_resource=_binding_resource(decision.winner),
         needs=of_trial(decision.winner),
         operations=float(about.operations or volume(sizes)),

@@ -11,7 +11,20 @@ from autotune.figures import loss_percent as percent
 from autotune.policy.acceptance import changed, known_configuration
 from autotune.policy.file import Entry
 from autotune.policy.merge import new_entries, runner_up_figures
-from autotune.record import ENERGY, MOST, TIE, BreakEven, Study, Trial, break_even, cost, cost_text, noise
+from autotune.record import (
+    ENERGY,
+    MOST,
+    TIE,
+    BreakEven,
+    Margin,
+    Study,
+    Trial,
+    break_even,
+    cost,
+    cost_text,
+    margin,
+    noise,
+)
 
 _DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 
@@ -60,7 +73,7 @@ def contradictions(
         found.append(f"takes {cost_text(took, item.objective)}, {more} more than the recorded {what}")
     against = trials.get(control) if item.margin_over_control else None
     if against and against.measurement:
-        found += _margin(item, cost(against, item.objective) / took, allowed, tolerance, renewing)
+        found += _margin(item, margin(against, now, item.objective), allowed, tolerance, renewing)
     elif item.margin_over_control and renewing:
         found.append(f"control is {against.state}: {against.reason}" if against else "control was not tried")
     others = [t for t in trials.values() if t.measurement and t is not against]
@@ -75,16 +88,16 @@ def contradictions(
     return found
 
 
-def _margin(item: Entry, margin: float, allowed: float, tolerance: float, renewing: bool) -> list[str]:
-    claimed = item.margin_over_control
-    is_lost = claimed >= 1 and margin < 1 / (allowed - tolerance)
-    is_better = renewing and margin > claimed * allowed
-    if margin >= claimed / allowed and not is_lost and not is_better:
+def _margin(item: Entry, now: Margin, allowed: float, tolerance: float, renewing: bool) -> list[str]:
+    claimed, ratio = item.margin_over_control, now.ratio
+    is_lost = claimed >= 1 and ratio < 1 / (allowed - tolerance)
+    is_better = renewing and now.is_certain and ratio > claimed * allowed
+    if ratio >= claimed / allowed and not is_lost and not is_better:
         return []
     either = f", and at most {percent(tolerance)} apart is allowed" if renewing else ""
     if item.objective == ENERGY:
-        return [f"control takes {margin:.3g} x its energy, {claimed:.3g} x is claimed{either}"]
-    return [f"is {margin:.3g} x as fast as control, {claimed:.3g} x is claimed{either}"]
+        return [f"control takes {ratio:.3g} x its energy, {claimed:.3g} x is claimed{either}"]
+    return [f"is {ratio:.3g} x as fast as control, {claimed:.3g} x is claimed{either}"]
 
 
 def figures(
@@ -117,8 +130,6 @@ def renewed(item: Entry, study: Study, winner: Configuration) -> Entry:
             <= cost(own, item.objective) * (1 + noise(own, t, item.objective))]  # fmt: skip
     slower = [t for t in trials.values() if t not in ties and t.configuration != study.control]
     runner_up = min(slower, key=lambda t: cost(t, item.objective), default=None)
-    control = trials.get(study.control)
-    margin = cost(control, item.objective) / cost(own, item.objective) if control else 0.0
     pair = _break_even(item, trials, own)
     return replace(
         found,
@@ -126,7 +137,7 @@ def renewed(item: Entry, study: Study, winner: Configuration) -> Entry:
         tie_set=sorted((t.configuration.id for t in ties), key=lambda name: (name != winner.id, name)),
         runner_up=runner_up.configuration.id if runner_up else "",
         **{"runner_up_ms": 0.0, "runner_up_j": 0.0, **runner_up_figures(runner_up, item.objective)},
-        margin_over_control=round(margin, 3),
+        margin_over_control=margin(trials.get(study.control), own, item.objective).claim,
         break_even=pair.launches if pair else 0,
         break_even_with=item.break_even_with if pair else "",
         regret_with=item.regret_with,

@@ -38,6 +38,11 @@ class Baseline:
         """Its time over the control's, taken in turn; 0 where one of them has none."""
         return self.median_ms / self.control_ms if self.control_ms else 0.0
 
+    def beside_ms(self, winner_ms: float) -> float:
+        """Its time beside a winner that takes ``winner_ms``: so many times that as it took in turn with the winner.
+        Times of two occasions do not compare, and a ratio agrees with the times that are shown with it."""
+        return self.over_winner * winner_ms or self.median_ms
+
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value not in (None, "", 0, 0.0)}
 

@@ -6,7 +6,7 @@ from autotune import figures
 from autotune.record.objective import ENERGY, checked_objective, time_of
 from autotune.record.trial import Trial
 
-_UNKNOWN = 1.0  # a ``spread`` from here on is none: what ``measure.spread`` says of a single sample
+_UNKNOWN = 1.0  # as a ``spread``: what ``measure.spread`` says of a single sample
 
 
 def time_ms(trial: Trial) -> float:
@@ -38,7 +38,7 @@ def width(trial: Trial, objective: str) -> float:
     a transfer are timed once, so their part has none of its own."""
     total, measured = cost(trial, objective), trial.measurement
     spread = 0.0 if measured is None else measured.energy_spread if objective == ENERGY else measured.spread
-    if measured is None or not spread < _UNKNOWN:
+    if measured is None or math.isnan(spread) or spread == _UNKNOWN:
         return math.nan
     if objective == ENERGY:
         return spread

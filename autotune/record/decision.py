@@ -41,6 +41,20 @@ class Margin:
     low: float = math.nan
     high: float = math.nan
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether there is a difference beyond noise: the interval leaves out 1 and the ratio is no tie."""
+        if math.isnan(self.low):
+            return not 1 / (1 + MOST) <= self.ratio <= 1 + MOST
+        return not (self.low <= 1 <= self.high or 1 / (1 + TIE) <= self.ratio <= 1 + TIE)
+
+    @property
+    def claim(self) -> float:
+        """What a policy file says: 1 where noise may have made the difference, 0 where a time is not known."""
+        if math.isnan(self.ratio):
+            return 0.0
+        return round(self.ratio, 3) if self.is_certain else 1.0
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -240,7 +254,7 @@ def compared(decision: Decision, trials: Iterable[Trial], control: Configuration
 
 
 def fastest_first(trials: Iterable[Trial], objective: str = "kernel") -> list[Trial]:
-    """Those measured, by what ``objective`` counts; where times of two kinds meet, ``ranked`` is the order."""
+    """Those measured, by what ``objective`` counts."""
     measured = (t for t in trials if math.isfinite(cost(t, objective)))
     return sorted(measured, key=lambda t: (cost(t, objective), t.configuration.id))
 
@@ -252,41 +266,33 @@ def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
     first, second = (width(t, objective) for t in (faster, slower))
     known = math.isfinite(first) and math.isfinite(second)
     widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))
-    return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), math.log1p(-widths[1]))))
+    return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), _log_low(widths[1]))))
+
+
+def _log_low(relative: float) -> float:
+    """The logarithm of the lower end of an interval with that half-width; one wider than its median ends near 0."""
+    return math.log(max(1 - relative, 1e-9))
 
 
 def margin(other: Trial | None, winner: Trial, objective: str = "kernel") -> Margin:
     """``other`` over ``winner``, in what ``objective`` counts."""
     if other is None or not cost(winner, objective) or math.isinf(cost(other, objective)):
         return Margin(math.nan)
+    if other is winner:
+        return Margin(1.0, 1.0, 1.0)
     ratio = cost(other, objective) / cost(winner, objective)
     a, b = width(other, objective), width(winner, objective)
     if not math.isfinite(a) or not math.isfinite(b):
         return Margin(ratio)
-    below = math.hypot(math.log1p(-a), math.log1p(b))
-    above = math.hypot(math.log1p(a), math.log1p(-b))
+    below = math.hypot(_log_low(a), math.log1p(b))
+    above = math.hypot(math.log1p(a), _log_low(b))
     return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
 
 
 def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
-    """Those measured, best first: the tie set, the other finalists by the time of their re-timing, then all others by
-    their first time. Only times of one kind compare: the machine may have been faster or slower when the finalists
-    were timed again. A control that was timed beside them for its margin alone stands among the others."""
-    measured = [t for t in trials if t.measurement]
-    again = [t for t in measured if t.measurement and t.measurement.retimed_ms]
-    control = decision.control if decision else None
-    slowest = max((_first_ms(t) for t in again if t is not control), default=0.0)
-    finalists = {t.configuration for t in again if t is not control or _first_ms(t) <= slowest}
-    ties = {t.configuration: i for i, t in enumerate(decision.tie_set)} if decision else {}
-
-    def key(trial: Trial) -> tuple[int, float, str]:
-        if trial.configuration in ties:
-            return 0, ties[trial.configuration], ""
-        if trial.configuration in finalists:
-            return 1, time_ms(trial), trial.configuration.id
-        return 2, _first_ms(trial), trial.configuration.id
-
-    return sorted(measured, key=key)
+    """Those measured: the winner, then by the time that is shown of each, whether it was timed again or not."""
+    winner = decision.winner.configuration if decision else None
+    return sorted(fastest_first(trials), key=lambda t: t.configuration != winner)
 
 
 def retime_ratio(trials: Sequence[Trial]) -> float:

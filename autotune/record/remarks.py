@@ -70,18 +70,19 @@ def moved(trials: Sequence[Trial]) -> str:
     change = f"{ratio:.1f} times slower" if ratio > 1 else f"{1 / ratio:.1f} times faster"
     return (
         f"the machine was {change} when finalists were timed: their times compare with each other and not with those "
-        "of the first pass, so they rank first"
+        "of the first pass"
     )
 
 
 def unbeaten(decision: Decision) -> str:
-    """That nothing is faster than the control beyond noise; empty where something is, or the control has no time."""
-    if decision.is_reliable:
+    """That nothing, or not the winner, is faster than the control beyond noise; empty where it is, or the control has
+    no time."""
+    over = decision.over_control
+    if math.isnan(over.ratio) or (decision.is_reliable and over.is_certain):
         return ""
-    told = "no configuration is reliably faster than control"
-    if decision.winner is decision.control:
-        return told
-    return f"{told}: it takes {margin_text(decision.over_control)}"
+    told = "the winner is not" if decision.is_reliable else "no configuration is"
+    takes = "" if decision.winner is decision.control else f": it takes {margin_text(over)}"
+    return f"{told} reliably faster than control{takes}"
 
 
 def margin_text(margin: Margin) -> str:

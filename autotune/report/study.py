@@ -1,8 +1,10 @@
 """A sweep from a program, and what it found: as ``autotune sweep``, with the same record, and nothing printed."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +21,11 @@ from autotune.declaration import (
 )
 from autotune.device import device_names, foreign
 from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, raise_unless_measured, sweeping
-from autotune.errors import NothingMeasured, UsageError
+from autotune.errors import NothingMeasured, UnknownName, UsageError, suggestion
 from autotune.figures import duration, energy
 from autotune.measure import Reference
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms
+from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms, unbeaten
 from autotune.record import Study as Recorded
 from autotune.report.given import given_workload
 from autotune.report.meter import live, watching
@@ -151,10 +153,11 @@ class Study:
         if decision is None:
             return f"<Study {where}: {len(self.trials)} trials, none measured>"
         best = self.best
+        told = f"{energy(best.joules)} in {duration(best.ms)}" if best.joules else duration(best.ms)
+        if not math.isnan(best.speedup):
+            better = f"{best.speedup:.2f} x {'less' if best.joules else 'faster'} than control"
+            told += f", {unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
-        told = f"{duration(best.ms)}, {best.speedup:.2f} x faster than control"
-        if best.joules:
-            told = f"{energy(best.joules)} in {duration(best.ms)}, {best.speedup:.2f} x less than control"
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:
@@ -188,7 +191,7 @@ def sweep(
     cold: bool = True,
     objective: str = "kernel",
     clocks: str | int = "",
-    samples: int = 0,
+    samples: int | None = None,
     race: float = 0.0,
     compiler: str = "",
     processes: int = 0,
@@ -219,6 +222,8 @@ def sweep(
     terminal and in a notebook, unless ``progress`` is off; nothing else is printed. Raises AutotuneError.
     """
     found = _family(family)
+    asked_for = locals()
+    _check_arguments(found, {name: asked_for[name] for name in _ARGUMENTS})
     request = SweepRequest(
         family=found,
         device=device,
@@ -230,7 +235,7 @@ def sweep(
         compiler=compiler,
         processes=processes,
         trial_seconds=trial_seconds,
-        samples=samples,
+        samples=samples or 0,
         race=race,
         objective=objective,
         clocks=str(clocks),
@@ -244,6 +249,37 @@ def sweep(
     asked = _case(request, workload, given, cold, _reference(found, reference, expected))
     swept = _swept(request, asked, progress)
     return Study(found, swept.study, request, swept.wall_s, dict(swept.phases))
+
+
+_ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "workload": ((str, PathLike, Workload), "the name of a workload, its file, or one"),
+    "inputs": ((Mapping,), "a mapping of names to arrays"),
+    "set": ((Mapping,), "a mapping of policies to values"),
+    **dict.fromkeys(("preset", "search", "device", "objective", "compiler"), ((str,), "a text")),
+    **dict.fromkeys(("trials", "seed", "samples", "processes"), ((Integral,), "a whole number")),
+    **dict.fromkeys(("time", "race", "trial_seconds"), ((Real,), "a number")),
+    "clocks": ((str, Integral), "a text or a number"),
+    **dict.fromkeys(("out", "store", "data"), ((str, PathLike), "a folder")),
+}
+
+
+def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
+    """Raise UsageError for an argument of another type than it has, an input of the family by that name above all."""
+    for name, value in asked.items():
+        kinds, words = _ARGUMENTS[name]
+        if value is None or isinstance(value, kinds):
+            continue
+        is_input = name in family.data or name in family.scalars
+        told = (
+            f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
+            if is_input
+            else ""
+        )
+        raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
+    if asked["samples"] is not None and asked["samples"] < 1:
+        raise UsageError(
+            f"samples {asked['samples']}: at least 1 of each configuration; leave it out for as many as needed"
+        )
 
 
 def _swept(request: SweepRequest, case: Case, progress: bool) -> Swept:
@@ -334,6 +370,10 @@ def _named(family: Family, workload: str | Path | None) -> Workload:
 
 def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
     """Arrays, scalars and options by name, checked. Raises WorkloadError, UnknownName."""
+    known = [*(data.name for data in family.inputs), *family.scalars, *family.options]
+    for name in given:
+        if name not in known and suggestion(name, _ARGUMENTS):
+            raise UnknownName("input", name, [*known, *_ARGUMENTS], f"family {family.name}, or argument")
     options = {name: value for name, value in given.items() if name in family.options}
     arrays = {
         name: foreign.fetched(value) if name in family.data else value

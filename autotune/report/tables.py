@@ -31,7 +31,7 @@ SUMMARY: Mapping[str, str] = MappingProxyType(
         "role": "winner, runner-up, control, a preset's name, minimax (the one choice for all workloads), or baseline",
         "configuration": "id of the configuration; of the baseline, its source and kernel",
         "state": "as in results.csv; not_tried when the sweep did not come to it",
-        "time_ms": "time to rank by",
+        "time_ms": "time to rank by; of the baseline, so many times the winner's as it took in turn with it",
         "spread_relative": "half-width of the median's 95 % interval over the median",
         "time_over_winner": "time_ms over the winner's",
         "time_over_winner_low": "where the 95 % interval of that ratio begins; blank where a time has no interval",
@@ -88,7 +88,7 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
             roles = study.roles(decision, common.configuration if common else None)
             rows += [_summary(study, decision, *one) for one in roles.items()]
             if baseline := Baseline.of(study.about.baseline):
-                rows.append(_baseline(study, baseline))
+                rows.append(_baseline(study, decision, baseline))
     frame = pd.DataFrame(rows, columns=list(SUMMARY))
     for column in ("registers", "footprint_bytes"):
         frame[column] = frame[column].astype("Int64")
@@ -122,7 +122,7 @@ def _summary(
     return row
 
 
-def _baseline(study: Study, baseline: Baseline) -> dict[str, Any]:
+def _baseline(study: Study, decision: Decision | None, baseline: Baseline) -> dict[str, Any]:
     row: dict[str, Any] = {
         "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
         "role": "baseline", "configuration": clean(f"{baseline.source}:{baseline.kernel}"),
@@ -133,7 +133,7 @@ def _baseline(study: Study, baseline: Baseline) -> dict[str, Any]:
     }  # fmt: skip
     if baseline.median_ms:
         row |= {
-            "time_ms": baseline.median_ms,
+            "time_ms": baseline.beside_ms(time_ms(decision.winner)) if decision else baseline.median_ms,
             "spread_relative": baseline.spread,
             "time_over_winner": baseline.over_winner or None,
             "registers": baseline.registers,

@@ -124,7 +124,7 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
     return Answer(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
-        is_reliable=decision.is_reliable,
+        is_reliable=not unbeaten(decision),
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
@@ -211,7 +211,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
         Card("time_ms", "time of one call", time_ms(winner), units.duration(time_ms(winner)),
              f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
         *others,
-        *_over_baseline(study),
+        *_over_baseline(study, winner),
         Card("tie_set", "in the tie set", ties, units.count(ties), "within noise of the best, with it"),
         *_rates(study, winner),
         counts,
@@ -219,11 +219,11 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
 
 
-def _over_baseline(study: Study) -> Iterable[Card]:
+def _over_baseline(study: Study, winner: Trial) -> Iterable[Card]:
     baseline = Baseline.of(study.about.baseline)
     if baseline and baseline.over_winner:
         ratio = baseline.over_winner
-        told = f"{units.duration(baseline.median_ms)} {units.spread(baseline.spread)}"
+        told = f"{units.duration(baseline.beside_ms(time_ms(winner)))} {units.spread(baseline.spread)}"
         about = f"{baseline.kernel} in {baseline.source}, timed in turn with the winner"
         yield Card("margin_over_baseline", "margin over the baseline", ratio, _times(ratio), told, about)
 
@@ -266,7 +266,8 @@ def ladder(
         entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
     baseline = Baseline.of(study.about.baseline)
     if baseline and baseline.median_ms:
-        ms, told = baseline.median_ms, f"{baseline.kernel} in {baseline.source}"
+        ms = baseline.beside_ms(best) if decision else baseline.median_ms
+        told = f"{baseline.kernel} in {baseline.source}"
         rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
         rows.append((f"baseline: {told}", ms, baseline.spread, ms / best, *rates, None, None))
         entries.append(

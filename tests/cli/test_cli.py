@@ -260,16 +260,16 @@ def test_what_is_missing_is_installed_from_where_autotune_came(
     assert paths.pip_install("static") == f"pip install -e '{checkout}[static]'"
     monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "site-packages" / "autotune")
     for url, where in (
-        ("file:///home/some%20one/autotune", "/home/some one/autotune[cuda]"),
-        ("https://example.org/autotune.whl", "autotune[cuda]"),
+        ("file:///home/some%20one/autotune", "'/home/some one/autotune[cuda]'"),
+        ("https://example.org/autotune.whl", "'.[cuda]' in a checkout of autotune"),
     ):
         about = tmp_path / "autotune-0.1.0.dist-info"
         about.mkdir(exist_ok=True)
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: autotune\nVersion: 0.1.0\n")
         (about / "direct_url.json").write_text(json.dumps({"url": url, "dir_info": {}}))
         monkeypatch.syspath_prepend(tmp_path)
-        assert paths.pip_install("cuda") == f"pip install '{where}'"
-    assert paths.pip_install() == "pip install 'autotune'"
+        assert paths.pip_install("cuda") == f"pip install {where}"
+    assert paths.pip_install() == "pip install '.' in a checkout of autotune"
 
 
 def test_a_sweep_leaves_results_report_and_policy_file(

@@ -236,6 +236,19 @@ def test_margins_have_intervals_and_a_control_that_is_not_beaten_is_said(
     )
 
 
+def test_a_winner_with_an_interval_wider_than_its_time_is_doubted(folder: Path, tmp_path: Path) -> None:
+    study = sweep(folder, tmp_path).run()
+    assert study.decision is not None
+    far = tuple(
+        replace(t, measurement=replace(t.measurement, retimed_ms=ms, spread=4.17 if ms == 1 else 0.01))
+        for t in study.trials
+        if t.measurement
+        for ms in (1.0 if t is study.decision.winner else 100.0,)
+    )
+    assert "warning: the winner has ± 417.0%: noise may have chosen it" in told(replace(study, trials=far))
+    assert "noise" not in told(study)
+
+
 @pytest.mark.parametrize(
     ("factor", "said"), [(1.6, "1.6 times slower"), (0.5, "2.0 times faster"), (1.05, ""), (0.95, "")]
 )

@@ -111,6 +111,16 @@ def test_refused_syntax(text: str) -> None:
         Expression(text, "grid")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("max()", "max takes 2 or more numbers, 0 given"), ("sqrt(1, 2)", "sqrt takes 1 number, 2 given"),
+     ("ceil_div(n / 2)", "ceil_div takes 2 numbers, 1 given")],
+)  # fmt: skip
+def test_a_function_takes_so_many_numbers(text: str, said: str) -> None:
+    with pytest.raises(FamilyError, match=said):
+        Expression(text, "grid")
+
+
 def test_string_is_only_text() -> None:
     assert Expression("name == '__class__'").evaluate({"name": "__class__"}) is True
 
@@ -165,7 +175,6 @@ def test_require_returns_the_expression() -> None:
         ("sqrt(n - 1)", "math domain error"),
         ("n < 'a'", "not supported between instances"),
         ("n in 3", "not iterable"),
-        ("max()", "at least 1 argument"),
         ("bit_length(1e999)", "infinity"),
         ("missing + 1", "missing"),
     ],

@@ -18,6 +18,7 @@ from autotune.cli.lint import lint
 from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
+from autotune.kernel_tuner import tune_kernel
 
 
 def test_it_is_a_family_folder() -> None:
@@ -122,6 +123,7 @@ def test_a_cache_that_others_may_write_to_is_not_used(
         ({"policies": {"block_size": [64], "factor": [0.5]}}, "0.5 is neither a whole number nor a word"),
         ({"polices": {}}, "knows no 'polices'"),
         ({"symbols": {"w": "float32"}}, "an array is needed"),
+        ({"arguments": {"c": "float32[n]", "a": "input float32[n]"}}, "no argument is written to"),
     ],
 )
 def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> None:
@@ -136,6 +138,10 @@ def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> N
         ({"policies": {"block_size": [1], "x": [1]}}, "x cannot be a macro"),
         ({"policies": {"memory": {"layout": "memory", "data": ["a"], "values": ["global", "readonly"]}}},
          "which the kernel finds as a pointer: give a access: accessor, write `Policy::a a`"),
+        ({"constraints": "block > 64"}, "unknown name 'block' in 'block > 64'; did you mean 'block_size'"),
+        ({"grid": "ceil_div(n / block_size)"}, r"ceil_div takes 2 numbers, 1 given in 'ceil_div\(n / block_size\)'"),
+        ({"arguments": {"c": "output float[n]"}}, "'float' is not one of .* float and double is int32, float32 and"),
+        ({"arguments": {"c": "output Four[n]"}}, r"several numbers together, as float4 holds.* \[n, 4\]"),
         ({"template": ["block"]}, "unknown template argument 'block'.*block_size"),
         ({"symbols": {"w": {"role": "output", "type": "int32", "shape": ["n"]}}}, "only an input can have access"),
         ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1]}}}, "needs means"),
@@ -153,9 +159,11 @@ def test_a_declaration_that_cannot_be_is_said(changes: dict[str, Any], message: 
 
 
 def test_a_size_that_its_type_cannot_hold_is_refused() -> None:
-    kernel = vector_add(
-        arguments={"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int8"}
-    )
+    kernel = Kernel(
+        ADD.replace("int n", "signed char n"), "vector_add",
+        arguments={"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int8"},
+        grid=1, block="block_size", policies={"block_size": [64]},
+    )  # fmt: skip
     with pytest.raises(
         WorkloadError, match=r"extent n is 128, and kernel vector_add takes it as int8.*type: int64"
     ):
@@ -208,6 +216,83 @@ def test_an_array_that_is_updated_in_place_begins_as_what_is_given() -> None:
         for factor in (2, 3):
             np.testing.assert_allclose(saxpy(y, x, a=factor), factor * x + y, rtol=1e-6)
     np.testing.assert_array_equal(y, before)
+
+
+ROWS = """
+__global__ void rows(float4* out, const int* ends, const float* x, const float* y, int nodes) {
+  const int i = blockIdx.x * BS + threadIdx.x;
+  if (i >= nodes) return;
+  float sum = y[i];
+  for (int e = ends[i]; e < ends[i + 1]; ++e) sum += x[e];
+  out[i] = make_float4(sum, 1, 2, 3);
+}
+"""
+
+
+def test_a_size_without_a_name_is_an_extent() -> None:
+    kernel = Kernel(
+        ROWS, "rows",
+        arguments={
+            "out": "output float32[nodes, 4]", "ends": "input int32[nodes + 1]", "x": "input float32[max(edges, 1)]",
+            "y": "input float32[nodes]", "nodes": "int32",
+        },
+        extents={"edges": {"value": "2 * nodes"}},
+        grid="ceil_div(nodes, BS)", block="BS", policies={"BS": [32, 64]},
+    )  # fmt: skip
+    family = kernel.family
+    shapes = {name: data.shape for name, data in family.data.items()}
+    assert shapes["out"] == ("nodes", "extent_4") and family.fixed_sizes == {"extent_4": 4}
+    assert shapes["ends"] == ("nodes_plus_1",) and shapes["x"] == ("max_edges_1",)
+    assert not [
+        finding for finding in lint(str(kernel.folder)) if finding.is_error and finding.rule != "no-workload"
+    ]
+    ends, x, y = np.array([0, 2, 5, 6], np.int32), floats(6), floats(3)
+    with pytest.warns(UserWarning, match="no usable policy"), autotune.load(kernel, device="cpu") as rows:
+        sums = y + np.add.reduceat(x, ends[:-1])
+        np.testing.assert_allclose(rows(ends, x, y), [[each, 1, 2, 3] for each in sums], rtol=1e-6)
+        with pytest.raises(
+            WorkloadError, match=r"ends: nodes_plus_1 is 3, and must be nodes \+ 1, which is 4"
+        ):
+            rows(ends[:-1], x, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("float* c, const float* a", None),
+        (
+            "double* c, const float* a",
+            "kernel add takes `double\\* c`, and the argument c is an array of float32",
+        ),
+        ("float* c, const int* __restrict__ a", "make it float\\* there"),
+        ("float c, const float* a", "takes `float c`"),
+        ("Real* c, const float* a", None),  # what that is, its macro says
+    ],
+)
+def test_a_kernel_with_another_type_for_an_argument_is_refused(text: str, said: str | None) -> None:
+    def declare() -> Kernel:
+        return Kernel(
+            f"__global__ void add({text}, unsigned n) {{}}", "add",
+            arguments={"c": "output float32[n]", "a": "input float32[n]", "n": "int32"}, grid=1, block="bs",
+            policies={"bs": [32, 64]},
+        )  # fmt: skip
+
+    if said is None:
+        declare()
+    else:
+        with pytest.raises(UsageError, match=said):
+            declare()
+
+
+def test_tune_kernel_has_the_same_rule() -> None:
+    n, given = 64, np.zeros(64)
+    with pytest.raises(
+        UsageError, match=r"takes `float\* c`, and the argument c is an array of float64.* double\*"
+    ):
+        tune_kernel(
+            "vector_add", ADD, n, [given, given, given, np.int32(n)], {"block_size": [32, 64]},
+            block_size_names=["block_size"],
+        )  # fmt: skip
 
 
 def test_a_result_that_a_choice_changes_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,10 @@ def test_no_gpu_runs_on_the_cpu_and_says_so(policies: Path, monkeypatch: pytest.
 
 def test_bad_calls_are_refused(policies: Path) -> None:
     with autotune.load("allpairs", device="cpu", policies=policies) as kernel:
-        with pytest.raises(UsageError, match="takes 1 arrays"):
+        with pytest.raises(
+            UsageError,
+            match=r"takes 1 array \(genotypes\), 2 given: numbers and options go by name \(missing=…\)",
+        ):
             kernel(np.zeros((2, 2)), np.zeros((2, 2)))
         with pytest.raises(UsageError, match="given twice"):
             kernel(np.zeros((2, 2)), genotypes=np.zeros((2, 2)))

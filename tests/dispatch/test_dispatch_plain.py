@@ -1,6 +1,7 @@
 """Kernels as they stand at run time, on a device that lends (lending.py): pointers into the caller's arrays, arrays
 that begin as copies, symbols that are filled before each call."""
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,6 +60,18 @@ def test_a_symbol_has_the_content_of_each_call(world: World, kind: Any) -> None:
             got = kernel(kind(x), kind(w))
             expected = np.convolve(np.pad(x, 1, "edge"), w[::-1], "valid")
             np.testing.assert_array_equal(got.get() if kind is Array else got, expected)
+
+
+def test_a_configuration_is_logged_once_and_each_size_at_debug(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "autotune"), loaded(vector_add().folder) as add:
+        for size in (100, 101, 102):
+            add(ramp(size), ramp(size))
+    runs = [
+        record.levelno for record in caplog.records if "vector_add runs block_size" in record.getMessage()
+    ]
+    assert runs == [logging.INFO, logging.DEBUG, logging.DEBUG]
 
 
 def test_an_accessor_beside_pointers(world: World) -> None:

@@ -65,7 +65,9 @@ def test_it_is_timed_beside_control_and_winner(tmp_path: Path, capsys: pytest.Ca
     assert baseline.over_winner == pytest.approx(baseline.median_ms / baseline.winner_ms)
     row = summary[summary.role == "baseline"].iloc[0]
     assert row.configuration == "old.cu:old_add"
-    assert row.time_ms == pytest.approx(baseline.median_ms)
+    winner = summary[summary.role == "winner"].iloc[0]
+    assert row.time_ms / winner.time_ms == pytest.approx(row.time_over_winner)
+    assert row.time_over_winner == pytest.approx(baseline.over_winner)
     assert "old_add in old.cu" in capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text()
     assert "margin over the baseline" in page

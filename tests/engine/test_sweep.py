@@ -243,6 +243,45 @@ def test_configurations_ahead_of_the_best_retimed_one_are_called_in(folder: Path
     assert all(t.measurement and t.measurement.retimed_ms for t in ahead) or not ahead
 
 
+@pytest.mark.parametrize("busy", [1, 2])
+def test_a_finalist_that_took_tenfold_is_timed_again_and_the_record_keeps_both(
+    busy: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, interleaved = [0], worker.interleave
+
+    def interleave(*arguments: Any, **named: Any) -> Any:
+        turns[0] += 1
+        return interleaved(*arguments, **named)
+
+    monkeypatch.setattr(worker, "interleave", interleave)
+    control = families.load_family(folder).space.control
+    costs = lambda c: cost(c) * (100 if 0 < turns[0] <= busy and c == control else 1)  # noqa: E731
+    study = sweep(folder, tmp_path, FakeBackend(costs=costs)).run()
+    found = study.decision
+    assert found is not None and found.control is not None and found.control.measurement is not None
+    # Two busy moments alike are no moment.
+    assert found.over_control.ratio == pytest.approx(4.5 if busy == 1 else 450)
+    notes = [note for note in found.control.notes if note.startswith("timed once more")]
+    counts = "4.50 ms" if busy == 1 else "450 ms"
+    told = "timed once more beside the finalists: it took 450 ms there, after 4.50 ms before"
+    assert notes == [f"{told}; {counts} counts"]
+
+
+def test_a_short_run_is_abandoned_after_a_second_one_alone(folder: Path, tmp_path: Path) -> None:
+    launched: dict[str, int] = {}
+    unlucky = {"block_size": 128, "memory": "texture"}
+
+    def costs(configuration: Mapping[str, Any]) -> float:
+        key = str(dict(configuration))
+        launched[key] = launched.get(key, 0) + 1
+        return cost(configuration) * (100 if dict(configuration) == unlucky and launched[key] == 1 else 1)
+
+    study = sweep(folder, tmp_path, FakeBackend(costs=costs)).run()
+    trial = next(t for t in study.trials if dict(t.configuration) == unlucky)
+    assert trial.measurement and not trial.measurement.abandoned
+    assert trial.measurement.median_ms == pytest.approx(cost(unlucky))
+
+
 def test_a_kernel_that_turns_wrong_after_it_was_timed_has_no_time(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,7 +169,8 @@ def test_a_stale_file_and_one_that_is_not_there_are_refused(
     assert status == 8 and "the kernel source changed" in shown
     status, shown = run([*arguments, "--device", "nvidia-h100"], capsys)
     assert status == 8 and "no policy file allpairs/nvidia-h100.yaml" in shown
-    assert "a sweep on that GPU makes one, and docs/how-to-no-gpu.md shows one to write by hand" in shown
+    assert "(there: nvidia-h200)" in shown
+    assert "a sweep on that device makes one, and docs/how-to-no-gpu.md shows one to write by hand" in shown
     write(target, replace(file, entries={**file.entries, "wide": old["wide"]}))
     status, shown = run([*arguments, "--device", "nvidia-h200"], capsys)
     assert status == 0

@@ -83,6 +83,14 @@ def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, wri
     assert loaded.device.compute_capability == "9.0"
 
 
+def test_a_lead_that_noise_may_have_made_is_not_claimed(study: Study) -> None:
+    wide = tuple(
+        replace(t, measurement=replace(t.measurement, spread=3.0)) for t in study.trials if t.measurement
+    )
+    assert merged(None, [study]).entries["small"].margin_over_control == pytest.approx(4.5)
+    assert merged(None, [replace(study, trials=wide)]).entries["small"].margin_over_control == 1.0
+
+
 def test_what_is_written_obeys_the_published_schema_and_is_sorted(written: Path) -> None:
     from autotune.declaration import yamlfile
 

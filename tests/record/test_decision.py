@@ -12,6 +12,7 @@ from autotune.compile.profile import KernelProfile
 from autotune.declaration.space import Configuration
 from autotune.record.decision import (
     MOST,
+    Margin,
     close_to_winner,
     decide,
     margin,
@@ -113,16 +114,34 @@ def test_where_no_interval_is_known_a_small_difference_is_noise() -> None:
     assert noise(single, trial(2, "x", 1.0, 0.001)) == pytest.approx(MOST, abs=0.001)
 
 
-def test_finalists_rank_before_what_was_timed_once_on_another_machine_as_it_were() -> None:
+def test_an_interval_wider_than_its_time_is_no_narrow_one() -> None:
+    wide, control = trial(2, "x", 1.0, 4.17), trial(1, "x", 3.0, 0.01)
+    found = decide([wide, control], CONTROL)
+    assert found is not None and not found.is_reliable and found.tie_set == (wide, control)
+    assert margin(wide, control).low == pytest.approx(0, abs=1e-6)
+    busy = decide([trial(2, "x", 1.0, 0.01), trial(1, "x", 80.0, 7.07)], CONTROL)
+    assert busy is not None and not busy.is_reliable
+
+
+def test_a_policy_file_claims_what_noise_cannot_have_made() -> None:
+    assert Margin(1.6, 0.78, 2.82).claim == 1.0
+    assert Margin(1.6, 1.2, 2.1).claim == 1.6
+    assert Margin(0.8, 0.7, 0.9).claim == 0.8  # of an accuracy class that costs time
+    assert (Margin(1.03).claim, Margin(1.2).claim, Margin(math.nan).claim) == (1.0, 1.2, 0.0)
+    control = trial(1, "x", 3.0, 1.0)
+    assert margin(control, control) == Margin(1.0, 1.0, 1.0)
+
+
+def test_the_order_is_that_of_the_times_shown_below_the_winner() -> None:
     winner, other = trial(2, "x", 1.00, retimed=1.60), trial(2, "y", 1.05, retimed=1.70)
-    control = trial(1, "x", 3.0, retimed=4.8)  # timed again for its margin: no finalist
+    control = trial(1, "x", 3.0, retimed=4.8)
     faster, slower = trial(3, "x", 1.1), trial(4, "x", 3.5)
     trials = [slower, control, faster, failed(5, "x"), other, winner]
     found = decide(trials, CONTROL)
-    assert ranked(trials, found) == [winner, other, faster, control, slower]
+    assert ranked(trials, found) == [winner, faster, other, slower, control]
     assert retime_ratio(trials) == pytest.approx(1.6)
     assert math.isnan(retime_ratio([faster, slower]))
-    assert ranked(trials, None)[-1] is slower
+    assert ranked(trials, None) == [faster, winner, other, slower, control]
 
 
 def test_the_control_pays_for_nothing_and_noise_has_no_break_even() -> None:

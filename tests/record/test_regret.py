@@ -41,7 +41,7 @@ def test_a_record_and_its_results_give_the_same(folder: Path, tmp_path: Path) ->
     assert from_store == read_regrets(str(tmp_path / "out"))[0]
 
 
-def test_the_newest_rows_of_a_workload_count(tmp_path: Path) -> None:
+def test_the_newest_rows_of_a_workload_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "results.csv"
     head = "family,workload,device,preset,p,state,median_ms,retimed_ms,date,identity\n"
     rows = [
@@ -53,6 +53,8 @@ def test_the_newest_rows_of_a_workload_count(tmp_path: Path) -> None:
     path.write_text(head + "\n".join(rows))
     (found,) = read_regrets(str(path))
     assert found.times == {"w": {A: 1.0, B: 2.0}}
+    assert main(["regret", str(path)]) == 0
+    assert "of one workload, its winner costs nothing: sweep another one" in capsys.readouterr().out
 
 
 def test_the_command_prints_the_matrix_and_writes_it_whole(

@@ -91,6 +91,17 @@ def test_trials_as_a_table(swept: autotune.Study) -> None:
 def test_it_shows_itself(swept: autotune.Study) -> None:
     assert repr(swept).startswith(f"<Study doubler on {swept.workload}, ")
     assert "6 trials, best " in repr(swept)
+    winner = next(t for t in swept.trials if t.configuration != swept.record.control)
+    unsure = "no configuration is reliably faster than control"
+    for spread, says in ((0.0, "3.00 x faster than control>"), (2.0, unsure)):
+        trials = [
+            replace(t, measurement=replace(t.measurement, median_ms=ms, retimed_ms=0.0, spread=spread))
+            for t in swept.trials
+            if t.measurement
+            for ms in (1.0 if t is winner else 3.0,)
+        ]
+        shown = repr(replace(swept, record=replace(swept.record, trials=tuple(trials))))
+        assert says in shown and ("x faster" in shown) == (not spread)
     html = swept._repr_html_()
     assert f"doubler on {swept.workload}" in html and "winner" in html
 
@@ -292,7 +303,11 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"expected": np.full_like(X, np.nan)}, WorkloadError, "no finite value"),
         ({"reference": lambda inputs, options: {}}, WorkloadError, "gives no 'y'"),
         ({"sanitize": True}, AutotuneError, "compute-sanitizer"),
-        ({"trial": 3}, UnknownName, "unknown input 'trial'"),
+        ({"trial": 3}, UnknownName, "unknown input 'trial' in family doubler, or argument; did you mean 'trials'"),
+        ({"data": X}, UsageError, "data is a ndarray, and sweep takes a folder there$"),
+        ({"time": "5"}, UsageError, "time is a str, and sweep takes a number there"),
+        ({"seed": "x"}, UsageError, "seed is a str, and sweep takes a whole number"),
+        ({"samples": 0}, UsageError, "samples 0: at least 1"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_an_error_that_says_so(
@@ -300,6 +315,20 @@ def test_a_mistake_is_an_error_that_says_so(
 ) -> None:
     with pytest.raises(error, match=says):
         autotune.sweep(doubler, **{"x": X, "device": "cpu", "out": tmp_path / "out", "set": FEW, **changes})
+
+
+def test_an_input_with_the_name_of_an_argument_goes_in_inputs(tmp_path: Path) -> None:
+    kernel = autotune.Kernel(
+        "__global__ void twice(float* y, const float* data, int n) {\n"
+        "  const int i = blockIdx.x * bs + threadIdx.x; if (i < n) y[i] = 2 * data[i]; }", "twice",
+        arguments={"y": "output float32[n]", "data": "input float32[n]", "n": "int32"},
+        grid="ceil_div(n, bs)", block="bs", policies={"bs": [64]},
+    )  # fmt: skip
+    with pytest.raises(
+        UsageError, match=r"twice has an input of that name, which goes in inputs=\{'data': …\}"
+    ):
+        autotune.sweep(kernel, data=X, device="cpu", out=tmp_path)
+    assert autotune.sweep(kernel, inputs={"data": X}, device="cpu", out=tmp_path).best.ms > 0
 
 
 def test_a_family_that_is_not_there() -> None:

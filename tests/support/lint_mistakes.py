@@ -186,11 +186,11 @@ MISTAKES: list[Mistake] = [
         ["unknown key 'side by side'; a text with a comma needs quotes (allowed: doc, type, value)"],
     ),
     (
-        "a number for an extent",
+        "a number for an extent that is none",
         YAML, "  weights: {role: input, type: float32, shape: [fields]}",
-        "  weights: {role: input, type: float32, shape: [16]}",
+        "  weights: {role: input, type: float32, shape: [0]}",
         "declaration", True, "weights:",
-        ["data.weights.shape.0: 16 is not of type 'string'", "extents: {taps: {value: 7}}"],
+        ["data.weights.shape.0: 0 is less than the minimum of 1"],
     ),
     (
         "a constraint that nothing meets",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import FamilyError, UnknownName, UsageError
+from autotune.files import pip_install
 
 BUILTINS = Path(__file__).resolve().parent / "builtins.cuh"
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing: a header that is missing does not end the parse
@@ -29,7 +30,7 @@ def clang() -> Any:
     try:
         from clang import cindex
     except ImportError:
-        raise UsageError("autotune adopt needs libclang: pip install 'autotune[adopt]'") from None
+        raise UsageError(f"autotune adopt needs libclang: {pip_install('adopt')}") from None
     library = cindex.conf.lib
     for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
         function = getattr(library, name)
