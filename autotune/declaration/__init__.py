@@ -11,6 +11,7 @@ from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.family import families, load_family
 from autotune.declaration.family_folder import Family
+from autotune.declaration.kernel_text import another_type
 from autotune.declaration.members import (
     MOST_LISTED,
     Listed,
@@ -113,6 +114,7 @@ __all__ = [
     "Unlisted",
     "Value",
     "Workload",
+    "another_type",
     "bind",
     "can_be_listed",
     "columns",

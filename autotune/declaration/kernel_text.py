@@ -6,7 +6,7 @@ on what it held before, is a wrong result.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.declaration.expression import Expression
@@ -20,12 +20,14 @@ _MOST_HEADERS = 100
 @dataclass(frozen=True)
 class Parameter:
     """One of a kernel. ``role`` is what a pointer is for: input, output, or inout for what is read and written;
-    ``is_certain`` is false where the body hands an input on, and what happens to it there is not looked at."""
+    ``is_certain`` is false where the body hands an input on, and what happens to it there is not looked at. ``text`` is
+    how it is written there."""
 
     name: str
     is_pointer: bool
     role: str = ""
     is_certain: bool = True
+    text: str = field(default="", compare=False)
 
 
 def signature(text: str, kernel: str) -> tuple[Parameter, ...]:
@@ -38,8 +40,38 @@ def signature(text: str, kernel: str) -> tuple[Parameter, ...]:
         if end < 0 or begin is None:
             continue
         body = bare[begin.end() : _closing(bare, begin.end() - 1)]
-        return tuple(_parameter(part, body) for part in _parts(bare[found.end() : end]) if part.strip())
+        parts = [" ".join(part.split()) for part in _parts(bare[found.end() : end])]
+        return tuple(replace(_parameter(part, body), text=part) for part in parts if part)
     return ()
+
+
+_CPP = {
+    "int8": ("signed char", "char", "int8_t"),
+    "uint8": ("unsigned char", "uint8_t", "uchar"),
+    "int16": ("short", "short int", "int16_t"),
+    "uint16": ("unsigned short", "uint16_t", "ushort"),
+    "int32": ("int", "int32_t"),
+    "uint32": ("unsigned int", "unsigned", "uint32_t", "uint"),
+    "int64": ("long long", "long", "int64_t", "long long int", "ptrdiff_t"),
+    "uint64": ("unsigned long long", "unsigned long", "uint64_t", "size_t", "std::size_t", "ulong"),
+    "float32": ("float",),
+    "float64": ("double",),
+}
+
+
+def another_type(parameter: str, declared: str, *, is_pointer: bool) -> str:
+    """The type that a parameter, as it is written, should have for what is ``declared``; empty where it has that, or
+    its own is none of C++'s."""
+    words = re.sub(r"\b(?:const|volatile|__restrict__|restrict|signed)\b", " ", parameter)
+    match = re.fullmatch(r"\s*([\w ]+?)\s*(\**)\s*(\w+)\s*(\[\s*\])?\s*", words)
+    if match is None or declared not in _CPP:
+        return ""
+    kind = " ".join(match[1].split())
+    points = len(match[2]) + bool(match[4])
+    known = {one for names in _CPP.values() for one in names}
+    if points == is_pointer and (kind not in known or kind in _CPP[declared]):
+        return ""
+    return f"{_CPP[declared][0]}{'*' if is_pointer else ''}"
 
 
 def _closing(text: str, start: int) -> int:

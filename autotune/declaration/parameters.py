@@ -81,15 +81,19 @@ class Parameters:
             yield text, f"restriction {number}, the function {getattr(function, '__name__', 'given')}"
 
     @cached_property
-    def control(self) -> Configuration:
-        """The first configuration that no restriction excludes, in declared order, the defaults first. Raises
-        FamilyError."""
+    def space(self) -> Space:
+        """All combinations that no restriction excludes, in declared order, the defaults first."""
         policies = []
         for name, some in self._given.items():
             first = [word(self.defaults[name], name)] if name in self.defaults else []
             values = tuple(dict.fromkeys([value for value in first if value in some] + list(some)))
             policies.append(Policy(name, values, values[0]))
-        found = next(Space(tuple(policies), self.constraints).walk(steps=Steps(_MOST_STEPS)), None)
+        return Space(tuple(policies), self.constraints)
+
+    @cached_property
+    def control(self) -> Configuration:
+        """The first of them. Raises FamilyError."""
+        found = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
         if found is None:
             raise FamilyError(
                 "no combination of the parameters is left by the restrictions: "
@@ -112,7 +116,10 @@ class Parameters:
             return made
         if isinstance(formula, str):
             return expression(formula, self.values, where)
-        return str(int(formula))
+        try:
+            return str(int(formula))
+        except (TypeError, ValueError, OverflowError):  # NaN, infinity, and what is no number
+            raise FamilyError(f"{where}: {formula!r} is neither a number nor a text nor a function") from None
 
     # -- the launch ---------------------------------------------------------------------------------------------
 
@@ -153,7 +160,7 @@ class Parameters:
             elif callable(part):
                 texts.append(f"({self.text(part, where)})")
             else:
-                texts.append(str(int(part)))
+                texts.append(self.text(part, where))
         return " * ".join(texts) or "1"
 
 

@@ -76,10 +76,8 @@ def called(restriction: Any, chosen: dict[str, Any]) -> Any:
 def test_a_restriction_keeps_what_it_keeps(restriction: Any) -> None:
     parameters = Parameters(VALUES, {}, [restriction])
     for chosen in combinations():
-        if isinstance(restriction, str):
-            right = eval(restriction, {}, dict(chosen))
-        else:
-            right = called(restriction, chosen)
+        is_text = isinstance(restriction, str)
+        right = eval(restriction, {}, dict(chosen)) if is_text else called(restriction, chosen)
         words = parameters.words(chosen)
         assert all(c.require.evaluate(words) for c in parameters.constraints) == bool(right)
 
@@ -173,5 +171,5 @@ def test_a_size_that_is_none_is_refused(size: Any) -> None:
 
 @pytest.mark.parametrize("restriction", ["9**9**9 > tile", (len, ["gone"])])
 def test_a_restriction_without_a_value_is_refused(restriction: Any) -> None:
-    with pytest.raises(FamilyError, match="restriction 1: .* has no value here|'gone' is no parameter"):
+    with pytest.raises(FamilyError, match=r"restriction 1: .* has no value here|'gone' is no parameter"):
         assert Parameters(VALUES, {}, [restriction]).constraints

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from autotune.cli.lint.findings import Declared, Finding, Source
 from autotune.compile import enumeration
+from autotune.declaration import another_type
 from autotune.errors import suggestion
 
 
@@ -161,34 +162,13 @@ def _against_arguments(
 
 def _other_type(parameter: _Parameter, declared: str, *, is_pointer: bool) -> str:
     """What is wrong with the parameter's type, where it is one of C++'s own; empty when nothing is."""
-    words = re.sub(r"\b(?:const|volatile|__restrict__|restrict|signed)\b", " ", parameter.text)
-    match = re.fullmatch(r"\s*([\w ]+?)\s*(\**)\s*(\w+)\s*(\[\s*\])?\s*", words)
-    if match is None or declared not in _CPP:
+    wanted = another_type(parameter.text, declared, is_pointer=is_pointer)
+    if not wanted:
         return ""
-    kind = " ".join(match[1].split())
-    points = len(match[2]) + bool(match[4])
-    known = {one for names in _CPP.values() for one in names}
-    if points == is_pointer and (kind not in known or kind in _CPP[declared]):
-        return ""
-    wanted = f"{_CPP[declared][0]}{'*' if is_pointer else ''}"
     return (
         f"takes `{parameter.text}` where family.yaml passes {'an array of ' if is_pointer else ''}{declared}: make it "
         f"{wanted}, or declare the type that the kernel has"
     )
-
-
-_CPP = {
-    "int8": ("signed char", "char", "int8_t"),
-    "uint8": ("unsigned char", "uint8_t", "uchar"),
-    "int16": ("short", "short int", "int16_t"),
-    "uint16": ("unsigned short", "uint16_t", "ushort"),
-    "int32": ("int", "int32_t"),
-    "uint32": ("unsigned int", "unsigned", "uint32_t", "uint"),
-    "int64": ("long long", "long", "int64_t", "long long int", "ptrdiff_t"),
-    "uint64": ("unsigned long long", "unsigned long", "uint64_t", "size_t", "std::size_t", "ulong"),
-    "float32": ("float",),
-    "float64": ("double",),
-}
 
 
 def _body(source: Source, kernel: str) -> tuple[int, int]:
