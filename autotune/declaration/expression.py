@@ -19,7 +19,8 @@ Value = int | float | str | bool
 Evaluate = Callable[[Mapping[str, Value]], Any]
 
 
-_LONGEST = 500
+_LONGEST = 1 << 20  # a table has a line for each combination that it tells apart
+_SHOWN = 200  # characters of it in a message
 _MOST = 1 << 256  # in size of a whole number
 _DEEPEST = 40
 
@@ -71,7 +72,8 @@ class Expression:
 
     ``where`` names the place it came from, for messages. Raises FamilyError at construction when the text
     is not in the subset: numbers, strings, names, ``+ - * / // %``, comparisons, ``and or not``,
-    ``a if c else b``, tuples after ``in``, and the functions in FUNCTIONS.
+    ``a if c else b``, tuples after ``in``, the functions in FUNCTIONS, and tables that a program writes:
+    ``{(64, 1): 256, (64, 2): 512}[block, tile]``.
     """
 
     text: str
@@ -84,16 +86,20 @@ class Expression:
     def _tree(self) -> ast.expr:
         if len(self.text) > _LONGEST:
             raise FamilyError(
-                f"{self.where}: an expression may have {_LONGEST} characters, this has {len(self.text)}"
+                f"{self.where}: an expression may have {_LONGEST:,} characters, this has {len(self.text):,}"
             )
         try:
             return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise FamilyError(f"{self.where}: cannot read {self.text!r} as an expression: {error}") from None
+            raise FamilyError(f"{self.where}: cannot read {self._shown} as an expression: {error}") from None
+
+    @property
+    def _shown(self) -> str:
+        return repr(self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…")
 
     def _check(self, node: ast.AST, depth: int) -> None:
         if depth > _DEEPEST:
-            raise FamilyError(f"{self.where}: {self.text!r} is nested more than {_DEEPEST} deep")
+            raise FamilyError(f"{self.where}: {self._shown} is nested more than {_DEEPEST} deep")
         known = (
             (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
             or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
@@ -106,15 +112,17 @@ class Expression:
                 and node.func.id in FUNCTIONS
                 and not node.keywords
             )
+            or (isinstance(node, ast.Subscript) and _table(node.value) is not None)
         )
         if not known:
-            what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+            what = ast.unparse(node)[:_SHOWN] if isinstance(node, ast.expr) else type(node).__name__
             raise FamilyError(
-                f"{self.where}: {what!r} is not allowed in {self.text!r}; allowed are numbers, strings, names, "
+                f"{self.where}: {what!r} is not allowed in {self._shown}; allowed are numbers, strings, names, "
                 f"+ - * / // %, comparisons, and/or/not, a if c else b, and {', '.join(sorted(FUNCTIONS))}"
             )
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+            is_checked = (isinstance(node, ast.Call) and child is node.func) or isinstance(child, ast.Dict)
+            if isinstance(child, ast.expr) and not is_checked:
                 self._check(child, depth + 1)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             self._check_count(node.func.id, len(node.args))
@@ -139,7 +147,7 @@ class Expression:
         """Return self; raise FamilyError naming the first free name that is not in ``known``."""
         for name in sorted(self.names - set(known)):
             raise FamilyError(
-                f"{self.where}: unknown name {name!r} in {self.text!r}{suggestion(name, known)} "
+                f"{self.where}: unknown name {name!r} in {self._shown}{suggestion(name, known)} "
                 f"(allowed: {', '.join(sorted(known))})"
             )
         return self
@@ -149,7 +157,7 @@ class Expression:
         try:
             return _function(self.text)(names)
         except (ArithmeticError, TypeError, ValueError, KeyError) as error:
-            raise FamilyError(f"{self.where}: {self.text!r} has no value here: {error}") from None
+            raise FamilyError(f"{self.where}: {self._shown} has no value here: {error}") from None
 
     def integer(self, names: Mapping[str, Value]) -> int:
         """As ``evaluate``, and FamilyError unless the value is a whole number."""
@@ -157,7 +165,7 @@ class Expression:
         if (
             isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1
         ):  # inf % 1 and nan % 1 are nan
-            raise FamilyError(f"{self.where}: {self.text!r} gives {value!r}, a whole number is needed")
+            raise FamilyError(f"{self.where}: {self._shown} gives {value!r}, a whole number is needed")
         return int(value)
 
 
@@ -173,6 +181,9 @@ def _compiled(node: ast.expr) -> Evaluate:
             return lambda names: value
         case ast.Name(id=name):
             return lambda names: names[name]
+        case ast.Subscript(value=value, slice=index):
+            table, key = _table(value) or {}, _compiled(index)
+            return lambda names: table[key(names)]
         case ast.Tuple():
             items = tuple(map(_compiled, node.elts))
             return lambda names: tuple(item(names) for item in items)
@@ -194,6 +205,17 @@ def _compiled(node: ast.expr) -> Evaluate:
             function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
             return lambda names: _bounded(function(*(item(names) for item in arguments)))
     raise AssertionError(f"unchecked node {type(node).__name__}")
+
+
+def _table(node: ast.expr) -> Mapping[Any, Any] | None:
+    """What ``node`` looks up, where it is a mapping of numbers, words and tuples of them."""
+    try:
+        found = ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    parts = [part for pair in found.items() for part in pair] if isinstance(found, dict) else [None]
+    plain = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
+    return found if all(isinstance(one, (int, float, str)) for one in plain) else None
 
 
 def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:

@@ -1,7 +1,7 @@
 """Formulas in the Python of other tuners' files and calls: evaluated without the interpreter, written as expressions.
 
 They may have more than an ``Expression``: powers, lists and ranges, ``int`` and ``math.ceil``. What an expression
-cannot say is tried for every combination of the parameters that it reads, and written as what those combinations are.
+cannot say is tried for every combination of the parameters that it reads, and written as a table of the results.
 """
 
 import ast
@@ -25,10 +25,10 @@ _LONGEST = 5000
 _MOST_ITEMS = 1 << 20
 _MOST_BITS = 256
 _MOST_TRIED = 2_000_000
-_MOST_WRITTEN = 4000
+_MOST_WRITTEN = 20_000
 _MOST_STEPS = 5_000_000  # ten seconds
-_MOST_NODES = 1000  # of a power that is written out
 _DEEPEST = 60
+_MOST_REPEATED = 100  # parts of what a power is written out of
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     **BINARY, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
@@ -102,38 +102,26 @@ def listed_conditions(holds: Evaluate, names: Sequence[str], values: Values, whe
     if not names:
         return [] if holds({}) else ["1 == 0"]
     *others, last = sorted(names, key=lambda name: len(values[name]))
-    _check_count(names, values, where)
-    found = []
-    for chosen in product(*(values[name] for name in others)):
-        bound = dict(zip(others, chosen, strict=True))
-        right = [value for value in values[last] if holds({**bound, last: value})]
-        if len(right) == len(values[last]):
-            continue
-        unless = [f"{name} != {word(value, name)!r}" for name, value in bound.items()]
-        found.append(" or ".join([*unless, *([_among(last, right)] if right else [])]) or "1 == 0")
-        if len(found) > _MOST_WRITTEN:
-            raise FamilyError(
-                f"{where}: it excludes values of {', '.join(names)} in more than {_MOST_WRITTEN:,} ways, and so many "
-                "are not written down; write it as a text of + - * / // %, comparisons, and/or/not"
-            )
-    return found
+    rights = {
+        chosen: tuple(
+            word(value, last)
+            for value in values[last]
+            if holds({**dict(zip(others, chosen, strict=True)), last: value})
+        )
+        for chosen in _combinations(others, names, values, where)
+    }
+    if all(len(right) == len(values[last]) for right in rights.values()):
+        return []
+    return [f"{last} in {_looked_up(rights, others, where)}"]
 
 
 def listed_expression(evaluate: Evaluate, names: Sequence[str], values: Values, where: str) -> str:
     """An expression that has the values of ``evaluate`` for every combination of the parameters ``names``."""
-    _check_count(names, values, where)
-
-    def chosen(left: Sequence[str], bound: dict[str, Any]) -> str:
-        if not left:
-            return _literal(evaluate(bound))
-        name, *rest = left
-        by_result: dict[str, list[Any]] = {}
-        for value in values[name]:
-            by_result.setdefault(chosen(rest, {**bound, name: value}), []).append(value)
-        return _branches(name, list(by_result.items()))
-
-    text = chosen(names, {})
-    return Expression(text, where).text
+    results = {
+        chosen: _literal(evaluate(dict(zip(names, chosen, strict=True))))
+        for chosen in _combinations(names, names, values, where)
+    }
+    return Expression(_looked_up(results, names, where), where).text
 
 
 def word(value: Any, where: str) -> PolicyValue:
@@ -314,7 +302,7 @@ def _expression(tree: ast.expr, values: Values) -> str | None:
     try:
         text = ast.unparse(ast.fix_missing_locations(_Written().visit(_copied(tree))))
         Expression(text).require(values)
-    except FamilyError:
+    except (FamilyError, ArithmeticError):
         return None
     return text
 
@@ -345,7 +333,7 @@ class _Written(ast.NodeTransformer):
             ):
                 return ast.Constant(_bounded(ast.Pow, base, power))
             case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int() as power)) if (
-                0 < power <= 8 and power * sum(1 for _ in ast.walk(left)) <= _MOST_NODES
+                0 < power <= 8 and sum(1 for _ in ast.walk(left)) < _MOST_REPEATED
             ):
                 made: ast.expr = left
                 for _ in range(power - 1):
@@ -381,31 +369,34 @@ def _are_tests(*nodes: ast.expr) -> bool:
 # -- combinations to expression ---------------------------------------------------------------------------------
 
 
-def _check_count(names: Sequence[str], values: Values, where: str) -> None:
-    count = math.prod(len(values[name]) for name in names)
+def _combinations(
+    names: Sequence[str], read: Sequence[str], values: Values, where: str
+) -> Iterator[tuple[Any, ...]]:
+    """Those of the parameters ``names``, which are some of those that are ``read``."""
+    count = math.prod(len(values[name]) for name in read)
     if count > _MOST_TRIED:
         raise FamilyError(
-            f"{where}: it reads {', '.join(names)}, which have {count:,} combinations, and at most {_MOST_TRIED:,} are "
+            f"{where}: it reads {', '.join(read)}, which have {count:,} combinations, and at most {_MOST_TRIED:,} are "
             "tried; write it as a text of + - * / // %, comparisons, and/or/not"
         )
+    return product(*(values[name] for name in names))
 
 
-def _literal(value: Any) -> str:
+def _literal(value: Any) -> PolicyValue | float:
     """A result, as an expression has it."""
-    return repr(value) if isinstance(value, float) else repr(word(value, "a value"))
+    return value if isinstance(value, float) else word(value, "a value")
 
 
-def _among(name: str, some: Sequence[Any]) -> str:
-    words = [repr(word(value, name)) for value in some]
-    return f"{name} == {words[0]}" if len(words) == 1 else f"{name} in ({', '.join(words)})"
-
-
-def _branches(name: str, results: Sequence[tuple[str, list[Any]]]) -> str:
-    """A choice among results by the value of ``name``, halved so that it nests no deeper than it has to."""
-    if len(results) == 1:
-        return results[0][0]
-    half = len(results) // 2
-    first = [value for _, some in results[:half] for value in some]
-    return (
-        f"({_branches(name, results[:half])} if {_among(name, first)} else {_branches(name, results[half:])})"
-    )
+def _looked_up(results: Mapping[tuple[Any, ...], Any], names: Sequence[str], where: str) -> str:
+    """The result for the values of ``names``, as a table where they differ."""
+    if len(set(results.values())) == 1:
+        return repr(next(iter(results.values())))
+    if len(results) > _MOST_WRITTEN:
+        raise FamilyError(
+            f"{where}: it tells {len(results):,} combinations of {', '.join(names)} apart, and a table has at most "
+            f"{_MOST_WRITTEN:,}; write it as a text of + - * / // %, comparisons, and/or/not"
+        )
+    table = {tuple(map(word, key, names)): result for key, result in results.items()}
+    if len(names) == 1:
+        return f"{ {key: result for (key,), result in table.items()} }[{names[0]}]"
+    return f"{table}[{', '.join(names)}]"

@@ -8,6 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +20,7 @@ from autotune.errors import FamilyError
 
 BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 Formula = int | str | Callable[[Mapping[str, Any]], Any]
-Restriction = str | Callable[..., Any]
+Restriction = str | Callable[..., Any] | tuple[Callable[..., Any], Sequence[str]]
 Divisor = Formula | Sequence[Formula] | None
 
 _MOST_STEPS = 2_000_000
@@ -29,7 +30,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 @dataclass(frozen=True)
 class Parameters:
     """``values`` of each, as they were given; ``defaults`` where one is named. ``restrictions`` are conditions, as
-    texts or as functions of the parameters. Raises FamilyError for what cannot be a policy."""
+    texts, as functions of the parameters, or as pairs of a function and the parameters that it takes in turn. Raises
+    FamilyError for what cannot be a policy."""
 
     values: Mapping[str, Sequence[Any]]
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -73,20 +75,25 @@ class Parameters:
             reason = f"the restriction {restriction.strip()}"
             yield from ((text, reason) for text in conditions(restriction, self.values, where))
             return
-        reading = _Reading(restriction, self.values)
+        function, taken = restriction if isinstance(restriction, tuple) else (restriction, None)
+        reading = _Reading(function, self.values, taken)
         for text in reading.repeated(lambda names: listed_conditions(reading, names, self.values, where)):
-            yield text, f"restriction {number}, the function {getattr(restriction, '__name__', 'given')}"
+            yield text, f"restriction {number}, the function {getattr(function, '__name__', 'given')}"
 
     @cached_property
-    def control(self) -> Configuration:
-        """The first configuration that no restriction excludes, in declared order, the defaults first. Raises
-        FamilyError."""
+    def space(self) -> Space:
+        """All combinations that no restriction excludes, in declared order, the defaults first."""
         policies = []
         for name, some in self._given.items():
             first = [word(self.defaults[name], name)] if name in self.defaults else []
             values = tuple(dict.fromkeys([value for value in first if value in some] + list(some)))
             policies.append(Policy(name, values, values[0]))
-        found = next(Space(tuple(policies), self.constraints).walk(steps=Steps(_MOST_STEPS)), None)
+        return Space(tuple(policies), self.constraints)
+
+    @cached_property
+    def control(self) -> Configuration:
+        """The first of them. Raises FamilyError."""
+        found = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
         if found is None:
             raise FamilyError(
                 "no combination of the parameters is left by the restrictions: "
@@ -109,7 +116,10 @@ class Parameters:
             return made
         if isinstance(formula, str):
             return expression(formula, self.values, where)
-        return str(int(formula))
+        try:
+            return str(int(formula))
+        except (TypeError, ValueError, OverflowError):  # NaN, infinity, and what is no number
+            raise FamilyError(f"{where}: {formula!r} is neither a number nor a text nor a function") from None
 
     # -- the launch ---------------------------------------------------------------------------------------------
 
@@ -150,7 +160,7 @@ class Parameters:
             elif callable(part):
                 texts.append(f"({self.text(part, where)})")
             else:
-                texts.append(str(int(part)))
+                texts.append(self.text(part, where))
         return " * ".join(texts) or "1"
 
 
@@ -168,27 +178,48 @@ def _axis(problem_size: Callable[[Mapping[str, Any]], Any], axis: int, parameter
 def _whole(size: Any) -> int | str:
     if isinstance(size, str):
         return size
-    if int(size) != size:
-        raise FamilyError(f"problem size {size!r} is no whole number")
-    return int(size)
+    with suppress(TypeError, ValueError, OverflowError):  # of what is no number, NaN and infinity
+        if int(size) == size and size > 0:
+            return int(size)
+    raise FamilyError(f"problem size {size!r} is no whole number above 0")
 
 
 class _Reading:
-    """A function of the parameters, called with a mapping of them; which it reads shows when it is called."""
+    """A function of the parameters. It takes those in ``taken`` in turn; else one mapping of all of them, or those that
+    it names. Which it reads shows when it is called."""
 
-    def __init__(self, function: Callable[..., Any], values: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        values: Mapping[str, Sequence[Any]],
+        taken: Sequence[str] | None = None,
+    ) -> None:
+        if unknown := [name for name in taken or () if name not in values]:
+            raise FamilyError(f"{unknown[0]!r} is no parameter (those are {', '.join(values)})")
         self._function = function
         self._usual = {name: some[0] for name, some in values.items()}
         self._reads: set[str] = set()
+        self._call = self._in_turn(taken) if taken is not None else self._by_name()
+
+    def _in_turn(self, taken: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
+        return lambda given: self._function(*(given[name] for name in taken))
+
+    def _by_name(self) -> Callable[[Mapping[str, Any]], Any]:
         try:
-            self._takes_names = len(inspect.signature(function).parameters) != 1
+            told = inspect.signature(self._function).parameters
         except (TypeError, ValueError):
-            self._takes_names = False
+            return self._function
+        if any(one.kind is one.VAR_KEYWORD for one in told.values()):
+            return lambda given: self._function(**given)
+        if len(told) == 1 and not self._usual.keys() & told.keys():
+            return self._function
+        taken = [name for name in told if name in self._usual]
+        return lambda given: self._function(**{name: given[name] for name in taken})
 
     def __call__(self, chosen: Mapping[str, Any]) -> Any:
         given = _Watched({**self._usual, **chosen}, self._reads)
         try:
-            value = self._function(**given) if self._takes_names else self._function(given)
+            value = self._call(given)
         except Exception as problem:
             told = ", ".join(f"{name}={value!r}" for name, value in dict.items(given))
             raise FamilyError(

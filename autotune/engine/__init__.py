@@ -8,7 +8,15 @@ if TYPE_CHECKING:
     from autotune.engine.joining import request_of
     from autotune.engine.process_worker import TRIAL_SECONDS
     from autotune.engine.runner import launched, opened
-    from autotune.engine.session import Case, Session, SweepRequest, Swept, raise_unless_measured, sweeping
+    from autotune.engine.session import (
+        Case,
+        Session,
+        SweepRequest,
+        Swept,
+        Watched,
+        raise_unless_measured,
+        sweeping,
+    )
     from autotune.engine.sweep import NotAsked, Sweep, SweepInterrupted
     from autotune.engine.worker import Worker
 
@@ -21,6 +29,7 @@ __all__ = [
     "SweepInterrupted",
     "SweepRequest",
     "Swept",
+    "Watched",
     "Worker",
     "launched",
     "opened",
@@ -33,7 +42,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "joining": "request_of",
     "process_worker": "TRIAL_SECONDS",
     "runner": "launched opened",
-    "session": "Case Session SweepRequest Swept raise_unless_measured sweeping",
+    "session": "Case Session SweepRequest Swept Watched raise_unless_measured sweeping",
     "sweep": "NotAsked Sweep SweepInterrupted",
     "worker": "Worker",
 }

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         summarised,
     )
     from autotune.record.identity import header
-    from autotune.record.kernel_tuner import ERRORS, write_cache
+    from autotune.record.kernel_tuner import ERRORS, parsed, write_cache
     from autotune.record.optuna_log import quiet_optuna
     from autotune.record.provenance import Provenance
     from autotune.record.ranking_csv import RANKING, first_guesses, write_ranking
@@ -124,6 +124,7 @@ __all__ = [
     "noise",
     "once_ms",
     "pairs",
+    "parsed",
     "policy_values",
     "quiet_optuna",
     "ranked",
@@ -160,7 +161,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "effects": "Importance Pairing Timed contributions effects_frame every_effect importance pairs "
     "policy_values settings summarised",
     "identity": "header",
-    "kernel_tuner": "ERRORS write_cache",
+    "kernel_tuner": "ERRORS parsed write_cache",
     "optuna_log": "quiet_optuna",
     "ranking_csv": "RANKING first_guesses write_ranking",
     "readers": "holds_store import_files is_table read_ceilings read_record",

@@ -20,7 +20,7 @@ from autotune.declaration import (
     workloads,
 )
 from autotune.device import device_names, foreign
-from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, raise_unless_measured, sweeping
+from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, Watched, raise_unless_measured, sweeping
 from autotune.errors import NothingMeasured, UnknownName, UsageError, suggestion
 from autotune.figures import duration, energy
 from autotune.measure import Reference
@@ -202,7 +202,7 @@ def sweep(
     out: str | Path | None = None,
     store: str | Path | None = None,
     data: str | Path | None = None,
-    progress: bool = True,
+    progress: bool | Watched = True,
     **named: Any,
 ) -> Study:
     """Compile, verify and time configurations of a family: a name, a folder, or what has one (``autotune.Kernel``).
@@ -219,7 +219,8 @@ def sweep(
 
     What was recorded before, here or by the command, is not tried again: ``again`` tries everything anew, ``retime``
     times the finalists again. Ctrl-C leaves a record that the same call goes on from. A bar shows how far it is on a
-    terminal and in a notebook, unless ``progress`` is off; nothing else is printed. Raises AutotuneError.
+    terminal and in a notebook, unless ``progress`` is off or makes another watch; nothing else is printed. Raises
+    AutotuneError.
     """
     found = _family(family)
     asked_for = locals()
@@ -282,9 +283,10 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
         )
 
 
-def _swept(request: SweepRequest, case: Case, progress: bool) -> Swept:
+def _swept(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
-    with sweeping(request, [case], partial(live, err=watching(progress))) as session:
+    watch = progress if callable(progress) else partial(live, err=watching(progress))
+    with sweeping(request, [case], watch) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")

@@ -88,6 +88,11 @@ def test_functions_are_all_tested() -> None:
         "n[0]",
         "[1, 2]",
         "{1: 2}",
+        "{1: 2, **n}[n]",
+        "{1: [2]}[n]",
+        "{1: n}[n]",
+        "{1: 2}[n.real]",
+        "(1, 2)[n]",
         "{1, 2}",
         "[x for x in n]",
         "(x := 1)",
@@ -104,7 +109,22 @@ def test_refused_construct(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "   ", "1 +", "1 if 2", "a b", "1; 2", "a = 1", "import os", "a\0b", "*n", "(1"]
+    "text",
+    [
+        "",
+        "   ",
+        "1 +",
+        "1 if 2",
+        "a b",
+        "1; 2",
+        "a = 1",
+        "import os",
+        "-" * 100_000 + "1",
+        "(" * 500_000,
+        "a\0b",
+        "*n",
+        "(1",
+    ],
 )
 def test_refused_syntax(text: str) -> None:
     with pytest.raises(FamilyError, match=r"^grid: cannot read .* as an expression"):
@@ -132,9 +152,26 @@ def test_arithmetic_is_for_numbers(text: str) -> None:
 
 
 def test_too_long() -> None:
-    Expression("1" * 500)
-    with pytest.raises(FamilyError, match="an expression may have 500 characters, this has 501"):
-        Expression("1" * 501)
+    Expression("1 + " * 20 + " " * 1_000_000 + "1")
+    with pytest.raises(FamilyError, match="an expression may have 1,048,576 characters, this has 1,048,577"):
+        Expression(" " * (1 << 20) + "1")
+
+
+def test_a_table_is_looked_up() -> None:
+    table = Expression("{(64, 'a'): 3, (128, 'b'): 1.5}[block, kind] + 1")
+    assert table.names == {"block", "kind"}
+    assert table.evaluate({"block": 64, "kind": "a"}) == 4
+    assert table.evaluate({"block": 128, "kind": "b"}) == 2.5
+    assert pickle.loads(pickle.dumps(table)).evaluate({"block": 64, "kind": "a"}) == 4
+    assert Expression("tile in {64: (1, 2), 128: ()}[block]").evaluate({"block": 64, "tile": 2})
+    with pytest.raises(FamilyError, match="has no value here"):
+        table.evaluate({"block": 64, "kind": "b"})
+
+
+def test_a_long_text_is_shown_in_part() -> None:
+    with pytest.raises(FamilyError) as told:
+        Expression("{" + ", ".join(f"{n}: {n}" for n in range(5000)) + "}[n]").evaluate({"n": -1})
+    assert len(str(told.value)) < 400
 
 
 @pytest.mark.parametrize("text", ["-" * 41 + "1", "1" + "+1" * 41, "not " * 41 + "1", "-" * 499 + "1"])

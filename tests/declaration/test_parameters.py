@@ -1,5 +1,6 @@
 """Another tuner's parameters as policies: control, restrictions, grids, and functions that are looked at by calling."""
 
+import inspect
 from itertools import product
 from typing import Any
 
@@ -45,6 +46,17 @@ def test_control_is_the_first_that_no_restriction_excludes_defaults_first() -> N
         assert Parameters(VALUES, {}, ["tile > 4"]).control
 
 
+def called(restriction: Any, chosen: dict[str, Any]) -> Any:
+    """As Kernel Tuner calls it: with the parameters that it names, else with a mapping of them."""
+    if isinstance(restriction, tuple):
+        function, taken = restriction
+        return function(*(chosen[name] for name in taken))
+    told = restriction.__code__.co_varnames[: restriction.__code__.co_argcount]
+    if restriction.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return restriction(**chosen)
+    return restriction(**{n: chosen[n] for n in told}) if set(told) <= chosen.keys() else restriction(chosen)
+
+
 @pytest.mark.parametrize(
     "restriction",
     [
@@ -54,17 +66,18 @@ def test_control_is_the_first_that_no_restriction_excludes_defaults_first() -> N
         lambda p: p["ratio"] * p["tile"] >= 1 and p.get("real") == "float",
         lambda p: sum(isinstance(value, str) for value in p.values()) == 1,
         lambda tile, block_size_x, **rest: tile * block_size_x != 64,
+        lambda tile, block_size_x: tile * block_size_x != 64,
+        lambda **given: given["tile"] != 2,
+        lambda tile: tile > 1,
+        (lambda x, y: x * y <= 64, ["block_size_x", "tile"]),
         lambda p: p["tile"] == 2 if p["real"] == "double" else p["block_size_x"] > 16,
     ],
 )
 def test_a_restriction_keeps_what_it_keeps(restriction: Any) -> None:
     parameters = Parameters(VALUES, {}, [restriction])
     for chosen in combinations():
-        if isinstance(restriction, str):
-            right = eval(restriction, {}, dict(chosen))
-        else:
-            named = restriction.__code__.co_argcount > 1
-            right = restriction(**chosen) if named else restriction(chosen)
+        is_text = isinstance(restriction, str)
+        right = eval(restriction, {}, dict(chosen)) if is_text else called(restriction, chosen)
         words = parameters.words(chosen)
         assert all(c.require.evaluate(words) for c in parameters.constraints) == bool(right)
 
@@ -135,3 +148,28 @@ def test_threads_are_the_parameters_of_those_names() -> None:
 def test_what_cannot_be_a_policy_is_refused(values: Any, reason: str) -> None:
     with pytest.raises(FamilyError, match=reason):
         Parameters(values)
+
+
+def test_a_function_of_many_values_is_a_table() -> None:
+    values = {"block": [32 * n for n in range(1, 33)], "tile": list(range(1, 20)), "kind": ["a", "b"]}
+    parameters = Parameters(values)
+    found = parameters.text(
+        lambda p: p["block"] * p["tile"] * (4 if p["kind"] == "a" else 8), "shared memory"
+    )
+    table = Expression(found)
+    for chosen in (dict(zip(values, each, strict=True)) for each in product(*values.values())):
+        assert table.evaluate(chosen) == chosen["block"] * chosen["tile"] * (
+            4 if chosen["kind"] == "a" else 8
+        )
+
+
+@pytest.mark.parametrize("size", [float("nan"), float("inf"), 0, -5, 2.5, None, 1j, "x y"])
+def test_a_size_that_is_none_is_refused(size: Any) -> None:
+    with pytest.raises(FamilyError, match="problem size"):
+        Parameters(VALUES).grid(size, (None, None, None))
+
+
+@pytest.mark.parametrize("restriction", ["9**9**9 > tile", (len, ["gone"])])
+def test_a_restriction_without_a_value_is_refused(restriction: Any) -> None:
+    with pytest.raises(FamilyError, match=r"restriction 1: .* has no value here|'gone' is no parameter"):
+        assert Parameters(VALUES, {}, [restriction]).constraints

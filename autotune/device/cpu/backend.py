@@ -421,12 +421,13 @@ def _threads() -> int:
 
 
 def _limits() -> Limits:
-    """The host's memory, constant memory and block size as on a GPU, and no other limit."""
+    """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and no other
+    limit."""
     return Limits(
         grid_x=_NO_LIMIT,
         grid_y=_NO_LIMIT,
         grid_z=_NO_LIMIT,
-        shared_bytes_per_block=_NO_LIMIT,
+        shared_bytes_per_block=1 << 20,
         constant_bytes=CONSTANT_BYTES,
         texture_1d_texels=_NO_LIMIT,
         texture_2d_width=_NO_LIMIT,

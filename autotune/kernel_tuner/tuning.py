@@ -1,25 +1,19 @@
-"""Coming from Kernel Tuner: ``from autotune.kernel_tuner import tune_kernel``, and the rest of the program stays.
-
-The arguments are those of Kernel Tuner 1.5.0, and so are the results; in between lie a plain kernel
-(``autotune.Kernel``) and a sweep (``autotune.sweep``): compiled ahead in parallel, every configuration verified, timed
-in a process of its own. An argument that has no counterpart is refused, with the reason.
-"""
+"""``tune_kernel`` and ``run_kernel``: Kernel Tuner's arguments as a plain kernel and a sweep."""
 
 import inspect
-import json
+import math
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from autotune import __version__
 from autotune.compile import Cache, default_root
 from autotune.declaration import (
     BLOCK_NAMES,
@@ -30,28 +24,25 @@ from autotune.declaration import (
     Space,
     bind,
     can_be_listed,
-    evaluated,
     kept,
+    listed,
 )
 from autotune.device import foreign, open_backend, run_each
-from autotune.errors import CompilerError, UsageError
-from autotune.files import write_text
-from autotune.record import ERRORS, Trial, metadata_t4, results_t4, time_ms, write_cache
+from autotune.errors import CompilerError, NothingMeasured, UsageError
+from autotune.kernel_tuner.observers import NOTHING
+from autotune.kernel_tuner.results import (
+    Metrics,
+    device_environment,
+    environment,
+    goal,
+    json_path,
+    line,
+    result,
+    warn,
+)
+from autotune.kernel_tuner.simulation import read_cache, simulated
+from autotune.record import Trial, write_cache
 from autotune.report import sweep
-
-__all__ = [
-    "get_best_config",
-    "get_config_string",
-    "run_kernel",
-    "store_metadata_file",
-    "store_output_file",
-    "tune_kernel",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
 
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
@@ -60,10 +51,11 @@ _SEARCHES = {
     "firefly_algorithm": "tpe", "adaptive_tabu_greywolf": "tpe", "hybrid_vndx": "tpe", "minimize": "auto",
     "basinhopping": "auto", "dual_annealing": "auto", "simulated_annealing": "auto", "mls": "auto",
     "greedy_mls": "auto", "ordered_greedy_mls": "auto", "greedy_ils": "auto",
+    "pyatf_strategies": "auto",
 }  # fmt: skip
 _FORBIDDEN = ("grid_size_x", "grid_size_y", "grid_size_z", "time")
 _RELATIVE = 1e-5  # that of numpy.allclose, by which Kernel Tuner compares
-_TIMES = {"compile_time": "compile", "verification_time": "verify", "benchmark_time": "measure"}
+_LIMITS = ("max_fevals", "time_limit", "fraction")  # of strategy_options; the others are another search's own
 
 
 def tune_kernel(
@@ -92,7 +84,7 @@ def tune_kernel(
     log: Any = None,
     iterations: int | None = None,
     block_size_names: Sequence[str] | None = None,
-    quiet: bool = False,  # noqa: ARG001 - nothing is printed
+    quiet: bool = False,
     strategy: str | None = None,
     strategy_options: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -109,47 +101,68 @@ def tune_kernel(
     the metrics and what it took; what is known of the device, with ``best_config``).
 
     As Kernel Tuner's function of this name, but for these: ``time`` is the median by which autotune ranks, and what
-    failed has an ``__error__`` and no ``time``; without an ``answer`` each configuration is held against its own first
+    failed has an ``__error__`` and no ``time``; without an ``answer`` each configuration is compared with its own first
     run; without ``iterations`` samples are taken until the median is known; without ``device`` it is the first GPU, or
-    the cpu where there is none. Nothing is printed; ``verbose`` shows a bar on a terminal. Raises AutotuneError.
+    the cpu where there is none. Each configuration is printed when it was tried, unless ``quiet``; ``verbose`` says why
+    one failed. What has no counterpart is left out with a warning. Raises AutotuneError.
     """
     began = time.perf_counter()
-    _refuse(
-        platform=platform, texmem_args=texmem_args, compiler=compiler, log=log, simulation_mode=simulation_mode,
-        observers=observers, objectives=objectives,
-    )  # fmt: skip
-    search = _search(strategy, strategy_options or {}, seed)
-    _check_objective(objective, objective_higher_is_better, metrics or {}, search)
-    for name in tune_params:
-        if name in _FORBIDDEN:
-            raise UsageError(f"tune parameter {name} has a name that Kernel Tuner forbids: take another one")
-    parameters = Parameters(
-        {name: list(values) for name, values in tune_params.items()}, restrictions=_listed(restrictions)
-    )
+    _warn(platform=platform, compiler=compiler, log=log, observers=observers)
+    figures, aim = Metrics(metrics or {}), _goal(objective, objective_higher_is_better, objectives)
+    parameters = _parameters(tune_params, restrictions)
+    search = _ending(_search(strategy, strategy_options or {}, seed, parameters), parameters.space)
+    told = _Lines(parameters, figures, quiet, verbose)
+    if simulation_mode:
+        return simulated(_required(cache), parameters, search, figures, aim, told.tell, began)
+    aim = _measurable(aim, figures, search)
+    if iterations is not None and iterations < 1:
+        raise UsageError(
+            f"iterations {iterations}: 1 or more samples are taken; leave it out for as many as needed"
+        )
     asked = _asked(
         kernel_name, kernel_source, arguments, parameters, problem_size, (grid_div_x, grid_div_y, grid_div_z),
-        block_size_names, lang, smem_args, cmem_args, compiler_options, defines,
+        block_size_names, lang, smem_args, cmem_args, texmem_args, compiler_options, defines,
     )  # fmt: skip
+    if verify is None and answer is not None and all(one is None for one in answer):
+        answer = None
     place, compared = _device(device), verify is None and answer is not None
     roles = _roles(asked, _answers(answer), verify, place)
+    expected = {one.output: one.expected for one in _written(roles)} if compared else None
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
-    search = _ending(search, kernel.family.space)
     with ExitStack() as held:
-        folder = (
-            _store(cache) if cache is not None else Path(held.enter_context(TemporaryDirectory("autotune")))
-        )
-        study = sweep(
-            kernel, inputs=asked.inputs(roles), device=place, samples=iterations, progress=verbose, out=folder,
-            compiler="nvcc" if asked.needs_nvcc and _is_gpu(place) else "",
-            expected={one.output: one.expected for one in _written(roles)} if compared else None, **search,
-        )  # fmt: skip
+        folder = _store(cache) if cache else Path(held.enter_context(TemporaryDirectory("autotune")))
+        try:
+            study = sweep(
+                kernel, inputs=asked.inputs(roles), device=place, samples=iterations, out=folder,
+                progress=lambda *_: nullcontext(told), expected=expected,
+                compiler="nvcc" if asked.needs_nvcc and place != "cpu" else "", **search,
+            )  # fmt: skip
+        except NothingMeasured as problem:
+            if cache:
+                raise
+            raise NothingMeasured(str(problem).replace(f"({folder})", "which cache='NAME' keeps")) from None
     trials = study.record.selection
     wrong = set() if verify is None else _refused(asked, roles, trials, verify, answer, atol, place)
-    results = [_result(parameters, trial, metrics or {}, wrong) for trial in trials]
-    if cache is not None:
-        write_cache(study.record, _json(cache))
-    best = get_best_config(results, objective or "time", bool(objective_higher_is_better))
-    return results, _environment(study.record.about.device_name, results, best, began)
+    results = [result(parameters, trial, figures, wrong) for trial in trials]
+    if cache:
+        write_cache(study.record, json_path(cache))
+    if not any("time" in one for one in results):
+        raise NothingMeasured(f"verify refused all {len(wrong)} configurations that were measured")
+    told_of = {"iterations": iterations or "auto", "compiler_options": list(compiler_options or ())}
+    env = {**device_environment(study.record.about), **told_of, **environment(results, aim, began)}
+    told.end(env["best_config"], aim[0])
+    return results, env
+
+
+def tune_cache(
+    cache_path: str | os.PathLike[str], restrictions: Any = None, **kwargs: Any
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """``tune_kernel`` in simulation mode with the parameters that a cache file names. Raises AutotuneError."""
+    content = read_cache(json_path(cache_path))
+    return tune_kernel(
+        str(content["kernel_name"]), "", content["problem_size"], [], content["tune_params"],
+        restrictions=restrictions, cache=cache_path, simulation_mode=True, **kwargs,
+    )  # fmt: skip
 
 
 def run_kernel(
@@ -176,11 +189,11 @@ def run_kernel(
 ) -> list[Any]:
     """Compile and run a CUDA kernel once, in this process: the arguments as they are afterwards. Raises
     AutotuneError."""
-    _refuse(platform=platform, texmem_args=texmem_args, compiler=compiler, log=log)
+    _warn(platform=platform, compiler=compiler, log=log)
     asked = _asked(
         kernel_name, kernel_source, arguments, Parameters({name: [value] for name, value in params.items()}),
         problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names, lang, smem_args, cmem_args,
-        compiler_options, defines,
+        texmem_args, compiler_options, defines,
     )  # fmt: skip
     (after,) = _runs(asked, kept(asked.arguments()), [{}], _device(device))
     return after
@@ -190,71 +203,130 @@ def run_kernel(
 
 _NO_COUNTERPART = {
     "platform": "it names an OpenCL platform, and only CUDA is tuned",
-    "texmem_args": "texture references are gone from CUDA 12; an array in a texture is a memory policy of a family",
     "compiler": "it names a host compiler for lang='C', and only CUDA is tuned; the environment's CXX names the cpu "
     "device's",
     "log": "what a sweep does is in its record; Python's logger 'autotune' has what a person should know",
-    "simulation_mode": "import the cache file (autotune import) and look at it, or give it to Kernel Tuner",
-    "observers": "power and clocks are not observed; hardware counters: autotune profile",
-    "objectives": "results are ranked by one figure: time, or one of metrics",
+    "observers": NOTHING,
 }
 
 
-def _refuse(**given: Any) -> None:
+def _warn(**given: Any) -> None:
     for name, value in given.items():
         if value:
-            raise UsageError(f"{name} has no counterpart in autotune: {_NO_COUNTERPART[name]}; leave it out")
+            warn(f"{name} is left out, which has no counterpart in autotune: {_NO_COUNTERPART[name]}")
+
+
+def _goal(objective: Any, higher: bool | None, objectives: Mapping[str, bool] | None) -> tuple[str, bool]:
+    if not objectives:
+        return goal(objective, higher)
+    if len(objectives) > 1:
+        warn("more than one of objectives has no counterpart in autotune: results are ranked by the first")
+    return next(iter(objectives.items()))
+
+
+def _measurable(aim: tuple[str, bool], metrics: Metrics, search: Mapping[str, Any]) -> tuple[str, bool]:
+    """``aim``, where a sweep has that figure."""
+    if aim[0] != "time" and aim[0] not in metrics:
+        warn(f"objective {aim[0]!r} is none of metrics and is not observed: results are ranked by time")
+        return "time", False
+    if aim[0] != "time" and search["search"] != "exhaustive":
+        warn(f"objective {aim[0]!r}: a search is led by time; strategy='brute_force' tries all")
+    return aim
+
+
+def _parameters(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> Parameters:
+    for name in tune_params:
+        if name in _FORBIDDEN:
+            raise UsageError(f"tune parameter {name} has a name that Kernel Tuner forbids: take another one")
+    values = {name: list(some) for name, some in tune_params.items()}
+    return Parameters(values, restrictions=_listed(restrictions))
+
+
+def _required(cache: str | os.PathLike[str] | None) -> Path:
+    if not cache:
+        raise UsageError("simulation_mode reads times from a cache file: name it with cache=")
+    return json_path(cache)
 
 
 def _asked(
     name: str, source: Any, arguments: Sequence[Any], parameters: Parameters, problem_size: Any, divisors: Any,
     block_size_names: Sequence[str] | None, lang: str | None, smem_args: Mapping[str, Any] | None,
-    cmem_args: Mapping[str, Any] | None, compiler_options: Sequence[str] | None, defines: Mapping[str, Any] | None,
+    cmem_args: Mapping[str, Any] | None, texmem_args: Mapping[str, Any] | None, compiler_options: Sequence[str] | None,
+    defines: Mapping[str, Any] | None,
 ) -> AskedKernel:  # fmt: skip
+    if texmem_args:
+        raise UsageError(
+            "texmem_args has no counterpart in autotune: texture references are gone from CUDA 12; an array in a "
+            "texture is a memory policy of a family"
+        )
     if lang is not None and lang.upper() not in _LANGUAGES:
         raise UsageError(
             f"lang {lang!r} has no counterpart in autotune, which tunes CUDA kernels: leave it out, or say CUDA"
         )
     if unknown := [key for key in smem_args or {} if key != "size"]:
         raise UsageError(f"smem_args: {unknown[0]!r} has no counterpart in autotune: size has")
-    return AskedKernel(
+    asked = AskedKernel(
         name=name, source=source, given=tuple(map(_on_host, arguments)), parameters=parameters,
         problem_size=problem_size, divisors=divisors, block_names=_block_names(block_size_names, parameters.values),
         shared_bytes=(smem_args or {}).get("size", 0),
         symbols={key: np.atleast_1d(_on_host(value)) for key, value in (cmem_args or {}).items()},
         options=tuple(compiler_options or ()), defines=defines,
     )  # fmt: skip
+    for what in asked.other_types():
+        warn(f"{what}: give it as the kernel has it")
+    return asked
 
 
 def _device(device: int | str) -> str:
-    return f"cuda:{device}" if isinstance(device, int) else device
+    return f"cuda:{device}" if isinstance(device, int) else _found() if device == "auto" else device
 
 
-def _is_gpu(device: str) -> bool:
-    if device != "auto":
-        return device != "cpu"
-    with closing(open_backend(device)) as backend:
-        return backend.device.kind != "cpu"
+@cache
+def _found() -> str:
+    """The device of a call that names none: looked for, with a warning where it is the cpu, once in a process."""
+    with closing(open_backend("auto")) as backend:
+        return "cpu" if backend.device.kind == "cpu" else "cuda:0"
 
 
-def _search(strategy: Any, options: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
+def _search(
+    strategy: Any, options: Mapping[str, Any], seed: int | None, parameters: Parameters
+) -> dict[str, Any]:
     """The sweep's words for it."""
     name = strategy or "brute_force"
-    if not isinstance(name, str) or name not in _SEARCHES:
+    if isinstance(name, str) and name not in _SEARCHES:
         raise UsageError(
-            f"strategy {name!r} has no counterpart in autotune: {', '.join(_SEARCHES)} have (docs/from-kernel-tuner.md)"
+            f"strategy {name!r} is none of Kernel Tuner's that have a counterpart: {', '.join(_SEARCHES)}"
         )
-    for option in options:
-        if option not in ("max_fevals", "time_limit"):
-            raise UsageError(
-                f"strategy option {option!r} has no counterpart in autotune (max_fevals, time_limit have): leave it out"
-            )
-    search: dict[str, Any] = {"search": _SEARCHES[name], "seed": seed or 0}
+    if not isinstance(name, str):
+        warn("a strategy of your own has no counterpart in autotune: the search is auto")
+    search: dict[str, Any] = {
+        "search": _SEARCHES[name] if isinstance(name, str) else "auto",
+        "seed": seed or 0,
+    }
+    if unknown := [option for option in options if option not in _LIMITS]:
+        warn(
+            f"strategy_options: {', '.join(unknown)} left out, which belong to another search "
+            f"({', '.join(_LIMITS)} have counterparts)"
+        )
     if options.get("max_fevals") is not None:
         search["trials"] = int(options["max_fevals"])
+    elif options.get("fraction") is not None:
+        search["trials"] = _share(options["fraction"], parameters.space)
+    elif {"popsize", "maxiter"} <= options.keys():  # a population's evaluations
+        search["trials"] = int(options["popsize"]) * int(options["maxiter"])
     if options.get("time_limit") is not None:
         search["time"] = float(options["time_limit"])
     return search
+
+
+def _share(fraction: Any, space: Space) -> int:
+    """So many configurations."""
+    if not isinstance(fraction, int | float) or not 0 < fraction <= 1:
+        raise UsageError(f"strategy_options: fraction is {fraction!r}, and a share is above 0 and at most 1")
+    members = listed(space) if can_be_listed(space) else None
+    if members is None:
+        raise UsageError("strategy_options: the space is too large to take a fraction of: give max_fevals")
+    return math.ceil(float(fraction) * len(members))
 
 
 def _ending(search: dict[str, Any], space: Space) -> dict[str, Any]:
@@ -269,32 +341,19 @@ def _ending(search: dict[str, Any], space: Space) -> dict[str, Any]:
     return {**search, "search": "random"}  # nothing tells it from a walk that ends long before the space does
 
 
-def _check_objective(
-    objective: Any, higher: Any, metrics: Mapping[str, Any], search: Mapping[str, Any]
-) -> None:
-    if objective in (None, "time"):
-        return
-    if objective not in metrics or not isinstance(higher, bool):
-        raise UsageError(
-            f"objective {objective!r}: it is time, or one of metrics ({', '.join(metrics) or 'none given'}) with "
-            "objective_higher_is_better"
-        )
-    if search["search"] != "exhaustive":
-        raise UsageError(
-            f"objective {objective!r}: a search goes by time; take strategy='brute_force', which tries all"
-        )
-
-
 def _listed(restrictions: Any) -> list[Any]:
     if restrictions is None:
         return []
     given = [restrictions] if isinstance(restrictions, str) or callable(restrictions) else list(restrictions)
-    for one in given:
-        if not isinstance(one, str) and not callable(one):
+    found = [one[:2] if isinstance(one, tuple) and len(one) == 3 else one for one in given]
+    for one in found:
+        is_pair = isinstance(one, tuple) and len(one) == 2 and callable(one[0])
+        if not isinstance(one, str) and not callable(one) and not is_pair:
             raise UsageError(
-                f"restriction {one!r} has no counterpart in autotune: texts and functions of the parameters have"
+                f"restriction {one!r} has no counterpart in autotune: texts, functions of the parameters, and pairs of "
+                "a function and the names of those that it takes have"
             )
-    return given
+    return found
 
 
 def _block_names(names: Sequence[str] | None, params: Mapping[str, Any]) -> tuple[str, ...]:
@@ -307,18 +366,13 @@ def _block_names(names: Sequence[str] | None, params: Mapping[str, Any]) -> tupl
 
 def _store(cache: str | os.PathLike[str]) -> Path:
     """Where the record of a sweep lies: beside the cache file, so that the next call goes on from it."""
-    path = _json(cache)
+    path = json_path(cache)
     folder = path.with_suffix(".autotune")
     if path.exists() and not folder.is_dir():
         raise UsageError(
             f"cache {path} was written by Kernel Tuner, and times of two tuners are not put together: name another file"
         )
     return folder
-
-
-def _json(path: str | os.PathLike[str]) -> Path:
-    text = os.fspath(path)
-    return Path(text if text.endswith(".json") else f"{text}.json")
 
 
 def _runs(
@@ -378,7 +432,8 @@ def _roles(
 
 
 def _seen(asked: AskedKernel, arguments: Sequence[KernelArgument], device: str) -> list[KernelArgument]:
-    """What a run shows of the pointers that the text hands on; where there can be none, they are taken for written."""
+    """What a run shows of the pointers that the text hands on; where there can be none, or nothing changes, they are
+    taken for written."""
     every = kept(arguments)
     try:
         (after,) = _runs(asked, every, [{}], device)
@@ -388,6 +443,8 @@ def _seen(asked: AskedKernel, arguments: Sequence[KernelArgument], device: str) 
         one.role == "inout" or (not one.is_certain and one.value.tobytes() != then.tobytes())
         for one, then in zip(arguments, after, strict=True)
     ]
+    if not any(is_written):  # what it wrote is what was there
+        return every
     return [
         one if one.is_certain else replace(one, role="inout" if written else "input", is_certain=True)
         for one, written in zip(arguments, is_written, strict=True)
@@ -401,6 +458,35 @@ def _written(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:
 # -- what came of it --------------------------------------------------------------------------------------------
 
 
+class _Lines:
+    """Prints each configuration when it was tried (``autotune.engine``'s Watch)."""
+
+    def __init__(self, parameters: Parameters, metrics: Metrics, quiet: bool, verbose: bool) -> None:
+        self._parameters, self._metrics, self._quiet, self._verbose = parameters, metrics, quiet, verbose
+        self._seen: set[str] = set()
+
+    @property
+    def unfinished(self) -> str:
+        return ""
+
+    def compiled(self, done: int, total: int) -> None:
+        """Nothing is said of it."""
+
+    def update(self, trial: Trial, _done: int, _best_ms: float, _busy_share: float) -> None:
+        if trial.configuration.id not in self._seen:
+            self._seen.add(trial.configuration.id)
+            self.tell(result(self._parameters, trial, self._metrics, ()))
+
+    def tell(self, found: Mapping[str, Any]) -> None:
+        if not self._quiet:
+            print(line(found, [*self._parameters.values, *self._metrics], self._verbose), flush=True)
+
+    def end(self, best: Mapping[str, Any], objective: str) -> None:
+        if not self._quiet:
+            print(f"best configuration by {objective}:")
+            self.tell(best)
+
+
 def _refused(
     asked: AskedKernel, arguments: Sequence[KernelArgument], trials: Sequence[Trial], verify: Callable[..., bool],
     answer: Sequence[Any] | None, atol: float, device: str,
@@ -410,91 +496,3 @@ def _refused(
     measured = [trial.configuration for trial in trials if trial.measurement]
     after = _runs(asked, arguments, measured, device)
     return {one.id for one, then in zip(measured, after, strict=True) if not verify(answer, then, **named)}
-
-
-def _result(
-    parameters: Parameters, trial: Trial, metrics: Mapping[str, Any], wrong: set[str]
-) -> dict[str, Any]:
-    """One configuration as Kernel Tuner tells it; milliseconds."""
-    result = parameters.given(trial.configuration)
-    measured = trial.measurement
-    is_right = trial.configuration.id not in wrong
-    if measured and is_right:
-        result["time"] = time_ms(trial)
-        result["times"] = list(measured.times_ms) or [measured.median_ms]
-        for name, metric in metrics.items():
-            result[name] = metric(result) if callable(metric) else _metric(name, metric, result)
-    else:
-        result["__error__"] = "RuntimeFailedConfig" if measured else ERRORS[trial.state]
-        result["reason"] = "refused by verify" if measured else trial.reason
-    result |= {name: trial.phases_ms.get(phase, 0.0) for name, phase in _TIMES.items()}
-    return result | {
-        "strategy_time": 0.0,
-        "framework_time": 0.0,
-        "timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z"),
-    }
-
-
-def _metric(name: str, text: Any, result: Mapping[str, Any]) -> Any:
-    """A metric that is a text over parameters, figures and the metrics before it."""
-    if not isinstance(text, str):
-        raise UsageError(f"metric {name!r} is neither a text nor a function")
-    words = {f"known_{number}": value for number, value in enumerate(result.values())}
-    names = dict(zip(result, words, strict=True))
-    written = "".join(names.get(part, part) for part in re.split(r"([A-Za-z_]\w*)", text))
-    return evaluated(written, words, where=f"metric {name}")
-
-
-def _environment(
-    device_name: str, results: Sequence[Mapping[str, Any]], best: Mapping[str, Any], began: float
-) -> dict[str, Any]:
-    totals = {
-        f"total_{name}": sum(one[name] for one in results)
-        for name in (*_TIMES, "strategy_time", "framework_time")
-    }
-    elapsed_ms = (time.perf_counter() - began) * 1e3
-    return {
-        "device_name": device_name, "autotune_version": __version__, "best_config": dict(best), **totals,
-        "overhead_time": elapsed_ms - sum(totals.values()),
-    }  # fmt: skip
-
-
-def get_best_config(
-    results: Sequence[Mapping[str, Any]], objective: str, objective_higher_is_better: bool = False
-) -> Mapping[str, Any]:
-    """The result with the best figure. Raises UsageError where none has it."""
-    known = [one for one in results if isinstance(one.get(objective), int | float)]
-    if not known:
-        raise UsageError(f"no configuration has a {objective}")
-    return (max if objective_higher_is_better else min)(known, key=lambda one: float(one[objective]))
-
-
-def get_config_string(
-    params: Mapping[str, Any], keys: Sequence[str] | None = None, units: Mapping[str, str] | None = None
-) -> str:
-    """``name=value`` of each of ``keys``, floats to three places."""
-    shown = {name: value for name, value in params.items() if not keys or name in keys}
-    texts = {n: f"{v:.3f}" if isinstance(v, float) else str(v) for n, v in shown.items()}
-    return ", ".join(f"{name}={text}{(units or {}).get(name, '')}" for name, text in texts.items())
-
-
-def store_output_file(
-    output_filename: str | os.PathLike[str],
-    results: Sequence[Mapping[str, Any]],
-    tune_params: Mapping[str, Any],
-    objective: str = "time",
-) -> None:
-    """Write results as a T4 file. Raises StoreError."""
-    content = results_t4(results, tune_params, objective)
-    write_text(_json(output_filename), json.dumps(content, default=_plain) + "\n")
-
-
-def store_metadata_file(metadata_filename: str | os.PathLike[str]) -> None:
-    """Write what is known of this machine as T4 metadata. Raises StoreError."""
-    write_text(_json(metadata_filename), json.dumps(metadata_t4(), indent=2) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not written as JSON")
