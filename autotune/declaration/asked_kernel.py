@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.kernel_text import Parameter, another_type, headers, prologue, signature
+from autotune.declaration.kernel_text import Parameter, headers, prologue, signature
 from autotune.declaration.parameters import Parameters
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import UsageError
@@ -187,16 +187,6 @@ class AskedKernel:
             held = f"{name}_argument" if name in taken else name
             found.append(KernelArgument(held, value, role, known.is_certain or not role, right))
         return found
-
-    def other_types(self) -> Iterator[str]:
-        """What the kernel has another type for, in words; a sign alone makes no difference."""
-        for parameter, value in zip(self._signature, self.given, strict=False):
-            is_array, kind = isinstance(value, np.ndarray), value.dtype.name
-            alike = f"u{kind}" if kind.startswith("int") else kind.removeprefix("u")
-            wanted = [another_type(parameter.text, one, is_pointer=is_array) for one in (kind, alike)]
-            if all(wanted):
-                what = f"an array of {kind}" if is_array else kind
-                yield f"kernel {self.name} takes `{parameter.text}`, and {what} is given for it"
 
     def inputs(self, arguments: Sequence[KernelArgument]) -> dict[str, NDArray[Any]]:
         """The arrays that the kernel reads, by the family's names for them."""

@@ -265,16 +265,13 @@ def _asked(
         )
     if unknown := [key for key in smem_args or {} if key != "size"]:
         raise UsageError(f"smem_args: {unknown[0]!r} has no counterpart in autotune: size has")
-    asked = AskedKernel(
+    return AskedKernel(
         name=name, source=source, given=tuple(map(_on_host, arguments)), parameters=parameters,
         problem_size=problem_size, divisors=divisors, block_names=_block_names(block_size_names, parameters.values),
         shared_bytes=(smem_args or {}).get("size", 0),
         symbols={key: np.atleast_1d(_on_host(value)) for key, value in (cmem_args or {}).items()},
         options=tuple(compiler_options or ()), defines=defines,
     )  # fmt: skip
-    for what in asked.other_types():
-        warn(f"{what}: give it as the kernel has it")
-    return asked
 
 
 def _device(device: int | str) -> str:

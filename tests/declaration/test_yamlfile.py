@@ -37,7 +37,7 @@ def test_missing_raises_the_callers_error(file: Path, error: type[AutotuneError]
 
 
 def test_directory(tmp_path: Path) -> None:
-    with pytest.raises(FamilyError, match=rf"^cannot read {tmp_path}: Is a directory$"):
+    with pytest.raises(FamilyError, match=rf"^cannot read {tmp_path}: it is no file$"):
         yamlfile.read(tmp_path, FamilyError)
 
 

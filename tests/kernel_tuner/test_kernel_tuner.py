@@ -255,8 +255,10 @@ def test_a_population_is_so_many_evaluations() -> None:
     assert len(results) == 2
 
 
-def test_another_element_type_is_told() -> None:
-    with pytest.warns(UserWarning, match=r"kernel add takes `float \*c`, and an array of float64 is given"):
+def test_another_element_type_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"kernel add takes `float \*c`, and the argument c is an array of float64"
+    ):
         run_kernel(
             "add",
             ADD,
