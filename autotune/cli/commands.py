@@ -102,7 +102,23 @@ def adopt_command(
         ),
     ] = None,
     kernel: Annotated[
-        str, typer.Option("--kernel", metavar="NAME", help="Which kernel, where the file has several.")
+        str,
+        typer.Option(
+            "--kernel",
+            metavar="NAME[<VALUES>]",
+            help="Which kernel, where the file has several; with values for its template.",
+        ),
+    ] = "",
+    grid: Annotated[
+        str,
+        typer.Option(
+            "--grid",
+            metavar="X[,Y[,Z]]",
+            help="Blocks of its launch, over its numbers: 'ceil_div(n, 16)'.",
+        ),
+    ] = "",
+    block: Annotated[
+        str, typer.Option("--block", metavar="X[,Y[,Z]]", help="Threads of a block of its launch.")
     ] = "",
     include: Annotated[
         list[Path] | None,
@@ -114,10 +130,10 @@ def adopt_command(
     ] = None,
 ) -> None:
     """Make a family of a kernel as it stands. Pointers become accessors, and both are run and compared."""
-    from autotune.cli.adopt import adopt
+    from autotune.cli.adopt import Asked, adopt
 
-    options = [*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ())]
-    adopt(source, out_, kernel, options, out)
+    options = (*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ()))
+    adopt(Asked(source, out_, kernel, options, grid, block), out)
 
 
 def lint_command(

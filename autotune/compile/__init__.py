@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from autotune.compile.pool import Pool, ProcessDied
     from autotune.compile.profile import KernelProfile, profiles
     from autotune.compile.same_code import idle_policies, sameness
+    from autotune.compile.stand_ins import lacked, lacking
     from autotune.compile.static_pass import (
         BLOCK_SIZES,
         OF_THE_BLOCK,
@@ -88,6 +89,8 @@ __all__ = [
     "idle_policies",
     "is_compiler",
     "is_trusted",
+    "lacked",
+    "lacking",
     "library",
     "occupancy",
     "occupancy_curve",
@@ -125,6 +128,7 @@ _ON_DEMAND = {  # by module: who asks for a compiler's name pays for no other
     "told_version": "is_compiler",
     "toolchain": "Batch BuildError Built Compiled CompileFailure Toolchain VariantSource",
     "plain_source": "element_type enumeration",
+    "stand_ins": "lacked lacking",
     "variant": "Geometry Variant batch default_header scalar_bytes",
 }
 

@@ -1,5 +1,5 @@
-"""A kernel's source that is compiled as it stands, for the host's compiler: what CUDA C++ says in words of its own and
-the headers in ``autotune/cpu`` cannot say by a macro."""
+"""A kernel's source for the host's compiler: what CUDA C++ says in words of its own and the headers in
+``autotune/cpu`` cannot say by a macro."""
 
 import re
 from pathlib import Path

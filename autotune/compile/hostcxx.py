@@ -92,7 +92,7 @@ class HostCxx:
         }
         plain = [variant for variant in batch.variants if variant.is_plain]
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
-        source += translation_unit(batch, host_source(batch.source.resolve()) if plain else "")
+        source += translation_unit(batch, host_source(batch.source.resolve()))
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
         for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
             source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
@@ -294,7 +294,7 @@ _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
 
 def _advised(message: str) -> str:
     """With what to do where the cpu device lacks something, behind the first error."""
-    if (advised := stand_ins.with_advice(message)) != message:
+    if (advised := stand_ins.with_advice(message, for_host=True)) != message:
         return advised
     advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
     return _ERROR.sub(advice, message, count=1)

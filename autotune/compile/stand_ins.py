@@ -65,10 +65,27 @@ HOST: Mapping[str, str] = MappingProxyType(
 )
 
 _MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
+_LACKING = {
+    r"cooperative_groups": "cooperative groups", r"cub/": "CUB", r"cuda_fp16\.h": "half", r"cuda_bf16\.h": "bfloat16",
+    r"cuda_fp8\.h": "fp8", r"mma\.h": "tensor cores", r"thrust/": "Thrust", r"curand": "cuRAND",
+}  # fmt: skip
 
 
-def with_advice(message: str) -> str:
+def lacked(text: str) -> str:
+    """What of a GPU's compiler the headers named in a text stand for that the cpu device has not; empty for none."""
+    return next((what for header, what in _LACKING.items() if re.search(header, text)), "")
+
+
+def lacking(what: str) -> str:
+    """What to do about a kernel that uses what only a GPU's compiler has."""
+    return f"the cpu device has no {what}: this kernel needs --device cuda, or --static to compile only"
+
+
+def with_advice(message: str, for_host: bool = False) -> str:
     """A compiler's message, with what to do about a header that is not there behind the first line that misses one."""
+    missing = _MISSING.search(message)
+    if missing and for_host and (what := lacked(missing[0])):
+        return f"{message[: missing.end()]}\n  ({lacking(what)}){message[missing.end() :]}"
     advice = (
         r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "
         r"autotune adopt would cut out, or --compiler nvcc for the whole)"

@@ -73,6 +73,11 @@ class Kernel:
         headers: Mapping[str, str] | None = None,
         **declared: Any,
     ) -> None:
+        if not isinstance(name, str):
+            raise UsageError(
+                f"name is {name!r}, and a kernel's name is a text: autotune.Kernel is of one kernel; several that run "
+                "in turn are a family folder (autotune new, then list them in kernels: of its family.yaml)"
+            )
         texts = _texts(source, name, headers or {})
         content = _content(family or _family_name(name), next(iter(texts)), declared)
         taken = _declare(content, arguments, symbols or {})

@@ -1,6 +1,8 @@
 """autotune adopt: what a kernel's pointers become, what is left and why, and the proof that both do the same."""
 
+import os
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import autotune
 from autotune.cli.adopt.accesses import Uses
 from autotune.cli.adopt.adoption import Adopter, Adoption, write
 from autotune.cli.adopt.arrays import Arrays
 from autotune.cli.adopt.function import Function
 from autotune.cli.adopt.launch import Geometry, Launch
-from autotune.cli.adopt.proof import Outcome
+from autotune.cli.adopt.proof import Budget, Outcome
 from autotune.cli.adopt.rewriting import Text, index_texts
 from autotune.cli.adopt.source import Source, read_source
 from autotune.cli.commands import main
@@ -21,7 +24,7 @@ from autotune.cli.lint import lint
 from autotune.compile import Cache, default_root
 from autotune.declaration import bind, load_family
 from autotune.device import open_backend, run_once
-from autotune.errors import FamilyError, UnknownName, UsageError
+from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError
 
 HEAD = "__global__ void k"
 I = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"  # noqa: E741
@@ -264,8 +267,7 @@ def geometry(tmp_path: Path, parameters: str, body: str, name: str = "k") -> Geo
 
 
 IN_LINE = "blockIdx.x * blockDim.x + threadIdx.x"
-TILE = "__shared__ float t[8][8]; int a = threadIdx.x, b = threadIdx.y; t[b][a] = 1;"
-GUESSED = {
+BOUNDED = {
     "a line": ("n", f"{I} y[i] = 0;", ["ceil_div(n, block_size)"], ["block_size"]),
     "a number": ("n", "int i = blockIdx.x * 64 + threadIdx.x; if (i < n) y[i] = 0;", ["ceil_div(n, 64)"], ["64"]),
     "one block": ("n", "for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = 0;", ["1"], ["block_size"]),
@@ -275,23 +277,15 @@ GUESSED = {
         ["ceil_div(w, block_x)", "ceil_div(h, block_y)"], ["block_x", "block_y"],
     ),
     "no variable": ("n", f"if ({IN_LINE} >= n) return; y[{IN_LINE}] = 0;", ["ceil_div(n, block_size)"], ["block_size"]),
-    "a block a row": ("n", "y[blockIdx.x * n + threadIdx.x] = 0;", ["y_size"], ["block_size"]),
-    "no bound": (
-        "n", f"for (int j = 0; j < 3; ++j) y[j * n + {IN_LINE}] = 0;", ["ceil_div(n, block_size)"], ["block_size"],
-    ),
     "several a row": (
         "n", "int i = (blockIdx.x * 64 + threadIdx.x) / 32; if (i < n) y[i] = 0;", ["ceil_div(n * 32, 64)"], ["64"],
-    ),
-    "a tile": (
-        "w", f"{TILE} y[(blockIdx.y * 8 + b) * w + blockIdx.x * 8 + a] = t[a][b];",
-        ["ceil_div(w, 8)", "ceil_div(y_size, 8)"], ["8", "8"],
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", GUESSED)
-def test_the_launch_is_guessed(what: str, tmp_path: Path) -> None:
-    sizes, body, grid, block = GUESSED[what]
+@pytest.mark.parametrize("what", BOUNDED)
+def test_a_launch_follows_from_what_bounds_the_threads(what: str, tmp_path: Path) -> None:
+    sizes, body, grid, block = BOUNDED[what]
     found = geometry(tmp_path, f"(float* y, int {sizes})", body)
     assert (found.grid, found.block) == (grid, block)
 
@@ -347,6 +341,195 @@ def value(text: str) -> int:
     return int(eval(text, {}, dict(NAMES)))
 
 
+# -- what the host program says -----------------------------------------------------------------------------
+
+PLANE = (
+    "__global__ void k(const float* x, float* y, int w, int h) { int c = blockIdx.x * blockDim.x + threadIdx.x, "
+    "r = blockIdx.y * blockDim.y + threadIdx.y; y[r * w + c] = x[r * w + c]; }\n"
+)
+LAUNCHED = {
+    "numbers by name": (
+        """#define SIDE 16
+        int main() { int W = atoi(a), H = atoi(b); dim3 grid((W + SIDE - 1) / SIDE, 1 + (H - 1) / 16);
+        dim3 block(SIDE, 16, 1); k<<<grid, block>>>(dx, dy, W, H); }""",
+        ["ceil_div(w, block_x)", "ceil_div(h, block_y)"], ["block_x", "block_y"],
+    ),
+    "a function rounds up": (
+        """int div_up(int a, int b) { return (a + b - 1) / b; }
+        void go(int w, int h) { k<<<dim3(div_up(w, 32), div_up(h, 4)), dim3(32, 4)>>>(x, y, w, h); }""",
+        ["ceil_div(w, block_x)", "ceil_div(h, block_y)"], ["block_x", "block_y"],
+    ),
+    "floor": (
+        "void go(int w, int h) { dim3 grid; grid.x = w >> 4; grid.y = h / 8; k<<<grid, dim3(16, 8)>>>(x, y, w, h); }",
+        ["w // 16", "h // 8"], ["16", "8"],
+    ),
+    "open blocks": (
+        """void go(int w, int h, int side) { unsigned t[2] = {side, side};
+        dim3 grid(w / t[0], h / t[1]), block(t[0], t[1]); k<<<grid, block>>>(x, y, w, h); }""",
+        ["w // block_x", "h // block_x"], ["block_x", "block_x"],
+    ),
+    "rounded by ceil": (
+        "void go(int w, int h) { k<<<dim3(ceil((float)w / 16), ceil(h / 16.0)), dim3(16, 16)>>>(x, y, w, h); }",
+        ["ceil_div(w, block_x)", "ceil_div(h, block_y)"], ["block_x", "block_y"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LAUNCHED)
+def test_the_launch_is_read_where_the_program_has_it(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, grid, block = LAUNCHED[what]
+    found = adopted(tmp_path, PLANE + program, monkeypatch).declaration.geometry
+    assert (found.grid, found.block) == (grid, block)
+    assert found.where.startswith("as in k.cu:")
+    assert all("//" in text for text in grid) == (len(found.divided) == 2 and "//" in grid[0])
+
+
+def test_a_launch_that_nothing_tells_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        UsageError, match="bounds its blocks in x, and no launch of it is in its file: say how"
+    ):
+        adopted(tmp_path, PLANE, monkeypatch)
+    with pytest.raises(UsageError, match=r"the launch in k\.cu:2: blocks is not understood"):
+        adopted(tmp_path, PLANE + "void go(int blocks) { k<<<blocks, 64>>>(x, y, w, h); }", monkeypatch)
+    found = source(tmp_path, PLANE)
+    adoption = Adopter(found, "k", "mine", grid="(w + 15) / 16, h", block="16, 1").adopt()
+    assert adoption.declaration.geometry.grid == ["ceil_div(w, block_size)", "h"]
+    with pytest.raises(AutotuneError, match=r"--grid 'm / 16': m; the kernel's numbers are h, w"):
+        Adopter(found, "k", "mine", grid="m / 16", block="16").adopt()
+
+
+@pytest.mark.filterwarnings("ignore:no usable policy file")
+def test_the_same_index_is_the_same_extent_and_no_size_has_a_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An output that nothing says the size of has that of an array with the same index; else the caller says it."""
+    body = (
+        "int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y; "
+        "y[r * n + c] = x[r * n + c]; z[c * c] = 1;"
+    )
+    grid = "void go(int n, int m, float* x, float* y, float* z) { dim3 t(8, 8); k<<<dim3(n / 8, 4), t>>>(x, y, z, n); }"
+    text = f"{HEAD}(float* x, float* y, float* z, int n) {{ {body} }}\n{grid}"
+    adoption = adopted(tmp_path, text, monkeypatch)
+    declaration = adoption.declaration
+    shapes = {array.name: array.shape for array in adoption.arrays}
+    assert shapes["y"] == shapes["x"]
+    assert list(declaration.unnamed) == ["z_size"]
+    assert "default" not in adoption.files["family.yaml"].split("policies:")[0].replace(
+        "default_workload", ""
+    )
+    write(tmp_path / "mine", adoption.files)
+    with pytest.raises(AutotuneError, match="'z_size' of family mine is not given"):
+        autotune.load(str(tmp_path / "mine"), device="cpu")(x=np.zeros((32, 16), np.float32))
+
+
+def test_sizes_are_those_that_the_program_gives_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""{HEAD}(const float* x, float* y, int n, int m) {{ {I} y[i * m] = x[i + 1]; }}
+int main() {{ size_t bytes = (N + 1) * sizeof(float); cudaMalloc((void**)&d_x, bytes);
+  CHECK(cudaMalloc(&d_y, sizeof(float) * N * M)); k<<<(N + 63) / 64, 64>>>(d_x, d_y, N, M); }}
+"""
+    shapes = {array.name: array.shape for array in adopted(tmp_path, text, monkeypatch).arrays}
+    assert shapes == {"x": ("x_size",), "y": ("n", "m")}
+    assert 'x_size: {value: "n + 1"}' in (adopted(tmp_path, text, monkeypatch).files["family.yaml"])
+
+
+def test_an_index_that_was_taken_apart_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"int i = {IN_LINE}; if (i < b * t) {{ int r = i / t, c = i % t; y[r * t + c] = x[r]; }}"
+    adoption = adopted(tmp_path, f"{HEAD}(const float* x, float* y, int b, int t) {{ {body} }}", monkeypatch)
+    assert {array.name: array.shape for array in adoption.arrays} == {"x": ("b",), "y": ("b", "t")}
+
+
+# -- what is written out ------------------------------------------------------------------------------------
+
+
+def test_a_struct_by_value_is_its_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""struct P {{ float dt; int n; float3 g; float w[2]; }};
+__device__ float apply(P p) {{ return p.dt * p.g.y + p.w[1]; }}
+{HEAD}(float* x, const P p, float3 at) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= p.n) return;
+  x[i] = p.dt * at.z + apply(p) + p.g.x; }}
+"""
+    adoption = adopted(tmp_path, text, monkeypatch)
+    made = kernel_text(adoption)
+    assert (
+        "float p_dt, int p_n, float p_g_x, float p_g_y, float p_g_z, float p_w_0, float p_w_1, float at_x"
+        in made
+    )
+    assert "p.w[1] = p_w_1;" in made and "p_dt * at_z + apply(p) + p_g_x" in made
+    assert [array.shape for array in adoption.arrays] == [("p_n",)]
+    assert adoption.declaration.scalars["at_z"] == "float32"
+
+
+def test_a_template_is_taken_with_the_values_of_its_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""constexpr int ROWS = 4 * 2;
+template <typename T, int N> {HEAD}(const T* x, T* y, int n) {{ {I}
+  T s = 0; for (int j = 0; j < N; ++j) s += x[i * N + j]; y[i] = s; }}
+void go() {{ k<double, ROWS><<<n / 64, 64>>>(x, y, n); }}
+"""
+    adoption = adopted(tmp_path, text, monkeypatch)
+    assert [(a.type, a.shape) for a in adoption.arrays] == [
+        ("float64", ("n", "x_columns")),
+        ("float64", ("n",)),
+    ]
+    named = Adopter(source(tmp_path, text), "k", "mine", values=("float", "2")).adopt()
+    assert [a.type for a in named.arrays] == ["float32", "float32"]
+
+
+def test_types_of_16_bits_are_known(tmp_path: Path) -> None:
+    text = f"""#include <cuda_fp16.h>
+typedef __half real;
+{HEAD}(const real* x, __nv_bfloat16* y, int n) {{ {I} y[i] = __half2float(x[i]) * 2; }}"""
+    adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
+    assert [array.type for array in adoption.arrays] == ["float16", "bfloat16"]
+    assert "#include <cuda_fp16.h>\n#include <cuda_bf16.h>" in adoption.files["mine.cu"]
+    assert "the cpu device has no half: this kernel needs --device cuda" in adoption.outcome.why
+
+
+def test_names_that_the_kernel_has_are_not_used_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{HEAD}(const float* memory, float* y, int n, int block_size) {{ {I} y[i] = memory[i] + block_size; }}"
+    adoption = adopted(tmp_path, text, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    assert {policy.name for policy in load_family(tmp_path / "mine").space.policies} == {
+        "memory_",
+        "block_size_",
+    }
+
+
+WALKS = {
+    "arrays": "(const int* left, const int* right, const float* v, int* y, int n)",
+    "records": "(const N* t, int* y, int n)",
+}
+
+
+@pytest.mark.parametrize("what", WALKS)
+def test_links_that_are_walked_lead_to_an_end(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {
+        "arrays": "int j = i; while (j != -1) { if (v[j] < 1) j = left[j]; else { int r = right[j]; j = r; } ++y[i]; }",
+        "records": "int j = i; while (t[j].stop == 0 && j > 0) { ++y[i]; j = t[j].next; }",
+    }[what]
+    text = f"struct N {{ int next; float v; int stop; }};\n{HEAD}{WALKS[what]} {{ {I} {body} }}"
+    adoption = adopted(tmp_path, text, monkeypatch)
+    write(tmp_path / "mine", adoption.files)
+    module = load_family(tmp_path / "mine").module
+    assert module is not None
+    names = {f"{a.shape[0]}": 50 for a in adoption.arrays}
+    made = module.inputs({**names, "n": 50, "seed": 3}, tmp_path)
+    links = [made["left"], made["right"]] if what == "arrays" else [made["t"]["next"]]
+    for link in links:
+        assert (link < np.arange(50) + (np.arange(50) == 0)).all()
+        assert link[0] == (-1 if what == "arrays" else 0)
+
+
 # -- the proof --------------------------------------------------------------------------------------------
 
 WHOLE = """
@@ -385,10 +568,8 @@ void launch() {{ k<2><<<1, 2>>>(0, 0, 0); }}
     family = load_family(tmp_path / "mine")
     assert family.baseline is not None
     assert family.symbols == {"factors": "factors"}
-    assert family.kernels["k"].template == ("Policy", 2)
-    assert "template <class Policy, int PLACE> __global__ void k(typename Policy::x x," in kernel_text(
-        adoption
-    )
+    assert "template <class Policy>\n__global__ void k(typename Policy::x x," in kernel_text(adoption)
+    assert "x.load(i) * factors[2]" in kernel_text(adoption)
     inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})  # type: ignore[union-attr]
     wanted = inputs.arrays["x"] * inputs.arrays["factors"][2]
     with open_backend("cpu") as backend:
@@ -416,7 +597,7 @@ def test_other_layouts_give_what_control_gives(tmp_path: Path, monkeypatch: pyte
     write(folder, adoption.files)
     family = load_family(folder)
     assert family.module is not None
-    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {})
+    inputs = bind(family, family.module.inputs({"n": 37, "seed": 3}, tmp_path), {}, {"step": 1.5})
     before = inputs.arrays["p"]
     wanted = before.copy()
     wanted["x"] = before["x"] + np.float32(1.5) * before["y"]
@@ -462,6 +643,36 @@ def test_a_rewriting_that_is_wrong_is_seen(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+def test_what_the_runs_left_out_is_no_proof(tmp_path: Path) -> None:
+    """A launch of one block, and a kernel that writes where it likes; but threads that come to all may leave some."""
+    text = f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}"
+    found = source(tmp_path, text)
+    outcome = Adopter(found, "k", "mine", grid="1", block="8").adopt().outcome
+    assert not outcome.is_proved
+    assert "of y, and less than 90% proves little: where the launch is another" in outcome.why
+    adoption = Adopter(source(tmp_path, text.replace("y[i] =", "if (x[i] > 1) y[i] =")), "k", "mine").adopt()
+    assert adoption.outcome.is_proved
+    assert adoption.outcome.written["y"] < 0.9
+    assert adoption.notes == ["y: some elements are not written, so they keep what the caller gives"]
+    assert "zero" not in adoption.files["family.yaml"]
+    border = text.replace("i >= n", "i < 1 || i >= n - 1")
+    assert Adopter(source(tmp_path, border), "k", "mine").adopt().outcome.is_proved
+
+
+def test_dynamic_shared_memory_runs_on_the_cpu_device(tmp_path: Path) -> None:
+    body = f"extern __shared__ float t[]; {I} t[threadIdx.x] = x[i]; y[i] = t[threadIdx.x];"
+    text = f"{HEAD}(const float* x, float* y, int n) {{ {body} }}"
+    outcome = Adopter(source(tmp_path, text), "k", "mine").adopt().outcome
+    assert (outcome.is_proved, outcome.why) == (True, "")
+
+
+def test_runs_that_take_too_long_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.cli.adopt.adoption.Budget", lambda: Budget(0.0))
+    text = f"{HEAD}(const float* x, float* y, int n) {{ {I} while (n > 0) y[i] = x[i]; }}"
+    outcome = Adopter(source(tmp_path, text), "k", "mine").adopt().outcome
+    assert "the runs took more than 60 s" in outcome.why
+
+
 def test_where_the_cpu_device_cannot_take_it_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -490,10 +701,20 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
         ("void host() {}", "no __global__ function is defined here"),
         (f"{HEAD}(int n) {{}}", "kernel k takes no pointer (int n)"),
         (f"{HEAD}(unknown* x) {{ x[0] = 1; }}", "unknown type name 'unknown'"),
-        (f"template <class T> {HEAD}(T* x) {{ x[0] = 1; }}", "kernel k is a template over the type T"),
+        (f"template <class T> {HEAD}(T* x) {{ x[0] = 1; }}", "no launch in its file gives a value of T"),
         (
-            f"struct S {{ int a; }}; {HEAD}(float* x, S s) {{ x[0] = s.a; }}",
-            "k takes S s, and a family's kernel takes",
+            f"struct S {{ float* a; }}; {HEAD}(float* x, S s) {{ x[0] = s.a[0]; }}",
+            "S s is a struct by value whose member a (float *) is no number",
+        ),
+        (f"typedef half_t* P; typedef half_t F; {HEAD}(F* x) {{ x[0] = 1; }}", "unknown type name 'half_t'"),
+        (
+            f"{HEAD}({', '.join(f'float* x{n}' for n in range(300))}) {{}}",
+            "takes 300 parameters: at most 256",
+        ),
+        (f"{HEAD}(float* x, int n) {{ x[n] = 1; }}", "nothing can be chosen for kernel k"),
+        (
+            f"#include <cooperative_groups.h>\nnamespace cg = cooperative_groups; {HEAD}(float* x) {{ cg::sync(); }}",
+            "its file uses cooperative groups, which adopt cannot read",
         ),
     ],
 )
@@ -502,6 +723,31 @@ def test_what_no_family_can_hold_is_refused(
 ) -> None:
     with pytest.raises(FamilyError, match=re.escape(told)):
         adopted(tmp_path, text, monkeypatch)
+
+
+HOSTILE = {
+    "a pipe that nobody writes to": ('#include "pipe.h"\n', "x[i]", "reading the file took more than 2 s"),
+    "memory without end": ('#include "/dev/zero"\n', "x[i]", "libclang cannot read it"),
+    "nested deep": ("", "x[(int)" * 250 + "x[i]" + "]" * 250, "nested"),
+    "long": ("", " + ".join(["x[i]"] * 100000), "ended"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_source_that_harms_its_reader_is_refused(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ahead, value, why = HOSTILE[what]
+    os.mkfifo(tmp_path / "pipe.h")
+    if "pipe" in ahead:
+        monkeypatch.setattr("autotune.cli.adopt.command._READ_SECONDS", 2.0)
+    (tmp_path / "k.cu").write_text(
+        f"{ahead}{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = {value}; }}"
+    )
+    left = set(Path(tempfile.gettempdir()).glob("autotune-*"))
+    assert main(["adopt", str(tmp_path / "k.cu"), "-o", str(tmp_path / "mine")]) == 3
+    assert why in capsys.readouterr().err
+    assert set(Path(tempfile.gettempdir()).glob("autotune-*")) <= left
 
 
 def test_the_kernel_has_to_be_named_where_there_are_several(tmp_path: Path) -> None:

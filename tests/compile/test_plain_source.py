@@ -362,3 +362,19 @@ def test_layouts_of_the_one_accessor_change_nothing(m: int, n: int, seed: int) -
         got = outputs(kernel.family, configuration, {"matrix": table, "x": x})["y"]
         np.testing.assert_allclose(got, table @ x, rtol=1e-5)
     assert Path(default_root(), "kernels").is_dir()
+
+
+def test_what_the_cpu_device_lacks_is_named(tmp_path: Path) -> None:
+    """Cooperative groups are the kernel's own part: leaving out the host's would not help."""
+    kernel = Kernel(
+        "#include <cooperative_groups.h>\n__global__ void one(float* y) { y[0] = 1; }", "one", grid=1, block=1,
+        arguments={"y": "output float32[n]"}, extents={"n": 1}, policies={"unused": [1]},
+    )  # fmt: skip
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    toolchain = HostCxx(find_compiler())
+    (failed,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
+    assert isinstance(failed, CompileFailure)
+    assert (
+        "(the cpu device has no cooperative groups: this kernel needs --device cuda, or --static"
+        in failed.message
+    )

@@ -352,3 +352,10 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", program], check=True)
     assert "Kernel" in autotune.__all__
     assert "Policy::matrix" in MATRIX
+
+
+def test_several_kernels_are_a_family_folder() -> None:
+    with pytest.raises(
+        UsageError, match=r"autotune\.Kernel is of one kernel; several that run in turn are a family"
+    ):
+        Kernel("__global__ void a() {}\n", ["a", "b"], arguments={}, grid=1, block=1)  # type: ignore[arg-type]

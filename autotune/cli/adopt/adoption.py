@@ -1,8 +1,9 @@
 """From a kernel's text to a family folder: read, rewrite, try, and write."""
 
+import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,20 +11,27 @@ from tempfile import TemporaryDirectory
 from autotune.cli.adopt.accesses import Uses
 from autotune.cli.adopt.arrays import Array, Arrays
 from autotune.cli.adopt.callees import Callees
-from autotune.cli.adopt.declaration import BEFORE, Declaration, bytes_of
+from autotune.cli.adopt.declaration import BEFORE, Declaration
 from autotune.cli.adopt.excerpt import Excerpt
 from autotune.cli.adopt.function import Function
+from autotune.cli.adopt.host import steps
 from autotune.cli.adopt.inputs import InputsModule
 from autotune.cli.adopt.launch import Launch
-from autotune.cli.adopt.proof import Outcome, Proof
+from autotune.cli.adopt.plain import plain
+from autotune.cli.adopt.proof import ENOUGH, Budget, Outcome, Proof
 from autotune.cli.adopt.rewriting import Text, parameter_text, rewrite_accesses
 from autotune.cli.adopt.sizes import Sizes
-from autotune.cli.adopt.source import Source, children, kind, span, walk
+from autotune.cli.adopt.source import Source, kind, span, walk
 from autotune.cli.adopt.symbols import symbols_of
+from autotune.compile import lacked, lacking
+from autotune.declaration import Expression as Computed
 from autotune.declaration import load_family
 from autotune.errors import FamilyError, UsageError
 
 _TRIES = 5
+_BLOCK = 64  # threads, where a number of the kernel says how many
+_TURNS = 3  # of a loop up to a number that is no size
+_MOST_FIXED = 64  # of a number that the program fixes, for the runs to be short
 _SMALL = ((37, 23, 17, 13), (19, 41, 11, 29), (64, 33, 16, 8))  # odd ones, and some that a block divides
 _LARGE = {1: (1 << 20,), 2: (1024, 1024), 3: (128, 128, 128), 4: (32, 32, 32, 32)}
 
@@ -48,24 +56,35 @@ class Adoption:
 
 @dataclass
 class Adopter:
+    """``values`` are those of the kernel's template, ``grid`` and ``block`` its launch, as the command line has them;
+    ``told`` is called with what is done next."""
+
     source: Source
     kernel: str
     name: str
     defines: tuple[str, ...] = ()
+    values: Sequence[str] = ()
+    grid: str = ""
+    block: str = ""
+    told: Callable[[str], None] = lambda _: None
 
     def adopt(self) -> Adoption:
         """Read and rewrite the kernel and run both; guesses that the runs refute are made again. Raises
-        FamilyError."""
+        FamilyError, UsageError."""
         begun = time.perf_counter()
+        self.told("reading the kernel")
+        self.source, self.host = plain(self.source, self.kernel, self.values)
         flat: frozenset[str] = frozenset()
-        cleared: frozenset[str] = frozenset()
+        kept: frozenset[str] = frozenset()
         seen: dict[str, int] = {}
         notes: dict[str, None] = {}
+        budget = Budget()
         for _ in range(_TRIES):
-            adoption = self._made(flat, cleared, seen)
+            adoption = self._made(flat, kept, seen, budget)
             outcome, arrays = adoption.outcome, adoption.declaration.arrays
             left = {name for name in outcome.left if arrays.all[name].by} - flat
-            gaps = self._gaps(adoption) - cleared
+            gaps = {name for name, part in outcome.written.items() if part < 1} - kept
+            gaps -= {array.name for array in adoption.declaration.in_place}
             larger = self._larger(adoption)
             if left:
                 flat |= left
@@ -75,104 +94,105 @@ class Adopter:
                 }
             elif larger and any(seen.get(name, 0) < size for name, size in larger.items()):
                 seen |= larger
-            elif gaps:
-                cleared |= gaps
+            elif gaps and outcome.is_proved:
+                kept |= gaps
+                notes |= {
+                    f"{name}: some elements are not written, so they keep what the caller gives": None
+                    for name in sorted(gaps)
+                }
             else:
                 break
-        if outcome.is_proved and (beyond := self._beyond(adoption)):
-            outcome = replace(
-                outcome, is_proved=False, why=f"the sizes are a guess that does not hold: {beyond}"
-            )
+        if outcome.is_proved and (why := self._beyond(adoption) or self._left_out(adoption)):
+            outcome = replace(outcome, is_proved=False, why=why)
         return replace(adoption, outcome=outcome, notes=list(notes), seconds=time.perf_counter() - begun)
-
-    @staticmethod
-    def _gaps(adoption: Adoption) -> set[str]:
-        """Outputs of which a run left elements unwritten."""
-        declaration = adoption.declaration
-        return {
-            a.name
-            for a in adoption.arrays
-            if a.is_written
-            and a not in declaration.in_place
-            and adoption.outcome.written.get(a.name, 1.0) < 1
-        }
 
     @staticmethod
     def _larger(adoption: Adoption) -> dict[str, int]:
         """Room for what was touched behind an array whose size nothing tells."""
         arrays, found = adoption.declaration.arrays, {}
-        parameters = {cursor.spelling for cursor in adoption.declaration.function.parameters}
         for name, (_, last) in adoption.outcome.beyond.items():
             array = arrays.all[name]
-            extent = arrays.extents[array.shape[0]]
-            if extent.is_given and extent.name not in parameters:
+            if adoption.declaration.is_open(array):
                 inner = 1
                 for other in array.shape[1:]:
                     inner *= adoption.declaration.small[0].get(other, 1)
-                found[extent.name] = -(-last // (bytes_of(array) * inner))
+                found[array.shape[0]] = -(-last // (array.bytes * inner))
         return found
 
     @staticmethod
     def _beyond(adoption: Adoption) -> str:
-        return ", ".join(
+        beyond = ", ".join(
             f"{name} is touched from byte {first} to {last}"
             for name, (first, last) in adoption.outcome.beyond.items()
+        )
+        return f"the sizes are a guess that does not hold: {beyond}" if beyond else ""
+
+    @staticmethod
+    def _left_out(adoption: Adoption) -> str:
+        """Outputs that the runs left out for the most part: no proof of what the kernel does to them."""
+        found = [
+            f"{share:.0%} of {name}"
+            for name, share in sorted(adoption.outcome.reached(adoption.arrays).items())
+            if share < ENOUGH
+        ]
+        if not found:
+            return ""
+        return (
+            f"the runs wrote {' and '.join(found)}, and less than {ENOUGH:.0%} proves little: where the launch is "
+            "another, say it with --grid and --block"
         )
 
     # -- one attempt ------------------------------------------------------------------------------------
 
-    def _made(self, flat: frozenset[str], cleared: frozenset[str], seen: dict[str, int]) -> Adoption:
+    def _made(
+        self, flat: frozenset[str], kept: frozenset[str], seen: dict[str, int], budget: "Budget"
+    ) -> Adoption:
         function = Function(self.source, self.source.kernel(self.kernel))
-        if mistakes := self.source.mistakes(function.cursor):
-            more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-            raise FamilyError(
-                f"{mistakes[0]}{more}: kernel {function.name} cannot be read; name "
-                "the folders of its headers with -I and its macros with -D"
-            )
         excerpt = Excerpt(self.source, function.cursor)
+        if mistakes := excerpt.mistakes():
+            raise FamilyError(self._unread(function, mistakes))
         uses = Uses(function)
         callees = Callees(self.source, uses, excerpt.functions)
         callees.follow()
         through = {name for name, pointer in uses.pointers.items() if pointer.through}
-        arrays = Arrays(uses, flat | through)
+        arrays = Arrays(uses, flat | through, self.host)
         if not arrays.all:
             inside = ", ".join(f"{c.type.spelling} {c.spelling}" for c in function.parameters)
             raise FamilyError(
                 f"{self.source.path}: kernel {function.name} takes no pointer ({inside}): what lies inside a struct is "
                 "not followed; pass its members one by one"
             )
-        geometry = Launch(arrays).geometry
+        launch = self.host.asked(self.grid, self.block) if self.grid else self.host.launch
+        geometry = Launch(arrays, launch, self.host.not_understood).geometry
         declaration = Declaration(
             self.name, self.source.path.name, arrays, geometry, f"{function.name} of {self.source.path.name}",
-            self.defines, cleared, self._shared(function, geometry.block), self._template(function),
+            self.defines, kept, geometry.shared_bytes or self._shared(function, geometry.block),
             symbols_of(excerpt.symbols),
         )  # fmt: skip
+        if not any(declaration.policies()):
+            why = "; ".join(f"{a.name}: {a.pointer.reason}" for a in arrays.all.values() if not a.is_accessor)
+            raise FamilyError(
+                f"{self.source.path}: nothing can be chosen for kernel {function.name}: its block is fixed, and no "
+                f"array of it can have another layout{f' ({why})' if why else ''}"
+            )
         sizes = [self._sizes(declaration, small, seen) for small in _SMALL]
         large = self._sizes(declaration, _LARGE[min(4, self._rank(declaration))], {})
         declaration.small = sizes
         files, original = self._files(declaration, excerpt, callees)
         files["workloads/adopted.yaml"] = declaration.workload_yaml(large)
-        outcome = self._tried(declaration, files, original, sizes)
+        outcome = self._tried(declaration, files, original, sizes, budget)
         return Adoption(self.name, declaration, files, outcome, 0.0, original)
 
-    def _template(self, function: Function) -> tuple[str, ...]:
-        """Values for the kernel's own template parameters: those of the first use of it in its file. Raises
-        FamilyError for types, which decide what every expression means."""
-        parameters = [c for c in children(function.cursor) if kind(c).startswith("TEMPLATE_")]
-        if kind(function.cursor) != "FUNCTION_TEMPLATE":
-            return ()
-        if wrong := [c.spelling for c in parameters if kind(c) != "TEMPLATE_NON_TYPE_PARAMETER"]:
-            raise FamilyError(
-                f"{self.source.path}: kernel {function.name} is a template over the type {wrong[0]}: write the type "
-                "that you use in its place"
+    def _unread(self, function: Function, mistakes: Sequence[str]) -> str:
+        more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
+        includes = re.findall(r"#\s*include\s*<[^>\n]*>", self.source.text(0, len(self.source.content)))
+        if what := lacked(" ".join(includes)):
+            advice = (
+                f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; {lacking(what)}"
             )
-        text = self.source.content.decode("utf-8", "replace")
-        used = re.search(rf"\b{re.escape(function.name)}\s*<\s*([\w\s,]+?)\s*>\s*<<<", text)
-        found = [word.strip() for word in used[1].split(",")] if used else []
-        return tuple(
-            found[place] if place < len(found) and found[place].isdigit() else "1"
-            for place in range(len(parameters))
-        )
+        else:
+            advice = "name the folders of its headers with -I and its macros with -D"
+        return f"{mistakes[0]}{more}: kernel {function.name} cannot be read; {advice}"
 
     @staticmethod
     def _shared(function: Function, block: Sequence[str]) -> str:
@@ -198,19 +218,29 @@ class Adopter:
         for name, type_ in declaration.scalars.items():
             if "int" in type_ and name in parameters:
                 given[name] = 1
-        used = {extent.text for extent in declaration.arrays.extents.values()}
-        used |= {found for text in declaration.geometry.grid for found in re.findall(r"^(?:ceil_div\()?(\w+)", text)
-                 if text in (found, f"ceil_div({found}, {text.rpartition(', ')[2]}")}  # fmt: skip
+        texts = [*declaration.geometry.grid, *(e.text for e in declaration.arrays.extents.values())]
+        used = {name for text in texts for name in re.findall(r"\w+", text)}
+        for bound in (b for bounds in declaration.function.bounds.values() for b in bounds if b.is_loop):
+            given |= {c.spelling: _TURNS for c in walk(bound.limit) if c.spelling in given.keys() - used}
+        blocks = {name: values[0] for name, values in declaration.geometry.policies.items()}
+        multiples: dict[str, int] = {}
+        for whole, by in declaration.geometry.divided:
+            for name, step in steps(whole, int(by) if by.isdigit() else blocks.get(by, 1)).items():
+                multiples[name] = math.lcm(step, multiples.get(name, 1))
         for cursor in declaration.function.parameters:
             name = cursor.spelling
             if name in declaration.bound or (name in given and name in used):
-                given[name] = numbers[turn % len(numbers)]
+                step = multiples.get(name, 1)
+                given[name] = -(-numbers[turn % len(numbers)] // step) * step
                 turn += 1
-        blocks = {name: values[0] for name, values in declaration.geometry.policies.items()}
-        for extent, block in declaration.geometry.unguarded.items():
-            if declaration.arrays.extents.get(extent):
-                step = int(block) if block.isdigit() else blocks[block]
-                given[extent] = -(-given.get(extent, numbers[-1]) // step) * step
+            if name in declaration.geometry.block:
+                given[name] = _BLOCK
+        host = declaration.arrays.host
+        for name, text in host.relations() if host else ():
+            known = Computed(text, name)
+            if name in given and known.names <= given.keys():
+                value = int(known.evaluate(given))
+                given[name] = value if known.names or 0 < value <= _MOST_FIXED else given[name]
         found = Sizes(declaration.arrays, declaration.geometry, given, blocks, seen).all()
         extents = declaration.arrays.extents
         return {n: v for n, v in found.items() if n in given or (n in extents and extents[n].is_given)}
@@ -230,11 +260,7 @@ class Adopter:
                 text.replace(span(cursor), parameter_text(array.name, declaration.declared(array)))
         callees.rewrite(text)
         begin = span(function.cursor)[0]
-        if declaration.template:
-            opening = begin + self.source.content[begin:].index(b"<") + 1
-            text.replace((opening, opening), "class Policy, ")
-        else:
-            text.replace((begin, begin), "template <class Policy>\n")
+        text.replace((begin, begin), "template <class Policy>\n")
         before = excerpt.before()
         size = len(self.source.content)
         rewritten = text.between(0, size).strip("\n") + "\n"
@@ -252,15 +278,17 @@ class Adopter:
         }, original
 
     def _tried(
-        self, declaration: Declaration, files: dict[str, str], original: str, sizes: Sequence[dict[str, int]]
-    ) -> Outcome:
+        self, declaration: Declaration, files: dict[str, str], original: str, sizes: Sequence[dict[str, int]],
+        budget: Budget,
+    ) -> Outcome:  # fmt: skip
+        self.told("building both kernels for the cpu device")
         with TemporaryDirectory(prefix="autotune-") as made:
             folder = Path(made, self.name)
             write(folder, files)
             family = load_family(folder)
             built = Path(made, "built")
             built.mkdir()
-            return Proof(declaration, family, original, built).run(sizes)
+            return Proof(declaration, family, original, built, budget, self.told).run(sizes)
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

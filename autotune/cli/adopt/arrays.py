@@ -9,21 +9,24 @@ from typing import Any
 
 from autotune.cli.adopt.accesses import Access, Pointer, Uses, is_constant, names_in
 from autotune.cli.adopt.expression import Expression, Sum, names, split, strides, terms
-from autotune.cli.adopt.function import Bound, Function, Variable
-from autotune.cli.adopt.source import Cursor, kind, span
+from autotune.cli.adopt.function import Bound, Function, Variable, is_launch
+from autotune.cli.adopt.host import Host, divisors
+from autotune.cli.adopt.source import Cursor, bare, binary, children, kind, number, span, walk
 
 TYPES = {
     "CHAR_S": "int8", "SCHAR": "int8", "UCHAR": "uint8", "CHAR_U": "uint8", "BOOL": "uint8", "SHORT": "int16",
     "USHORT": "uint16", "INT": "int32", "UINT": "uint32", "LONG": "int64", "ULONG": "uint64", "LONGLONG": "int64",
     "ULONGLONG": "uint64", "FLOAT": "float32", "DOUBLE": "float64",
 }  # fmt: skip
+_HALVES = {"__half": "float16", "__nv_bfloat16": "bfloat16"}
 _MOST_PARTS = 64
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
 def type_name(cursor_type: Any) -> str:
-    """The numpy name of a C++ number type; empty where it is none."""
-    return TYPES.get(cursor_type.get_canonical().kind.name, "")
+    """The name that family.yaml has for a C++ number type; empty where it has none."""
+    found = cursor_type.get_canonical()
+    return TYPES.get(found.kind.name, "") or _HALVES.get(found.get_declaration().spelling, "")
 
 
 def size_of(type_: str) -> int:
@@ -45,7 +48,8 @@ class Extent:
 @dataclass
 class Array:
     """A declared array. ``by`` are its inner strides, innermost first. ``fields`` by name where it holds records.
-    ``link`` is the extent that its numbers are places of, ``is_ascending`` where they are the begins of runs."""
+    ``link`` is the extent that its numbers are places of, ``is_ascending`` where they are the begins of runs,
+    ``is_walked`` where they lead from one element of it to the next, and ``ends_at`` the number that ends a walk."""
 
     pointer: Pointer
     type: str = ""
@@ -55,11 +59,18 @@ class Array:
     by: list[Expression] = field(default_factory=list)
     link: str = ""
     is_ascending: bool = False
+    is_walked: bool = False
+    ends_at: int = 0
     is_bool: bool = False
 
     @property
     def name(self) -> str:
         return self.pointer.name
+
+    @property
+    def bytes(self) -> int:
+        """Of one element."""
+        return size_of(self.type) if self.type else sum(size_of(type_) for type_ in self.fields.values())
 
     @property
     def is_opaque(self) -> bool:
@@ -92,7 +103,9 @@ class Arrays:
 
     uses: Uses
     flat: frozenset[str] = frozenset()
+    host: Host | None = None
     extents: dict[str, Extent] = field(default_factory=dict)
+    unbounded: dict[frozenset[str], str] = field(default_factory=dict)
 
     @property
     def function(self) -> Function:
@@ -104,7 +117,8 @@ class Arrays:
         for array in found.values():
             if array.is_accessor and array.name not in self.flat:
                 array.by = strides([access.index for access in array.pointer.accesses])
-        for array in found.values():
+        # What a caller gives says how large it is, so that comes first where outputs share an extent with it.
+        for array in sorted(found.values(), key=lambda array: array.is_written and not array.is_read):
             array.shape = self._shape(array)
         self._link(found)
         return found
@@ -148,11 +162,12 @@ class Arrays:
         inner = [self._inner(array, number, stride) for number, stride in enumerate(array.by)]
         if not all(inner) or len(set(inner)) < len(inner):
             array.by, inner = [], []
-        outer = self._outer(array)
+        outer = self._outer(array, inner)
         if outer in inner:  # a square array: the names of its extents have to differ
-            name = f"{array.name}_rows"
-            self.extents[name] = Extent(name, self.extents[outer].text)
-            outer = name
+            text = self.extents[outer].text
+            same = (e.name for e in self.extents.values() if e.text == text and e.name not in inner)
+            outer = next(same, f"{array.name}_rows")
+            self.extents[outer] = Extent(outer, text)
         return (outer, *reversed(inner))
 
     def _inner(self, array: Array, number: int, stride: Expression) -> str:
@@ -169,16 +184,41 @@ class Arrays:
             )
         return self._named(name, text).name
 
-    def _outer(self, array: Array) -> str:
+    def _allocated(self, array: Array, inner: Sequence[str]) -> str:
+        """The outer extent where the host program says how much room it gives; empty where it does not."""
+        factors = self.host.elements(array.name, array.bytes) if self.host else None
+        for name in inner if factors else ():
+            text = self.extents[name].text
+            if factors and text in factors:
+                factors.remove(text)
+            elif factors and text.isdigit() and factors[-1].isdigit() and not int(factors[-1]) % int(text):
+                factors[-1] = str(int(factors[-1]) // int(text))
+            else:
+                return ""
+        if factors is None:
+            return ""
+        is_sum = [not (f.isalnum() or f.isidentifier()) and len(factors) > 1 for f in factors]
+        text = " * ".join(f"({f})" if sum_ else f for f, sum_ in zip(factors, is_sum, strict=True)) or "1"
+        return self._named(text if text.isidentifier() else self._own(array, inner), text).name
+
+    @staticmethod
+    def _own(array: Array, inner: Sequence[str]) -> str:
+        """The name of an extent that nothing names: X_size of an array of one extent, else X_rows."""
+        return f"{array.name}_{'rows' if inner else 'size'}"
+
+    def _outer(self, array: Array, inner: Sequence[str]) -> str:
+        if text := self._allocated(array, inner):
+            return text
         found: list[str] = []
         for access in array.pointer.accesses if array.is_accessor else ():
             first = array.indices(access)[0]
             said = self.limit(first) or self._inside_another(first)
             if said is not None:
                 found.append(said)
+        indices = (array.indices(access)[0] for access in array.pointer.accesses if array.is_accessor)
+        found = found or [text for text in map(self._launched, indices) if text]
         if not found:
-            name = self._counted(array) or f"{array.name}_size"
-            return self._named(name, name).name
+            return self._shared_or_own(array, inner)
         text = max(found, key=lambda said: (found.count(said), len(said)))
         parameters = [said for said in found if said in self._parameters]
         text = (
@@ -186,16 +226,37 @@ class Arrays:
             if parameters and not text.isidentifier() and self._is_below(text, parameters[0])
             else text
         )
-        return self._named(text if text.isidentifier() else f"{array.name}_size", text).name
+        return self._named(text if text.isidentifier() else self._own(array, inner), text).name
 
-    def _counted(self, array: Array) -> str:
-        """A name for what one variable counts, which is the outer index of every access: arrays may share it."""
-        found = {
-            index[0].factors[0].declared if len(index) == 1 and len(index[0].factors) == 1 else None
+    def _launched(self, index: Sum) -> str:
+        """What the host's launch keeps an index below that nothing compares: a block's number, or a thread's."""
+        launch = self.host.launch if self.host else None
+        if launch is None or len(index) != 1 or len(index[0].factors) != 1 or index[0].sign < 0:
+            return ""
+        leaf = index[0].factors[0]
+        start = self.function.variables[leaf.declared].initial if leaf.declared is not None else None
+        inside = list(walk(start)) if start is not None else []
+        for axis, grid, block in zip("xyz", launch.grid, [*launch.block, "1", "1"], strict=False):
+            text = ""
+            if leaf.key == f"blockIdx.{axis}" or (inside and is_launch(bare(inside[0]), "blockIdx", axis)):
+                text = grid
+            elif all(any(is_launch(c, name, axis) for c in inside) for name in ("blockIdx", "threadIdx")):
+                text = next((whole for whole, by, _ in divisors(grid) if by == block), "")
+            if text and set(re.findall(r"[A-Za-z_]\w*", text)) <= self._parameters.keys():
+                return text
+        return ""
+
+    def _shared_or_own(self, array: Array, inner: Sequence[str]) -> str:
+        """The extent of another array that is indexed by the same expression, else one of its own."""
+        keys = {
+            frozenset(f"{term.sign}{'*'.join(sorted(f.key for f in term.factors))}" for term in index)
             for index in (array.indices(access)[0] for access in array.pointer.accesses if array.is_accessor)
+            if any(factor.value is None for factor in names(index))
         }
-        (place,) = found if len(found) == 1 else (None,)
-        return f"{self.function.variables[place].name}_count" if place is not None else ""
+        known = next((self.unbounded[key] for key in keys if key in self.unbounded), "")
+        name = known or self._named(self._own(array, inner), self._own(array, inner)).name
+        self.unbounded |= dict.fromkeys(keys - self.unbounded.keys(), name)
+        return name
 
     def _inside_another(self, index: Sum) -> str | None:
         """Where the index is one variable: the stride that the same variable is a column of in another array."""
@@ -248,7 +309,22 @@ class Arrays:
             )
             if text is not None and text != "0":
                 return text
-        return None
+        return self._part(variables[0]) if not plus else None
+
+    def _part(self, variable: Variable) -> str | None:
+        """What ``i / n`` and ``i % n`` stay below, where i is bounded by a product."""
+        start = bare(variable.initial) if variable.initial is not None and not variable.changes else None
+        if start is None or kind(start) != "BINARY_OPERATOR" or binary(start) not in ("/", "%"):
+            return None
+        whole, by = (terms(self.function.expression(c, span(start)[0])) for c in children(start))
+        text = self.said(by)
+        if binary(start) == "%" or text is None:
+            return text
+        factors = (self.limit(whole) or "").split(" * ")
+        if text not in factors or len(factors) < 2:
+            return None
+        factors.remove(text)
+        return " * ".join(factors)
 
     def said(self, sum_: Sum, plus: int = 0) -> str | None:
         """The sum as an expression of family.yaml over parameters; a sum below a parameter is the parameter."""
@@ -300,6 +376,7 @@ class Arrays:
         """Arrays whose numbers are used as an index of another: x[index[i]], and the begins of runs. Of several extents
         that they are an index of, one that is a parameter is what they stay below."""
         holders = self._holders(found)
+        self._mark_walks(found, holders)
         for array in found.values():
             for access in array.pointer.accesses if array.is_accessor else ():
                 for index, extent in zip(array.indices(access), array.shape, strict=True):
@@ -314,21 +391,55 @@ class Arrays:
         for variable in self.function.variables.values():
             start = variable.initial
             if start is not None and type_name(variable.cursor.type):
-                held = self._read_below(start, found)
+                held = self._below(start, found)
                 others = [self.function.variable(c) for c in names_in(start)]
                 held += [a for other in others if other is not None for a in holders.get(other.place, ())]
                 if held:
                     holders[variable.place] = held
         return holders
 
-    def _read_below(self, cursor: Cursor, found: dict[str, Array]) -> list[Array]:
-        place = span(cursor)
+    def _mark_walks(self, found: dict[str, Array], holders: dict[int, list[Array]]) -> None:
+        """Arrays with which an index is replaced by what the element there says: ``i = next[i]``."""
+        for cursor in walk(self.function.body):
+            if kind(cursor) != "BINARY_OPERATOR" or binary(cursor) != "=":
+                continue
+            left, right = children(cursor)
+            walker = self.function.variable(bare(left))
+            if walker is None:
+                continue
+            others = (self.function.variable(c) for c in names_in(right))
+            held = [a for other in others if other is not None for a in holders.get(other.place, ())]
+            for array in [*self._below(right, found), *held]:
+                leaves = (leaf for access in array.pointer.accesses for leaf in names(access.index))
+                if any(leaf.declared == walker.place for leaf in leaves):
+                    array.is_walked, array.link = True, array.shape[0]
+                    array.ends_at = -1 if self._ends_below_zero(walker) else 0
+
+    def _ends_below_zero(self, variable: Variable) -> bool:
+        """Whether a comparison takes a negative number for the end of a walk."""
+        ends = {("!=", -1), ("==", -1), (">", -1), (">=", 0), ("<", 0)}
+        for cursor in walk(self.function.body):
+            if kind(cursor) == "BINARY_OPERATOR" and (operator := binary(cursor)) in (
+                "!=",
+                "==",
+                ">",
+                ">=",
+                "<",
+            ):
+                left, right = children(cursor)
+                if self.function.variable(bare(left)) is variable and (operator, number(right)) in ends:
+                    return True
+        return False
+
+    @staticmethod
+    def _below(cursor: Cursor, found: dict[str, Array]) -> list[Array]:
+        """The arrays that the expression reads."""
+        begin, end = span(cursor)
         return [
             array
             for array in found.values()
-            if array.type and "int" in array.type
-            and any(place[0] <= a.place[0] and a.place[1] <= place[1] for a in array.pointer.accesses)
-        ]  # fmt: skip
+            if any(begin <= a.place[0] and a.place[1] <= end for a in array.pointer.accesses)
+        ]
 
     def _read_in(
         self, leaf: Expression, holders: dict[int, list[Array]], found: dict[str, Array]
@@ -343,12 +454,11 @@ class Arrays:
                     yield array
 
     def _point(self, holder: Array, extent: str, leaf: Expression) -> None:
-        is_run = False
-        if leaf.declared is not None:
-            is_run = bool(self.function.variables[leaf.declared].changes)
-        if is_run:
+        if "int" not in holder.type or holder.is_walked:
+            return
+        if leaf.declared is not None and self.function.variables[leaf.declared].changes:
             holder.is_ascending = True
-        if extent and "int" in holder.type and (not holder.link or extent in self._parameters):
+        if extent and (not holder.link or extent in self._parameters):
             holder.link = extent
 
 
@@ -386,6 +496,8 @@ def _add_fields(fields: dict[str, str], record: Any, begin: int, prefix: str) ->
         for place in range(count):
             name = f"{prefix}{item.spelling}" if count == 1 else f"{prefix}{item.spelling}_{place}"
             at = offset + place * size
+            if type_ in _HALVES.values():
+                return f"has a field of 16 bits ({item.spelling})"
             if type_:
                 _fill(fields, sum(size_of(t) for t in fields.values()), at)
                 fields[name] = type_

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autotune.cli.adopt.arrays import Array, Arrays, size_of, type_name
+from autotune.cli.adopt.arrays import Array, Arrays, type_name
 from autotune.cli.adopt.function import Function, Variable
 from autotune.cli.adopt.launch import Geometry
 from autotune.cli.adopt.symbols import Symbol
@@ -19,7 +19,8 @@ COPY = "begin"  # the kernel that copies what an array holds before the launch
 
 @dataclass
 class Declaration:
-    """``cleared`` are outputs that the kernel was seen to leave gaps in, ``defines`` the macros it was read with."""
+    """``kept`` are outputs that the kernel was seen to leave gaps in, which keep what the caller gives; ``defines`` the
+    macros it was read with."""
 
     name: str
     source: str
@@ -27,9 +28,8 @@ class Declaration:
     geometry: Geometry
     title: str
     defines: tuple[str, ...] = ()
-    cleared: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     shared_bytes: str = ""
-    template: tuple[str, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     small: Sequence[Mapping[str, int]] = ()
 
@@ -39,8 +39,10 @@ class Declaration:
 
     @cached_property
     def in_place(self) -> tuple[Array, ...]:
-        """Arrays that the kernel reads and writes."""
-        return tuple(a for a in self.arrays.all.values() if a.is_written and a.is_read)
+        """Arrays that the kernel reads and writes, or writes in part."""
+        return tuple(
+            a for a in self.arrays.all.values() if a.is_written and (a.is_read or a.name in self.kept)
+        )
 
     @cached_property
     def inputs(self) -> tuple[Array, ...]:
@@ -48,7 +50,30 @@ class Declaration:
 
     def declared(self, array: Array) -> str:
         """The name of what the kernel takes: of an array that changes, of what comes of it."""
-        return f"{array.name}_after" if array in self.in_place else array.name
+        return self._free(f"{array.name}_after") if array in self.in_place else array.name
+
+    def _free(self, name: str) -> str:
+        """The name, or one that no parameter has: both are in one namespace."""
+        while name in self._parameters:
+            name += "_"
+        return name
+
+    @cached_property
+    def _parameters(self) -> frozenset[str]:
+        return frozenset(cursor.spelling for cursor in self.function.parameters)
+
+    def is_open(self, array: Array) -> bool:
+        """Whether nothing but the caller says how large it is."""
+        return self.arrays.extents[array.shape[0]].is_given and array.shape[0] not in self._parameters
+
+    @cached_property
+    def unnamed(self) -> dict[str, str]:
+        """Sizes of outputs that neither the kernel nor its launch says, each with its array: the caller does."""
+        return {
+            name: next(a.name for a in self.arrays.all.values() if name in a.shape)
+            for name in self.scalars
+            if name not in self._parameters
+        }
 
     # -- numbers ----------------------------------------------------------------------------------------
 
@@ -117,7 +142,7 @@ class Declaration:
         for name, values in self.geometry.policies.items():
             yield name, {
                 "values": f"[{', '.join(map(str, sorted(values)))}]", "default": str(values[0]),
-                "doc": "threads of a block" if name == "block_size" else f"threads of a block in {name[-1]}",
+                "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
             }  # fmt: skip
 
     def _axes(self, wide: list[Array]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -144,10 +169,13 @@ class Declaration:
     @cached_property
     def linked(self) -> tuple[str, ...]:
         """Extents that can be reordered: reached by links, and by nothing that counts on neighbours."""
-        found = dict.fromkeys(
-            a.link for a in self.inputs if a.link in self.bound and a.is_accessor and not a.is_ascending
-        )
+        found = dict.fromkeys(a.link for a in self.inputs if self._is_followed(a))
         return tuple(name for name in found if self._is_free(name))
+
+    def _is_followed(self, array: Array) -> bool:
+        return (
+            array.link in self.bound and array.is_accessor and not array.is_ascending and not array.is_walked
+        )
 
     def _is_free(self, extent: str) -> bool:
         if extent in {p.name for p in self.function.variables.values() if p.is_parameter} - self.bound:
@@ -195,13 +223,13 @@ class Declaration:
             "policies:",
         ]
         for name, keys in self.policies():
-            lines.append(f"  {name}:")
+            lines.append(f"  {self._free(name)}:")
             lines += [f"    {key}: {value}" for key, value in keys.items()]
-        if self.geometry.unguarded:
+        if self.geometry.divided:
             lines += ["", "constraints:"]
-            for extent, block in self.geometry.unguarded.items():
-                lines += [f"  - require: {self._extent(extent)} % {block} == 0",
-                          "    reason: every thread works, so blocks have to divide what there is"]  # fmt: skip
+            for whole, by in dict.fromkeys(self.geometry.divided):
+                lines += [f"  - require: ({self._of_extents(whole)}) % {by} == 0",
+                          "    reason: the launch counts on it that blocks divide what there is"]  # fmt: skip
         lines += self._baseline()
         lines += [
             "",
@@ -249,8 +277,11 @@ class Declaration:
             return []
         lines = ["scalars:"]
         for name, type_ in self.scalars.items():
-            default = "1.5" if "float" in type_ else str(self.small[0].get(name, 1) if self.small else 1)
-            lines.append(f"  {name}: {{type: {type_}, default: {default}}}  # check: the default is a guess")
+            of = self.unnamed.get(name)
+            told = (
+                f"  # check: an extent of {of}, which nothing in the kernel or its launch says" if of else ""
+            )
+            lines.append(f"  {name}: {{type: {type_}}}{told}")
         return [*lines, ""]
 
     def _data(self, array: Array) -> list[str]:
@@ -272,19 +303,18 @@ class Declaration:
             link = f", link: {self._extent(array.link)}" if self.is_link(array) else ""
             return [f"  {array.name}: {{role: input, {element}{link}, {shape}{access}}}{told}"]
         if array not in self.in_place:
-            zero = ', zero: "1"' if array.name in self.cleared else ""
-            told = "  # some elements are not written: cleared before each call" if zero else told
-            return [f"  {array.name}: {{role: output, {element}, {shape}{access}{zero}}}{told}"]
+            return [f"  {array.name}: {{role: output, {element}, {shape}{access}}}{told}"]
         begins = "" if array.is_accessor else f", begins_as: {array.name}"
+        how = "written in part" if array.name in self.kept else "read and written"
         return [
-            f"  # {array.name} is read and written: what the caller gives, and what comes of it.",
+            f"  # {array.name} is {how}: what the caller gives, and what comes of it.",
             f"  {array.name}: {{role: input, {element}, {shape}{access}}}{told}",
             f"  {self.declared(array)}: {{role: output, {element}, {shape}{access}{begins}}}",
         ]
 
     def is_link(self, array: Array) -> bool:
         """Whether its numbers are declared as links, since what they lead to can be reordered."""
-        return array.link in self.linked and array.is_accessor and not array.is_ascending
+        return array.link in self.linked and self._is_followed(array)
 
     @staticmethod
     def _fields(array: Array) -> str:
@@ -299,17 +329,13 @@ class Declaration:
         arguments = self._arguments()
         grid = ", ".join(quoted(self._of_extents(item)) for item in self.geometry.grid)
         lines = [f"  {self.function.name}:"]
-        if self.template:
-            lines.append(
-                f"    template: [Policy, {', '.join(self.template)}]  # check: the first values that were found"
-            )
         lines += [
             f"    arguments: [{', '.join(arguments)}]",
-            f"    grid: [{grid}]  # check: {'; '.join(self.geometry.notes) or 'from what bounds a thread'}",
+            f"    grid: [{grid}]  # check: {self.geometry.where}",
             f"    block: [{', '.join(self.geometry.block)}]",
         ]
         if self.shared_bytes:
-            lines.append(f"    shared_bytes: {quoted(self.shared_bytes)}  # check: a guess")
+            lines.append(f"    shared_bytes: {quoted(self._of_extents(self.shared_bytes))}  # check")
         return lines
 
     def _of_extents(self, text: str) -> str:
@@ -333,10 +359,8 @@ class Declaration:
         lines = ["", "# The kernel as it was, timed in the same run.", "baseline:", f"  source: {BEFORE}",
                  f"  kernel: {self.function.name}", f"  arguments: [{', '.join(names)}]", f"  grid: [{grid}]",
                  f"  block: [{', '.join(map(fixed, self.geometry.block))}]"]  # fmt: skip
-        if self.template:
-            lines.append(f"  template: [{', '.join(self.template)}]")
         if self.shared_bytes:
-            lines.append(f"  shared_bytes: {quoted(fixed(self.shared_bytes))}")
+            lines.append(f"  shared_bytes: {quoted(fixed(self._of_extents(self.shared_bytes)))}")
         if copies:
             lines.append(f"  begins_as: {{{', '.join(f'{n}: {given}' for n, given in copies.items())}}}")
         if self.symbols:
@@ -359,10 +383,14 @@ class Declaration:
         parameters = f"{numbers}, seed: 1" if numbers else "seed: 1"
         lines = [yamlfile.editor_line("workload"), "schema: 1", "workload: adopted", f"family: {self.name}",
                  f"parameters: {{{parameters}}}  # check: sizes like those of your program"]  # fmt: skip
-        given = {name: sizes[name] for name in self.scalars if name in sizes}
+        given = self.numbers(sizes)
         if given:
             lines.append(f"scalars: {{{', '.join(f'{n}: {v}' for n, v in given.items())}}}")
         return "\n".join(lines) + "\n"
+
+    def numbers(self, sizes: Mapping[str, int]) -> dict[str, float]:
+        """A value for each scalar: nothing has a default."""
+        return {n: sizes.get(n, 1.5 if "float" in type_ else 1) for n, type_ in self.scalars.items()}
 
     # -- the source's end -------------------------------------------------------------------------------
 
@@ -394,8 +422,3 @@ def _copy(array: Array, after: str) -> str:
 
 def quoted(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f'"{text}"'
-
-
-def bytes_of(array: Array) -> int:
-    """Of one element."""
-    return size_of(array.type) if array.type else sum(size_of(t) for t in array.fields.values())

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from autotune.cli.adopt.rewriting import Text
 from autotune.cli.adopt.source import (
@@ -34,6 +33,10 @@ _PIECES = re.compile(
 )
 
 _USUAL = re.compile(r"#define ((?:CUDART|FLT|DBL|INT|UINT|M|RAND)_\w+) ")
+_HEADERS = {
+    "cuda_fp16.h": {"__half", "half", "__half2", "half2"},
+    "cuda_bf16.h": {"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162"},
+}
 _SHORT = re.compile(r"typedef [a-z ]+ u(?:char|short|int|long)\b|typedef [a-z ]+ u?int\d+_t\b")
 
 
@@ -110,13 +113,8 @@ class Excerpt:
     @cached_property
     def headers(self) -> list[File]:
         """In the order in which they are reached."""
-        root = Path(self.source.unit.spelling)
-        paths: list[Path] = [] if root == self.source.path else [root]
-        for inclusion in self.source.unit.get_includes():
-            path = Path(inclusion.include.name)
-            if path not in (self.source.path, BUILTINS, *paths):
-                paths.append(path)
-        return [File(Source(path, path.read_bytes(), self.source.unit), self.kernel) for path in paths]
+        others = [path for path in self.source.files if path != self.source.path]
+        return [File(self.source.other(path), self.kernel) for path in others]
 
     @cached_property
     def needed(self) -> frozenset[str]:
@@ -129,11 +127,20 @@ class Excerpt:
             for name, place in file.macros:
                 uses.setdefault(name, set()).update(identifiers(file.source.text(*place)))
         found: set[str] = set()
-        new = {self.kernel.spelling}
+        new = {self.kernel.spelling, *(name for name in uses if name.startswith("operator"))}
         while new:
             found |= new
             new = {other for name in new for other in uses.get(name, ())} - found
         return frozenset(found)
+
+    def mistakes(self) -> list[str]:
+        """What could not be parsed in the kernel and all that it needs, as file:line: message."""
+        found = []
+        for file in (*self.headers, self.main):
+            for declaration in file.declarations:
+                if declaration.cursor == self.kernel or self.is_kept(declaration):
+                    found += file.source.mistakes(declaration.place)
+        return found
 
     def is_kept(self, declaration: Declaration) -> bool:
         cursor = declaration.cursor
@@ -187,6 +194,7 @@ class Excerpt:
             if (found := _USUAL.match(line)) and found[1] in self.needed - own:
                 lines.append(f"#ifndef {found[1]}\n{line}\n#endif")
             lines += [f"{d};" for d in _SHORT.findall(line) if d.split()[-1] in self.needed - own]
+        lines += [f"#include <{header}>" for header, names in _HEADERS.items() if names & self.needed]
         if lines:
             yield "\n".join([*lines, ""])
 

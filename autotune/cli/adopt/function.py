@@ -285,10 +285,12 @@ class Function:
             if operator not in _MIRRORED:
                 continue
             left, right = children(cursor)
-            is_loop = self._is_head(cursor)
+            is_loop, leaves = self._is_head(cursor), self._leaves(cursor)
             for one, other, seen in ((left, right, operator), (right, left, _MIRRORED[operator])):
                 # Below the limit: i < n and, where a thread leaves, i >= n; i != n where a loop goes on.
                 if (is_loop and seen in (">", ">=")) or (not is_loop and seen == "!="):
+                    continue
+                if leaves and seen in ("<", "<="):  # what goes on is not below it
                     continue
                 more = 1 if seen in ("<=", ">") else 0
                 if any(is_launch(c, "blockIdx", axis) for c in walk(one) for axis in "xyz"):
@@ -310,6 +312,18 @@ class Function:
             variable, value = self.variable(bare(left)), number(right)
             if variable is not None and value is not None:
                 yield variable, value if binary(cursor) == "+" else -value
+
+    def _leaves(self, cursor: Cursor) -> bool:
+        """Whether it is part of a condition under which a thread leaves."""
+        parent = self.parent(cursor)
+        while parent is not None and kind(parent) in ("UNEXPOSED_EXPR", "PAREN_EXPR", "BINARY_OPERATOR"):
+            parent = self.parent(parent)
+        if parent is None or kind(parent) != "IF_STMT" or len(children(parent)) < 2:
+            return False
+        then = children(parent)[1]
+        return (
+            kind(([then] if kind(then) != "COMPOUND_STMT" else children(then) or [then])[-1]) == "RETURN_STMT"
+        )
 
     def _is_head(self, cursor: Cursor) -> bool:
         parent, child = self.parent(cursor), cursor

@@ -36,6 +36,8 @@ class InputsModule:
         lines += ["    return made", "", ""]
         for type_ in sorted({a.type or "record" for a in held}):
             lines += _GENERATORS["record" if type_ == "record" else "whole" if "int" in type_ else "real"]
+        if any(a.is_walked for a in given):
+            lines += [*_GENERATORS["record"], *_GENERATORS["walk"]]
         lines = [*_once(lines), *self._ragged()]
         if self.declaration.linked:
             lines += self._orders()
@@ -64,6 +66,9 @@ class InputsModule:
         parts = [self._number(name) for name in array.shape]
         shape = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         name = array.name
+        if array.is_walked:
+            element = constant(array.record) if array.record else f"np.{array.type}"
+            return [f'    made["{name}"] = walks(generator, {element}, {shape}, {array.ends_at})']
         if array.record:
             return [f'    made["{name}"] = records(generator, {constant(array.record)}, {shape})']
         if "float" in array.type:
@@ -101,6 +106,13 @@ _GENERATORS = {
                '        whole = dtype[name].kind in "iu"',
                "        made[name] = generator.integers(0, 3, shape) if whole else generator.uniform(0.5, 1.5, shape)",
                "    return made", "", ""],
+    "walk": ["def walks(generator, dtype, shape, end):",
+             '    """Each element leads to one before it, and the first to the end: no walk goes round."""',
+             "    places = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))",
+             "    whole = (generator.random(shape) * places).astype(np.int64)", "    whole[0] = end",
+             "    if np.dtype(dtype).names is None:", "        return whole.astype(dtype)",
+             "    made = records(generator, dtype, shape)", "    for name in dtype.names:",
+             '        if dtype[name].kind in "iu":', "            made[name] = whole", "    return made", "", ""],
 }  # fmt: skip
 
 

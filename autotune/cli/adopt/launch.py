@@ -1,34 +1,45 @@
-"""How a kernel is probably launched: blocks from what bounds its threads, threads from how it reads blockDim."""
+"""How a kernel is launched: as the host program or the command line says, else by what bounds its threads."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from autotune.cli.adopt.arrays import Arrays, ranked
-from autotune.cli.adopt.expression import Sum, names, terms
+from autotune.cli.adopt.expression import terms
 from autotune.cli.adopt.function import Function, is_launch
+from autotune.cli.adopt.host import HostLaunch, divisors
 from autotune.cli.adopt.source import Cursor, bare, binary, children, kind, number, span, walk
+from autotune.declaration import Expression as Computed
+from autotune.errors import UsageError
 
 _MOST_THREADS = 1024
-BLOCKS = {1: ((256,),), 2: ((16, 32, 64), (16, 8, 4)), 3: ((32, 64), (4, 8), (2, 1))}
+BLOCKS = {1: ((256, 64, 128, 512),), 2: ((16, 32, 64), (16, 8, 4)), 3: ((32, 64), (4, 8), (2, 1))}
+_SQUARES = (16, 8, 32)  # of a block whose sides are one number
+_TRIED = (37, 1000, 4099)
 
 
 @dataclass
 class Geometry:
     """``grid`` and ``block`` as expressions of family.yaml; ``policies`` are the values of those that choose a block,
-    by name, the default first; ``notes`` say what was guessed; ``unguarded`` are extents that blocks have to divide,
-    with the threads of a block, since every thread works."""
+    by name, the default first; ``where`` says what they follow from; ``divided`` are what blocks have to divide, with
+    the threads of a block, since the launch or the kernel counts on it."""
 
     grid: list[str] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
     policies: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    unguarded: dict[str, str] = field(default_factory=dict)
+    where: str = "from what bounds a thread"
+    shared_bytes: str = ""
+    divided: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass
 class Launch:
+    """``host`` is what the program or the command line says."""
+
     arrays: Arrays
+    host: HostLaunch | None = None
+    not_understood: str = ""
 
     @property
     def function(self) -> Function:
@@ -36,24 +47,123 @@ class Launch:
 
     @cached_property
     def geometry(self) -> Geometry:
-        """The guess."""
-        found = Geometry()
-        axes = [
-            axis for axis in "xyz" if self._reads("threadIdx", axis) or self._reads("blockIdx", axis)
-        ] or ["x"]
-        last = "xyz".index(axes[-1]) + 1
-        free = [axis for axis in "xyz"[:last] if self._is_free(axis)]
-        for axis in "xyz"[:last]:
-            found.block.append(self._block(axis, free, found))
-        fixed = math.prod(int(item) for item in found.block if item.isdigit())
-        for name, values in found.policies.items():
-            found.policies[name] = tuple(v for v in values if v * fixed <= _MOST_THREADS) or (1,)
-        for number_, axis in enumerate("xyz"[:last]):
-            found.grid.append(self._grid(axis, found.block[number_], found))
+        """Raises UsageError where nothing bounds the blocks and no launch is known."""
+        is_plain = self.host and all(item.isalnum() or item.isidentifier() for item in self.host.block)
+        found = self._from_host(self.host) if self.host and is_plain else self._from_bounds()
         while len(found.grid) > 1 and found.grid[-1] == "1" and found.block[-1] == "1":
             found.grid.pop()
             found.block.pop()
         return found
+
+    def _name(self, axis: str, free: int) -> str:
+        name = "block_size" if free == 1 else f"block_{axis}"
+        while name in {c.spelling for c in self.function.parameters}:
+            name += "_"
+        return name
+
+    def _from_bounds(self) -> Geometry:
+        found = Geometry()
+        axes = [a for a in "xyz" if self._reads("threadIdx", a) or self._reads("blockIdx", a)] or ["x"]
+        axes = list("xyz"[: "xyz".index(axes[-1]) + 1])
+        free = [axis for axis in axes if self._is_free(axis)]
+        for axis in axes:
+            fixed = self._fixed(axis) if self._reads("threadIdx", axis) else 1
+            found.block.append(self._name(axis, len(free)) if fixed is None else str(fixed))
+            if fixed is None:
+                found.policies[found.block[-1]] = BLOCKS[len(free)][free.index(axis)]
+        product = math.prod(int(item) for item in found.block if item.isdigit())
+        for name, values in found.policies.items():
+            found.policies[name] = tuple(v for v in values if v * product <= _MOST_THREADS) or (1,)
+        for axis, block in zip(axes, found.block, strict=True):
+            grid = self._bounded(axis, block)
+            if grid is None:
+                seen = self.not_understood
+                why = f"the launch in {seen} is not understood" if seen else "no launch of it is in its file"
+                raise UsageError(
+                    f"nothing in kernel {self.function.name} bounds its blocks in {axis}, and {why}: say how it is "
+                    "launched, over its numbers, as in --grid 'ceil_div(n, 16), ceil_div(m, 16)' --block '16, 16'"
+                )
+            found.grid.append(grid)
+        return found
+
+    def _from_host(self, host: HostLaunch) -> Geometry:
+        """With a block that can be chosen where the kernel reads blockDim and the grid follows from it."""
+        found = Geometry(where=f"as in {host.where}")
+        rank = max(len(host.grid), len(host.block))
+        grid, block = ([*texts, *["1"] * (rank - len(texts))] for texts in (host.grid, host.block))
+        for n, axis in enumerate("xyz"[:rank]):  # a number of blocks that fits one size only
+            if (
+                grid[n].isdigit()
+                and not host.is_asked
+                and not self._reads("gridDim", axis)
+                and self._reads("blockIdx", axis)
+            ):
+                grid[n] = self._bounded(axis, block[n]) or grid[n]
+        free = [number_ for number_ in range(rank) if self._can_choose("xyz"[number_], block[number_])]
+        chosen = {n: self._chosen("xyz"[n], grid[n], block[n]) for n in free}
+        chosen = {n: text for n, text in chosen.items() if text is not None}
+        names: dict[int, str] = {}
+        for n in chosen:
+            twin = next((m for m in names if block[m] == block[n] and block[n] in host.open), None)
+            names[n] = self._name("xyz"[n], len(chosen)) if twin is None else names[twin]
+            usual = BLOCKS[len(chosen)][list(chosen).index(n)] if twin is None else _SQUARES
+            first = [int(block[n])] if block[n].isdigit() else []
+            found.policies[names[n]] = tuple(dict.fromkeys([*first, *usual]))
+        for n in range(rank):
+            text = self._with_names(chosen.get(n) or grid[n], block, names)
+            found.grid.append(text.replace("BLOCK", names.get(n, "BLOCK")))
+            found.block.append(names.get(n, block[n]))
+        found.shared_bytes = self._with_names(host.shared_bytes, block, names)
+        others = math.prod(int(item) for item in found.block if item.isdigit())
+        for name, values in found.policies.items():
+            found.policies[name] = tuple(v for v in values if v * others <= _MOST_THREADS) or values[:1]
+        for n, text in enumerate(found.grid):
+            is_guarded = self._bounded("xyz"[n], found.block[n]) is not None
+            found.divided += [(what, by) for what, by, is_up in divisors(text) if not (is_up and is_guarded)]
+        return found
+
+    @staticmethod
+    def _with_names(text: str, block: list[str], names: dict[int, str]) -> str:
+        """With the names of policies for those of open block sizes."""
+        for n, name in names.items():
+            text = re.sub(rf"\b{block[n]}\b", name, text) if not block[n].isdigit() else text
+        return text
+
+    def _can_choose(self, axis: str, block: str) -> bool:
+        if not block.isdigit():
+            return self.host is not None and block in self.host.open
+        return int(block) > 1 and self._reads("blockDim", axis) and self._is_free(axis) and not self._has_tile
+
+    def _chosen(self, axis: str, grid: str, block: str) -> str | None:
+        """The grid of an axis whose block is ``BLOCK``, None where it does not follow from it."""
+        for whole, by, is_up in divisors(grid):
+            if is_up and by == block and grid == f"ceil_div({whole}, {by})":
+                return f"ceil_div({whole}, BLOCK)"
+        bounded = self._bounded(axis, block)
+        if bounded is None or not block.isdigit():
+            return grid if grid.isdigit() or not block.isdigit() else None
+        one, other = Computed(bounded, "grid"), Computed(grid, "grid")
+        try:
+            same = (
+                all(
+                    int(one.evaluate(dict.fromkeys(one.names, n)))
+                    == int(other.evaluate(dict.fromkeys(other.names, n)))
+                    for n in _TRIED
+                )
+                and one.names == other.names
+            )
+        except ArithmeticError:
+            same = False
+        return self._bounded(axis, "BLOCK") if same else None
+
+    @cached_property
+    def _has_tile(self) -> bool:
+        """Whether it has an array in shared memory of a size that the source fixes."""
+        return any(
+            kind(c) == "VAR_DECL" and c.type.get_canonical().kind.name == "CONSTANTARRAY"
+            and any(kind(a) == "CUDASHARED_ATTR" for a in children(c))
+            for c in walk(self.function.body)
+        )  # fmt: skip
 
     # -- threads ----------------------------------------------------------------------------------------
 
@@ -98,33 +208,14 @@ class Launch:
                         return count
         return None
 
-    def _block(self, axis: str, free: list[str], found: Geometry) -> str:
-        if not self._reads("threadIdx", axis):
-            return "1"
-        if (value := self._fixed(axis)) is not None:
-            found.notes.append(f"{value} threads in {axis}, as the source has it")
-            return str(value)
-        name = "block_size" if len(free) == 1 else f"block_{axis}"
-        values = (256, 64, 128, 512) if len(free) == 1 else BLOCKS[len(free)][free.index(axis)]
-        found.policies[name] = values
-        return name
-
     # -- blocks -----------------------------------------------------------------------------------------
 
-    def _grid(self, axis: str, block: str, found: Geometry) -> str:
+    def _bounded(self, axis: str, block: str) -> str | None:
+        """The blocks that what bounds the threads asks for, None where nothing does."""
         if not self._reads("blockIdx", axis) or (axis != "x" and self._continues(axis)):
             return "1"
         limit, per_block = self._limit(axis)
-        if limit is None:
-            limit, per_block = self._unguarded(axis)
-            if limit is not None and per_block and block != "1":
-                found.unguarded[limit] = block
-        if limit is None:
-            found.notes.append(f"nothing bounds the blocks in {axis}: 1")
-            return "1"
-        if per_block and block != "1":
-            return f"ceil_div({limit}, {block})"
-        return limit
+        return f"ceil_div({limit}, {block})" if limit and per_block and block != "1" else limit
 
     def _continues(self, axis: str) -> bool:
         """Whether blocks in this axis only go on with the numbers of those in x: gridDim.x * blockIdx.y."""
@@ -167,31 +258,6 @@ class Launch:
         together = number(children(start)[1])
         said = f"({limit})" if " " in limit else limit
         return f"{said} * {together}" if together else limit
-
-    def _unguarded(self, axis: str) -> tuple[str | None, bool]:
-        """The extent that such a number is an index of, where nothing compares it with anything."""
-        threads = set(self._holding("blockIdx", axis, with_thread=True))
-        blocks = set(self._holding("blockIdx", axis, with_thread=False))
-        found: list[tuple[str, bool]] = []
-        for array in self.arrays.all.values():
-            for access in array.pointer.accesses if array.is_accessor else ():
-                for index, extent in zip(array.indices(access), array.shape, strict=True):
-                    for leaf in names(index):
-                        if leaf.declared in threads:
-                            found.append((extent, True))
-                        elif leaf.declared in blocks or leaf.key == f"blockIdx.{axis}":
-                            found.append((extent, self._has_thread(index, axis)))
-        return max(found, key=found.count) if found else (None, False)
-
-    def _has_thread(self, index: Sum, axis: str) -> bool:
-        for leaf in names(index):
-            if leaf.key == f"threadIdx.{axis}":
-                return True
-            variable = self.function.variables.get(leaf.declared) if leaf.declared is not None else None
-            start = variable.initial if variable else None
-            if start is not None and any(is_launch(c, "threadIdx", axis) for c in walk(start)):
-                return True
-        return False
 
     def _holding(self, name: str, axis: str, with_thread: bool) -> list[int]:
         """Variables whose first value has blockIdx (with threadIdx, or without) in it."""

@@ -7,10 +7,12 @@ in the same order and leave the same bytes behind.
 
 import hashlib
 import json
+import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.cli.adopt.declaration import Declaration, bytes_of
+from autotune.cli.adopt.arrays import Array
+from autotune.cli.adopt.declaration import Declaration
 from autotune.compile import (
     Batch,
     BuildError,
@@ -40,15 +43,24 @@ from autotune.files import include_dir
 from autotune.processes import death, program
 
 _TRACED = ("-O0", "-fsanitize=thread", "-nodefaultlibs", "-w")
-_SECONDS = 120
+_SECONDS = 60.0  # for all runs of an adoption
+_MOST_ELEMENTS = 1 << 26
+ENOUGH = 0.9  # of an output, which the runs have to write
 _TRACE = "autotune/trace/hooks.cpp"
+
+
+@dataclass
+class Budget:
+    """Seconds that are left for runs."""
+
+    left: float = _SECONDS
 
 
 @dataclass
 class Outcome:
     """What the runs said. ``is_proved``, or ``why`` not; ``left`` are arrays whose indices left an inner extent,
-    ``beyond`` the bytes that were touched outside of an array, ``written`` the least part of an array that was written
-    in any run."""
+    ``beyond`` the bytes that were touched outside of an array. By array, ``written`` is the least part of a written one
+    that was written in any run, ``touched`` that read or written."""
 
     is_proved: bool
     why: str = ""
@@ -59,6 +71,26 @@ class Outcome:
     left: set[str] = field(default_factory=set)
     beyond: dict[str, tuple[int, int]] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
+    touched: dict[str, float] = field(default_factory=dict)
+
+    def reached(self, arrays: Sequence[Array]) -> dict[str, float]:
+        """The part of each array that is written which the threads came to: what is read and written is touched; what
+        is only written counts as reached where another array is read at the same expression, and left."""
+        found = {}
+        for array in arrays:
+            if array.name not in self.written:
+                continue
+            keys = _keys(array)
+            twins = [a.name for a in arrays if a.shape == array.shape and a is not array and keys & _keys(a)]
+            own = self.touched[array.name] if array.is_read else self.written[array.name]
+            found[array.name] = max([own, *(self.touched.get(name, 0.0) for name in twins)])
+        return found
+
+
+def _keys(array: Array) -> set[str]:
+    return {
+        str([(t.sign, sorted(f.key for f in t.factors)) for t in a.index]) for a in array.pointer.accesses
+    }
 
 
 @dataclass
@@ -69,6 +101,8 @@ class Proof:
     family: Family
     original: str
     folder: Path
+    budget: Budget
+    told: Callable[[str], None] = lambda _: None
 
     def run(self, sizes: Sequence[Mapping[str, int]]) -> Outcome:
         """A run for each of ``sizes``, each with a seed of its own."""
@@ -82,7 +116,17 @@ class Proof:
                 inputs = self._inputs(given, seed)
             except AutotuneError as problem:
                 return replace(outcome, is_proved=False, why=f"no inputs of sizes {dict(given)}: {problem}")
+            room = sum(math.prod(data.shape_for(inputs.sizes)) for data in self.family.data.values())
+            if room > _MOST_ELEMENTS:
+                return replace(
+                    outcome,
+                    is_proved=False,
+                    why=f"its sizes are fixed, and {room:,} elements are too many to try",
+                )
+            self.told(f"run {seed} of {len(sizes)}, {self.budget.left:.0f} s left")
+            begun = time.monotonic()
             answer = self._one(images, inputs, seed)
+            self.budget.left -= time.monotonic() - begun
             _take(outcome, answer)
             if not outcome.is_proved:
                 told = ", ".join(f"{name}={value}" for name, value in given.items())
@@ -108,15 +152,12 @@ class Proof:
         toolchain = HostCxx(command, _TRACED)
         original, rewritten = self.folder / "original.cu", self.folder / "rewritten.cu"
         original.write_text(self.original, encoding="utf-8", errors="surrogateescape")
+        text = self.family.source.read_text(encoding="utf-8", errors="surrogateescape")
         rewritten.write_text(
-            f'#include "autotune/trace/checked.cuh"\n#include "{self.family.source.resolve()}"\n',
-            encoding="utf-8",
+            f'#include "autotune/trace/checked.cuh"\n{text}', encoding="utf-8", errors="surrogateescape"
         )
-        values = ", ".join(self.declaration.template)
-        instance = f"{self._kernel}<{values}>" if values else self._kernel
-        plain = VariantSource(
-            "original", "Original", "", (self._kernel,), "", ((self._kernel, instance),), True
-        )
+        instance = (self._kernel, self._kernel)
+        plain = VariantSource("original", "Original", "", (self._kernel,), "", (instance,), True)
         plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
         whole = batch(self.family, (self._variant,))
         source = self._variant.source
@@ -161,13 +202,13 @@ class Proof:
     def _inputs(self, sizes: Mapping[str, int], seed: int) -> Inputs:
         assert self.family.module is not None, "adopt writes a family.py"
         made = self.family.module.inputs({**sizes, "seed": seed}, Path())
-        scalars = {name: sizes[name] for name in self.family.scalars if name in sizes}
-        return bind(self.family, made, {}, scalars)
+        return bind(self.family, made, {}, self.declaration.numbers(sizes))
 
     def _one(self, images: Mapping[str, Any], inputs: Inputs, seed: int) -> dict[str, Any]:
         declaration, names = self.declaration, inputs.names(self.family.space.control)
         generator = np.random.default_rng(seed)
         contents: dict[str, NDArray[np.uint8]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         rests: dict[str, str] = {}
         for array in declaration.arrays.all.values():
             data = self.family.data[declaration.declared(array)]
@@ -175,12 +216,10 @@ class Proof:
             shape = data.shape_for(inputs.sizes)
             given = inputs.arrays.get(array.name)
             if given is None:
-                room = layout.room(shape).nbytes
-                content = np.zeros(room, np.uint8) if array.name in declaration.cleared else (
-                    generator.integers(0, 64, room).astype(np.uint8))  # fmt: skip
+                content = generator.integers(0, 64, layout.room(shape).nbytes).astype(np.uint8)
             else:
                 content = flat(given)
-            contents[array.name] = content
+            contents[array.name], shapes[array.name] = content, tuple(shape)
             rests[array.name] = layout.room(shape).argument(0)[8:].hex() if array.is_accessor else ""
         geometry = self._variant.geometry(self.family.kernels[self._kernel], names)
         symbols = {symbol.name: f"symbol {symbol.name}" for symbol in declaration.symbols}
@@ -188,8 +227,11 @@ class Proof:
             **images,
             "symbols": symbols,
             "arrays": list(contents),
-            "record_bytes": {a.name: bytes_of(a) if a.record else 0 for a in declaration.arrays.all.values()},
-            "element_bytes": {a.name: bytes_of(a) for a in declaration.arrays.all.values()},
+            "record_bytes": {a.name: a.bytes if a.record else 0 for a in declaration.arrays.all.values()},
+            "element_bytes": {a.name: a.bytes for a in declaration.arrays.all.values()},
+            "written": [a.name for a in declaration.arrays.all.values() if a.is_written],
+            "open": [a.name for a in declaration.arrays.all.values() if declaration.is_open(a)],
+            "shapes": shapes,
             "arguments": [
                 self._argument(cursor.spelling, rests, names) for cursor in declaration.function.parameters
             ],
@@ -203,9 +245,9 @@ class Proof:
             np.savez(Path(folder, "arrays.npz"), **contents)  # type: ignore[arg-type]
             command = [sys.executable, "-m", "autotune.cli.adopt.trial", folder]
             try:
-                done = program(command, seconds=_SECONDS)
+                done = program(command, seconds=max(1.0, self.budget.left))
             except subprocess.TimeoutExpired:
-                return {"status": "crashed", "why": f"it did not end within {_SECONDS} s"}
+                return {"status": "crashed", "why": f"the runs took more than {_SECONDS:.0f} s"}
             answer = Path(folder, "answer.json")
             if not answer.is_file():
                 said = death(done.returncode) if done.returncode < 0 else _last(done.stderr)
@@ -233,8 +275,9 @@ def _take(outcome: Outcome, answer: Mapping[str, Any]) -> None:
     for name, (first, last) in answer.get("beyond", {}).items():
         before = outcome.beyond.get(name, (0, 0))
         outcome.beyond[name] = (min(before[0], first), max(before[1], last))
-    for name, part in answer.get("written", {}).items():
-        outcome.written[name] = min(part, outcome.written.get(name, 1.0))
+    for mine, theirs in ((outcome.written, "written"), (outcome.touched, "touched")):
+        for name, part in answer.get(theirs, {}).items():
+            mine[name] = min(part, mine.get(name, 1.0))
     if answer["status"] != "same":
         outcome.is_proved = False
         told = {
@@ -259,7 +302,8 @@ def _which(name: str) -> str:
 def _first(message: str) -> str:
     """The first line of a compiler's message that tells what is wrong."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+    lacking = next((line.strip("()") for line in lines if line.startswith("(the cpu device has no")), "")
+    return lacking or next((line for line in lines if "error" in line), lines[0] if lines else "no message")
 
 
 def _last(message: str) -> str:

@@ -6,7 +6,7 @@ includes may be missing, since a kernel rarely needs it.
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,9 +118,33 @@ class Source:
     path: Path
     content: bytes
     unit: Any = field(repr=False)
+    options: Sequence[str] = ()
+    edited: Mapping[Path, bytes] = field(default_factory=dict, repr=False)
 
     def text(self, begin: int, end: int) -> str:
         return self.content[begin:end].decode("utf-8", "surrogateescape")
+
+    @cached_property
+    def files(self) -> dict[Path, bytes]:
+        """What was read: the file that was named and those that it includes from where they lie, first this one."""
+        root = Path(self.unit.spelling)
+        included = (Path(inclusion.include.name) for inclusion in self.unit.get_includes())
+        paths = dict.fromkeys([self.path, root, *(path for path in included if path != BUILTINS)])
+        return {path: self.content if path == self.path else self._content(path) for path in paths}
+
+    def _content(self, path: Path) -> bytes:
+        return self.edited.get(path) or path.read_bytes()
+
+    def other(self, path: Path) -> "Source":
+        """Another file of the same parse."""
+        return Source(path, self.files[path], self.unit, self.options, self.edited)
+
+    def with_text(self, content: bytes) -> "Source":
+        """The same parsed again with other text in this file, which stays as it is on disk."""
+        root = Path(self.unit.spelling)
+        edited = {**self.edited, self.path: content}
+        unit = _parsed(root, self.options, edited)
+        return Source(self.path, content, unit, self.options, edited)
 
     def line(self, offset: int) -> int:
         return self.content.count(b"\n", 0, offset) + 1
@@ -161,10 +185,8 @@ class Source:
         """The file that has the kernel of that name: this one, or one that it includes."""
         if not name or name in self.kernels:
             return self
-        for inclusion in self.unit.get_includes():
-            path = Path(inclusion.include.name)
-            other = Source(path, path.read_bytes(), self.unit)
-            if path != BUILTINS and name in other.kernels:
+        for path in self.files:
+            if name in (other := self.other(path)).kernels:
                 return other
         return self
 
@@ -183,9 +205,9 @@ class Source:
             raise UnknownName("kernel", name, self.kernels, str(self.path))
         return self.kernels[name]
 
-    def mistakes(self, within: Cursor) -> list[str]:
-        """What could not be parsed inside the function, as file:line: message."""
-        begin, end = span(within)
+    def mistakes(self, within: Span) -> list[str]:
+        """What could not be parsed there, as file:line: message."""
+        begin, end = within
         found = []
         for told in self.unit.diagnostics:
             here = told.location.file is not None and Path(told.location.file.name) == self.path
@@ -203,16 +225,20 @@ def read_source(path: Path, options: Sequence[str] = ()) -> Source:
     be parsed at all."""
     if not path.is_file():
         raise UsageError(f"{path} is not there: name a CUDA source")
+    return Source(path, path.read_bytes(), _parsed(path, options, {}), options)
+
+
+def _parsed(path: Path, options: Sequence[str], edited: Mapping[Path, bytes]) -> Any:
     cindex = clang()
     arguments = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90",
                  "-std=c++17", "-nostdinc", "-ferror-limit=0", "-w", "-D__CUDACC__", "-DNDEBUG",
                  "-include", str(BUILTINS), *options]  # fmt: skip
     flags = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
     try:
-        unit = cindex.Index.create().parse(str(path), args=arguments, options=flags)
+        files = [(str(name), content) for name, content in edited.items()]
+        return cindex.Index.create().parse(str(path), args=arguments, options=flags, unsaved_files=files)
     except cindex.TranslationUnitLoadError:
-        raise FamilyError(f"{path}: libclang cannot read it") from None
-    return Source(path, path.read_bytes(), unit)
+        raise FamilyError(f"{path}: libclang cannot read it: it crashed, or ran out of memory") from None
 
 
 def identifiers(text: str) -> set[str]:

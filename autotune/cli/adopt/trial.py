@@ -21,6 +21,7 @@ GUARD = 1 << 16
 MOST_EVENTS = 1 << 23
 _READ, _WRITE, _CHANGE = range(3)
 _WINDOW = 64
+_BORDER = 4
 
 Events = NDArray[np.uint64]
 Contents = dict[str, NDArray[np.uint8]]
@@ -133,7 +134,8 @@ def compare(request: dict[str, Any], arrays: Contents, symbols: Contents, trace:
         "compared": int(one.shape[1]),
         "left": {name: axes for name, axes in rewritten.left.items() if axes},
         "beyond": beyond(one, arrays, names),
-        "written": written(one, arrays, names, request["element_bytes"]),
+        "written": {n: part(one, names.index(n), request, with_reads=False) for n in request["written"]},
+        "touched": {n: part(one, names.index(n), request, with_reads=True) for n in names},
     }
     at, answer["turned"] = first_difference(one, other)
     answer["unseen"] = False
@@ -196,16 +198,26 @@ def beyond(rows: Rows, arrays: dict[str, NDArray[np.uint8]], names: list[str]) -
     return found
 
 
-def written(
-    rows: Rows, arrays: dict[str, NDArray[np.uint8]], names: list[str], sizes: dict[str, int]
-) -> dict[str, float]:
-    """The part of each array's elements that is written."""
-    found = {}
-    for number, name in enumerate(names):
-        mine = rows[:, (rows[0] == number) & (rows[3] != _READ)]
-        count = arrays[name].nbytes // sizes[name]
-        found[name] = len(np.unique(mine[1] // sizes[name])) / count if count else 1.0
-    return found
+def part(rows: Rows, array: int, request: dict[str, Any], with_reads: bool) -> float:
+    """The part of an array's elements that is written, or touched at all; but for a border of a few rows at each side,
+    which a stencil leaves out. Of an array whose size nothing tells it is that up to the last element touched."""
+    name = request["arrays"][array]
+    mask = np.zeros(request["shapes"][name], bool)
+    mine = rows[1, (rows[0] == array) & (with_reads | (rows[3] != _READ))] // request["element_bytes"][name]
+    row = max(1, mask[:1].size)
+    mask.reshape(-1)[mine[(mine >= 0) & (mine < mask.size)]] = True
+    if name in request["open"]:
+        mask = mask[
+            : int(rows[1, rows[0] == array].max(initial=0)) // request["element_bytes"][name] // row + 1
+        ]
+    inner = []
+    for axis, extent in enumerate(mask.shape):
+        others = tuple(other for other in range(mask.ndim) if other != axis)
+        places = np.flatnonzero(mask.any(axis=others))
+        first, last = (int(places[0]), int(places[-1])) if len(places) else (0, extent - 1)
+        is_border = max(first, extent - 1 - last) <= min(_BORDER, extent // 4)
+        inner.append(slice(first, last + 1) if is_border else slice(None))
+    return float(mask.mean()) if mask.all() or not mask.size else min(0.999, float(mask[tuple(inner)].mean()))
 
 
 def main(folder: Path) -> None:
