@@ -291,7 +291,7 @@ def test_tune_kernel_has_the_same_rule() -> None:
     ):
         tune_kernel(
             "vector_add", ADD, n, [given, given, given, np.int32(n)], {"block_size": [32, 64]},
-            block_size_names=["block_size"],
+            block_size_names=["block_size"], device="cpu",
         )  # fmt: skip
 
 
