@@ -31,6 +31,7 @@ from autotune.policy import (
     PolicyFile,
     Refined,
     admitted,
+    beyond_proved,
     candidates,
     choose,
     fastest_admitted,
@@ -75,6 +76,7 @@ class Target:
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
+        self._warned: set[object] = set()
 
     @property
     def kind(self) -> str:
@@ -153,10 +155,22 @@ class Target:
             )
         assert taken.configuration is not None
         _log.info("%s runs %s (%s, %s)", name, taken.configuration.id, taken.match, taken.origin)
+        self._warn_beyond(taken.configuration, inputs)
         chosen = self._made(taken, inputs)
         if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=self._refining([taken, *others], inputs, key))
         return chosen
+
+    def _warn_beyond(self, configuration: Configuration, inputs: Inputs) -> None:
+        """Once for sizes of about that magnitude."""
+        beyond = beyond_proved(self.policies, configuration, inputs.sizes)
+        about = configuration.id, *(size.bit_length() for size in inputs.sizes.values())
+        if beyond and about not in self._warned:
+            self._warned.add(about)
+            _log.warning(
+                "%s runs %s on %s: no sweep compared its results there; sweep a workload of that size",
+                self.family.name, configuration.id, beyond,
+            )  # fmt: skip
 
     def _made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
         assert candidate.configuration is not None
