@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,6 +58,7 @@ _KERNELS = (
     "-Wno-unknown-pragmas",
 )
 
+_FILLING = "-ftrivial-auto-var-init=pattern"
 _RUNTIME = ("-O2", "-pthread")
 _ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 _NAMES = ("c++", "g++", "clang++")
@@ -81,6 +82,11 @@ class HostCxx:
     @property
     def _flags(self) -> tuple[str, ...]:
         return (*_COMMON, *_KERNELS, *_native(), *_driver_flags(self.command), *self.last)
+
+    def filling_locals(self) -> "HostCxx | None":
+        """One that puts a pattern into every local variable that the source leaves as it is; None where the compiler
+        cannot (GCC before 12)."""
+        return replace(self, last=(*self.last, _FILLING)) if _takes(self.command, _FILLING) else None
 
     def build(self, batch: Batch) -> Built:
         """Of the batch's options only ``-D…`` count; the others are a CUDA compiler's. Raises BuildError with
@@ -274,6 +280,11 @@ def _version(command: tuple[str, ...]) -> str:
         return lines[0].strip()
 
     return shlex.join([Path(command[0]).name, *command[1:], told_version(command, asked)])
+
+
+@lru_cache(maxsize=16)
+def _takes(command: tuple[str, ...], option: str) -> bool:
+    return not run_compiler([*command, option, "-x", "c++", "-fsyntax-only", os.devnull])[0]
 
 
 def _driver_flags(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from autotune.policy import (
     PolicyFile,
     Refined,
     admitted,
+    beyond_proved,
     candidates,
     choose,
     fastest_admitted,
@@ -55,9 +56,13 @@ class Told:
 
     def level(self, key: object) -> int:
         """INFO for the first one of its kind, DEBUG for those after it."""
-        level = logging.DEBUG if key in self._keys else logging.INFO
+        return logging.INFO if self.is_first(key) else logging.DEBUG
+
+    def is_first(self, key: object) -> bool:
+        """Whether nothing of its kind was logged before."""
+        is_known = key in self._keys
         self._keys.add(key)
-        return level
+        return not is_known
 
 
 class Target:
@@ -171,10 +176,21 @@ class Target:
         assert taken.configuration is not None
         runs = name, taken.configuration.id, taken.match, taken.origin
         _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
+        self._warn_beyond(taken.configuration, inputs)
         chosen = self._made(taken, inputs)
         if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=self._refining([taken, *others], inputs, key))
         return chosen
+
+    def _warn_beyond(self, configuration: Configuration, inputs: Inputs) -> None:
+        """Once for sizes of about that magnitude."""
+        beyond = beyond_proved(self.policies, configuration, inputs.sizes)
+        about = configuration.id, *(size.bit_length() for size in inputs.sizes.values())
+        if beyond and self._told.is_first(about):
+            _log.warning(
+                "%s runs %s on %s: no sweep compared its results there; sweep a workload of that size",
+                self.family.name, configuration.id, beyond,
+            )  # fmt: skip
 
     def _made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
         assert candidate.configuration is not None

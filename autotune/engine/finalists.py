@@ -170,11 +170,13 @@ class Finalists:
                 decide_classes(trials, self.control, self.accuracy, objective) for objective in OBJECTIVES
             )
             winners = {d.winner.configuration: d.winner for found in decided for d in found.values()}
-            due = [trial for trial in winners.values() if not self.prover.is_proved(trial)]
+            due = [trial for trial in winners.values() if not self.prover.is_proved_to_win(trial)]
             if not due:
                 return
+            self.prover.compile_ahead([trial.configuration for trial in due])
             for trial in due:
-                self._is_right(trial)
+                if self._is_right(trial):
+                    self._note(self.prover.proved_to_win(self._known[trial.configuration]))
 
     def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
         """All timed in turn, those in ``few`` in a few rounds only."""

@@ -10,6 +10,7 @@ from autotune.compile import (
     Compiled,
     CompileFailure,
     Pool,
+    Toolchain,
     Variant,
     batch,
     compile_batch,
@@ -127,6 +128,18 @@ class JobCompiler:
                 assert isinstance(binary, Compiled), "a measured configuration was compiled before"
                 self._made(variant, binary)
         return [self._jobs[configuration] for configuration in configurations]
+
+    def other_jobs(
+        self, configurations: Sequence[Configuration], options: Mapping[str, str | int], toolchain: Toolchain
+    ) -> list[Job | None]:
+        """The configurations compiled with other ``options``, or by another ``toolchain``; None for one that does not
+        compile."""
+        variants = tuple(Variant.of(self.family, configuration, options) for configuration in configurations)
+        binaries = compile_batch(batch(self.family, variants), toolchain, self.cache)
+        return [
+            Job(configuration, binary) if isinstance(binary, Compiled) else None
+            for configuration, binary in zip(configurations, binaries, strict=True)
+        ]
 
     def variant(self, configuration: Configuration) -> Variant:
         return Variant.of(self.family, configuration, self.inputs.options)

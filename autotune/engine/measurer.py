@@ -6,7 +6,7 @@ verifier.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -44,6 +44,7 @@ from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
+    LONG_MS,
     Deviations,
     Protocol,
     Samples,
@@ -100,7 +101,7 @@ class Measurer:
         return frozenset(single_presets(self.family.space).values())
 
     def _execution(self, job: Job, resident: Resident) -> Execution:
-        variant = Variant.of(self.family, job.configuration, self.inputs.options)
+        variant = Variant.of(self.family, job.configuration, resident.inputs.options)
         return resident.execution(variant, self.backend.load(job.compiled))
 
     # -- one configuration ----------------------------------------------------------------------------------
@@ -164,7 +165,8 @@ class Measurer:
         errors: dict[str, float],
     ) -> tuple[State, str, Measurement | None]:
         # A preset is there to be compared with, so it is always verified and sampled properly.
-        best_ms = math.inf if job.configuration in self._presets else self.best_ms
+        in_full = job.in_full or job.configuration in self._presets
+        best_ms = math.inf if in_full else self.best_ms
         # A short one may have met a busy moment: its second run costs no more than samples would.
         once_above_ms = max(hopeless_ms(self.protocol, best_ms), self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
@@ -178,19 +180,33 @@ class Measurer:
         if job.timed:
             return "measured", "", job.timed
         with _phase(seconds, "measure"):
-            samples = self._samples(execution, first_ms, best_ms)
-            measurement = self._measured(execution, samples, first_ms, seconds, notes)
+            # The last verified run is as any other: in the order of timed ones, the caches flushed before.
+            last_ms = self._verifier.last_ms
+            begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
+            samples = self._samples(execution, first_ms, best_ms, begun)
+            measurement = self._measured(execution, samples, (first_ms, *begun), seconds, notes)
             measurement = self._with_energy(measurement, execution)
         with _phase(seconds, "verify"):
-            reason = self._verifier.left(execution) if samples.ran or self._is_split(execution) else ""
+            reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
         if reason:
             return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
         return "measured", "", measurement
 
-    def _samples(self, execution: Execution, first_ms: float, best_ms: float) -> Samples:
+    def _left(self, execution: Execution, samples: Samples) -> str:
+        """What the last two runs did wrong, since a fault may come in every second one; of a long kernel, which has
+        few, the last."""
+        reason = self._verifier.left(execution)
+        if reason or samples.abandoned or samples.median_ms > LONG_MS:
+            return reason
+        self.backend.sample(execution.run, 1, self.workload.cold)
+        return self._verifier.left(execution)
+
+    def _samples(
+        self, execution: Execution, first_ms: float, best_ms: float, begun: Sequence[float]
+    ) -> Samples:
         return measure(
             self.backend, execution.run, self.protocol,
-            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch,
+            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
         )  # fmt: skip
 
     def _is_split(self, execution: Execution) -> bool:
@@ -201,12 +217,12 @@ class Measurer:
         self,
         execution: Execution,
         samples: Samples,
-        first_ms: float,
+        verified_ms: Sequence[float],
         seconds: dict[str, float],
         notes: list[str],
     ) -> Measurement:
-        # The verified run is counted already, and is among the samples of what was abandoned at once.
-        new = sum(samples.times_ms) - (first_ms if first_ms in samples.times_ms else 0.0)
+        # Verified runs are counted already: one stands in for the samples of what was abandoned at once.
+        new = sum(ms for ms in samples.times_ms if ms not in verified_ms)
         seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         notes += samples.notes
         first, *_ = self.family.kernels
@@ -277,7 +293,8 @@ class Measurer:
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
-        wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in samples}
+        control_first = sorted(samples, key=lambda c: c != self.family.space.control)
+        wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in control_first}
         return Retimed(samples, {**wrong, **checks.wrong}, energy)
 
     def compared(self, request: Compare) -> Compared:
@@ -311,21 +328,44 @@ class Measurer:
             resident.close()
 
     def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
-        """Whether the configuration is right for a size that the study was not swept on; ``ragged`` gives its inputs
-        and expected outputs."""
+        """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
+        ``ragged`` gives its inputs and expected outputs."""
+        size, job = request.size, request.job
         try:
-            if request.size.number not in self._ragged:
-                inputs, outputs = ragged(request.size)
-                self._ragged[request.size.number] = (
-                    Resident(self.backend, inputs, guard=GUARD_BYTES),
-                    Verifier(self.backend, self.family, outputs),
-                )
-            resident, verifier = self._ragged[request.size.number]
-            reason, _ = verifier.run(self._execution(request.job, resident), cold=False)
+            if size is None:
+                reason, _ = self._verifier.run(self._execution(job, self._resident), self.workload.cold)
+            elif size.is_of_winners:
+                return self._proved_large(job, *ragged(size))
+            else:
+                if size.number not in self._ragged:
+                    self._ragged[size.number] = self._placed(*ragged(size))
+                resident, verifier = self._ragged[size.number]
+                reason, _ = verifier.run(self._execution(job, resident), cold=False)
         except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
             lost = self._is_lost()
             return Proved("crashed" if lost else "launch_failed", cause(problem), lost)
         return Proved("wrong_result" if reason else "measured", reason)
+
+    def _placed(self, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> tuple[Resident, Verifier]:
+        resident = Resident(self.backend, inputs, guard=GUARD_BYTES)
+        return resident, Verifier(self.backend, self.family, outputs)
+
+    def _proved_large(self, job: Job, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> Proved:
+        """On inputs that may be as large as the swept ones, right after a run on those where it is the same binary:
+        what a kernel keeps from one input is none of another's."""
+        resident, verifier = self._placed(inputs, outputs)
+        try:
+            try:
+                execution = self._execution(job, resident)
+            except LaunchError as problem:
+                return Proved("excluded", cause(problem))
+            if inputs.options == self.inputs.options:
+                self.backend.sample(self._execution(job, self._resident).run, 1, False)
+            reason, _ = verifier.run(execution, cold=False)
+            return Proved("wrong_result" if reason else "measured", reason)
+        finally:
+            verifier.close()
+            resident.close()
 
     def described(self) -> dict[str, Any]:
         """What the device says of itself now; as much as it answers."""

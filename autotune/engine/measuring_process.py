@@ -121,7 +121,7 @@ def _ragged(request: Ragged, swept: Swept) -> RaggedSizes:
     family, inputs = given(setting)
     found = ragged_files(
         setting, family, inputs, request.root, request.steps,
-        lambda made: expected_outputs(family, made, request.cache, swept)[0],
+        lambda made: expected_outputs(family, made, request.cache, swept)[0], request.up_to,
     )  # fmt: skip
     try:
         swept.backend.synchronize()

@@ -54,13 +54,15 @@ class Reference:
 class Job:
     """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
     equal for configurations that make the device do the very same, or empty. With ``timed``, the figures of a trial
-    that an older verification let through, it is verified again and not timed again."""
+    that an older verification let through, it is verified again and not timed again. One that is ``in_full`` is
+    verified and sampled to the end, however slow it is."""
 
     configuration: Configuration
     compiled: Compiled
     best_ms: float = math.inf
     same: str = ""
     timed: Measurement | None = None
+    in_full: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,22 +127,27 @@ class Compared:
 class Ragged:
     """Asks for inputs of ragged sizes near those of a Setting, with their expected outputs, as files in its ``arrays``;
     answered by RaggedSizes. ``root`` is the data folder, ``cache`` the compile cache's, ``steps`` as in
-    ``ragged.ragged_inputs``."""
+    ``ragged.ragged_inputs``, as is ``up_to``."""
 
     setting: Setting
     root: Path
     cache: Path
     steps: Mapping[str, Sequence[int]]
+    up_to: int
 
 
 @dataclass(frozen=True)
 class RaggedSize:
-    """One of them: ``told`` are the extents that a reader knows it by, ``sizes`` all extents."""
+    """One of them: ``told`` are the extents that a reader knows it by, ``sizes`` all extents, ``text`` is what messages
+    say of it. Those ``is_of_winners`` cost more, and only what is to enter a policy file is proved on them."""
 
     number: int
     told: Mapping[str, int]
     sizes: Mapping[str, int]
     scalars: Mapping[str, float]
+    options: Mapping[str, str | int]
+    text: str
+    is_of_winners: bool
 
 
 @dataclass(frozen=True)
@@ -150,19 +157,28 @@ class RaggedSizes:
     sizes: tuple[RaggedSize, ...] = ()
     why_not: str = ""
 
+    def told(self, swept: Mapping[str, int]) -> list[dict[str, int]]:
+        """Each once, as a reader knows it, without those of the ``swept`` sizes."""
+        found: list[dict[str, int]] = []
+        for size in self.sizes:
+            if size.sizes != swept and size.told not in found:
+                found.append(dict(size.told))
+        return found
+
 
 @dataclass(frozen=True)
 class Prove:
-    """Asks whether a configuration's results are right for a ragged size."""
+    """Asks whether a configuration's results are right for a ragged size, or for the inputs that are swept."""
 
     setting: Setting
     job: Job
-    size: RaggedSize
+    size: RaggedSize | None
 
 
 @dataclass(frozen=True)
 class Proved:
-    """``state`` is ``measured`` where it was right; ``lost`` says that the device's context went with it."""
+    """``state`` is ``measured`` where it was right, ``excluded`` where there is no room to try it; ``lost`` says that
+    the device's context went with it."""
 
     state: State
     reason: str = ""
@@ -277,6 +293,6 @@ def given_ragged(
     prefix = f"ragged{size.number}"
     inputs = Inputs(
         arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),
-        sizes=size.sizes, options=setting.options, scalars=size.scalars,
+        sizes=size.sizes, options=size.options, scalars=size.scalars,
     )  # fmt: skip
     return inputs, read_arrays(setting.arrays, f"{prefix}-expected", family.outputs)

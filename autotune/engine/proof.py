@@ -1,14 +1,15 @@
-"""What is to enter a policy file, proved on ragged sizes near the workload's before it does."""
+"""What is to enter a policy file, proved on other inputs than the workload's before it does."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autotune.compile import HostCxx, Variant
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
-from autotune.engine.ragged import grid_steps, ragged_files, size_text
+from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
 from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION, Answer, answered
@@ -20,7 +21,7 @@ class Prover:
     """By one worker, one configuration and one size after another: who is to blame for a process that ends is known.
 
     ``near`` are configurations around whose grids the sizes are chosen. ``sizes`` is known once something was
-    proved."""
+    proved. ``reference_ms`` is what the reference takes for the workload."""
 
     worker: Worker
     compiler: JobCompiler
@@ -28,9 +29,11 @@ class Prover:
     root: Path
     inputs: Inputs
     answer: Answer | None = None
+    reference_ms: float = 0.0
     near: Sequence[Configuration] = ()
     sizes: RaggedSizes | None = None
     _done: set[Configuration] = field(default_factory=set)
+    _winners: set[Configuration] = field(default_factory=set)
 
     def is_proved(self, trial: Trial) -> bool:
         """Whether it was proved here, or in an earlier sweep as it would be now."""
@@ -40,20 +43,62 @@ class Prover:
         """``trial`` with the sizes that it is right for, or as the failure that it turned out to be. Raises LaunchError
         when there is no device to ask."""
         self._done.add(trial.configuration)
+        return self._on(
+            replace(trial, proved=()), [size for size in self._all(trial) if not size.is_of_winners]
+        )
+
+    def is_proved_to_win(self, trial: Trial) -> bool:
+        """Whether ``proved_to_win`` has nothing left to do."""
+        return trial.configuration in self._winners
+
+    def proved_to_win(self, trial: Trial) -> Trial:
+        """``trial``, which was proved, on what costs more: other values at the swept sizes, sizes above them, other
+        options, and on the cpu with a pattern in every local variable that the source leaves as it is. As
+        ``proved``."""
+        self._winners.add(trial.configuration)
+        for job in self._filled_jobs([trial.configuration]):
+            found = self._asked(job, None) if job else Proved("measured")
+            if found.state != "measured":
+                told = "right as it was compiled, wrong with a pattern in local variables that nobody sets"
+                return failed(trial, found.state, f"{told}: {found.reason}")
+        return self._on(trial, [size for size in self._all(trial) if size.is_of_winners])
+
+    def _all(self, trial: Trial) -> Sequence[RaggedSize]:
         if self.sizes is None:
             self.sizes = self._sizes([*self.near, trial.configuration])
-        (job,) = self.compiler.jobs([trial.configuration])
-        right: list[Mapping[str, int]] = []
-        for size in self.sizes.sizes:
-            if self._is_excluded(trial.configuration, size):
+        return self.sizes.sizes
+
+    def _on(self, trial: Trial, sizes: Iterable[RaggedSize]) -> Trial:
+        right = list(trial.proved)
+        for size in sizes:
+            job = None if self._is_excluded(trial.configuration, size) else self._job(trial, size)
+            found = self._asked(job, size) if job else Proved("excluded")
+            if found.state == "excluded":
                 continue
-            found = self._asked(job, size)
             if found.state != "measured":
                 what = "wrong" if found.state == "wrong_result" else "but"
-                told = f"right for the swept sizes, {what} for {size_text(size.told)}: {found.reason}"
+                told = f"right for the swept sizes, {what} for {size.text}: {found.reason}"
                 return failed(trial, found.state, told)
-            right.append(dict(size.told))
+            if size.told not in right and size.sizes != self.inputs.sizes:
+                right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
+
+    def _job(self, trial: Trial, size: RaggedSize) -> Job | None:
+        """None where it does not compile with other options."""
+        if size.options == self.inputs.options:
+            return self.compiler.jobs([trial.configuration])[0]
+        (job,) = self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)
+        return job
+
+    def _filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
+        """With a pattern in local variables; none where the compiler cannot."""
+        toolchain = self.worker.toolchain
+        filling = toolchain.filling_locals() if isinstance(toolchain, HostCxx) else None
+        return self.compiler.other_jobs(configurations, self.inputs.options, filling) if filling else ()
+
+    def compile_ahead(self, configurations: Sequence[Configuration]) -> None:
+        """For ``proved_to_win``, in one call of the compiler."""
+        self._filled_jobs(configurations)
 
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}
@@ -65,7 +110,7 @@ class Prover:
             return self._answered(self.answer, told)
         try:
             found: RaggedSizes = self.worker.ask(
-                Ragged(self.setting, self.root, self.compiler.cache.root, told), 1
+                Ragged(self.setting, self.root, self.compiler.cache.root, told, self._up_to), 1
             )
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
@@ -78,19 +123,25 @@ class Prover:
             return RaggedSizes(why_not="the expected outputs were given for the swept sizes alone")
         return ragged_files(
             self.setting, family, self.inputs, self.root, steps,
-            lambda made: answered(family, made, function).outputs,
+            lambda made: answered(family, made, function).outputs, self._up_to,
         )  # fmt: skip
+
+    @property
+    def _up_to(self) -> int:
+        """Values of an input that is as large as the workload: none where its reference takes long."""
+        return MOST_LARGE if self.reference_ms <= LARGE_MS else 0
 
     def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""
-        variant = self.compiler.variant(configuration)
-        names = replace(self.inputs, sizes=size.sizes, scalars=size.scalars).names(configuration)
+        variant = Variant.of(self.compiler.family, configuration, size.options)
+        inputs = replace(self.inputs, sizes=size.sizes, scalars=size.scalars, options=size.options)
+        names = inputs.names(configuration)
         try:
             return bool(variant.exclusion(names, self.worker.device.limits))
         except AutotuneError:  # an expression without a value there
             return True
 
-    def _asked(self, job: Job, size: RaggedSize) -> Proved:
+    def _asked(self, job: Job, size: RaggedSize | None) -> Proved:
         try:
             answer: Proved = self.worker.ask(Prove(self.setting, job, size), 1)
         except Ended as problem:

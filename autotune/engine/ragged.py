@@ -1,11 +1,13 @@
-"""Inputs of ragged sizes near a workload's, for what the swept sizes alone do not prove: 1, primes, one less and one
-more than a step of a kernel's grid.
+"""Inputs other than a workload's, for what the swept ones alone do not prove: sizes of 1, primes, one less and one
+more than a step of a kernel's grid, other values at the swept sizes, sizes above them, other scalars and options.
 
 A family whose ``family.py`` has ``ragged(parameters)`` says itself which parameters make them; else the workload's own
-arrays are cut along their extents, where that keeps their meaning.
+arrays are cut along their extents, or made longer, where that keeps their meaning. What is cut off is the beginning, so
+that no element is where it was.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -20,8 +22,11 @@ from autotune.engine.messages import RaggedSize, RaggedSizes, Setting, write_rag
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 
-_MOST = 8  # inputs of one workload
+_MOST = 8  # inputs of one workload that are smaller than it
 _MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
+MOST_LARGE = 1 << 25  # in all arrays of one that is no smaller than the workload
+LARGE_MS = 500.0  # of a reference that is computed for those, too
+_LESS = 0.75  # of a scalar
 _SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbouring extents differ
 
 
@@ -34,10 +39,10 @@ Expected = Callable[[Inputs], Mapping[str, NDArray[Any]]]
 
 def ragged_files(
     setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]],
-    expected: Expected,
+    expected: Expected, up_to: int = MOST_LARGE,
 ) -> RaggedSizes:  # fmt: skip
     """The ragged inputs and their expected outputs, as files for every measuring process."""
-    sizes, proofs = ragged_proofs(family, setting.workload, inputs, root, steps, expected)
+    sizes, proofs = ragged_proofs(family, setting.workload, inputs, root, steps, expected, up_to)
     for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
         write_ragged(setting.arrays, size.number, made, outputs)
     return sizes
@@ -50,26 +55,45 @@ def ragged_proofs(
     root: Path,
     steps: Mapping[str, Sequence[int]],
     expected: Expected,
+    up_to: int = MOST_LARGE,
 ) -> tuple[RaggedSizes, list[tuple[Inputs, Mapping[str, NDArray[Any]]]]]:
-    """The ragged inputs with their expected outputs. A size for which the family's Python or reference has no answer
-    is left out; never raises for one."""
+    """The ragged inputs with their expected outputs, of up to ``up_to`` values. A size for which the family's Python or
+    reference has no answer is left out; never raises for one."""
     sizes: list[RaggedSize] = []
     proofs: list[tuple[Inputs, Mapping[str, NDArray[Any]]]] = []
     why_not = ""
     try:
-        for made in islice(ragged_inputs(family, workload, inputs, root, steps), _MOST):
+        for made in ragged_inputs(family, workload, inputs, root, steps, up_to):
+            size = _size(family, inputs, made, len(sizes))
             try:
                 outputs = expected(made)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
-                why_not = f"the reference has no answer for {size_text(told(family, made))}: {cause(problem)}"
+                why_not = f"the reference has no answer for {size.text}: {cause(problem)}"
                 continue
-            sizes.append(RaggedSize(len(sizes), told(family, made), dict(made.sizes), dict(made.scalars)))
+            sizes.append(size)
             proofs.append((made, outputs))
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
         why_not = cause(problem)
     return RaggedSizes(
         tuple(sizes), "" if sizes else why_not or "the workload is as small as inputs get"
     ), proofs
+
+
+def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSize:
+    """Of ``made`` in place of ``inputs``."""
+    other: dict[str, Any] = {n: value for n, value in made.options.items() if value != inputs.options[n]}
+    other |= {
+        name: value
+        for name, value in made.scalars.items()
+        if family.scalars[name].value is None and value != inputs.scalars.get(name)
+    }
+    sizes = told(family, made)
+    is_as_large = all(made.sizes[name] >= size for name, size in inputs.sizes.items())
+    return RaggedSize(
+        number, sizes, dict(made.sizes), dict(made.scalars), dict(made.options),
+        text=size_text({**sizes, **other}) + (" and other values" if made.sizes == inputs.sizes else ""),
+        is_of_winners=is_as_large or made.options != inputs.options,
+    )  # fmt: skip
 
 
 def told(family: Family, inputs: Inputs) -> Sizes:
@@ -79,24 +103,35 @@ def told(family: Family, inputs: Inputs) -> Sizes:
 
 
 def ragged_inputs(
-    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]]
-) -> Iterator[Inputs]:
-    """Inputs other than the workload's. ``steps`` are the steps of grids by extent (``grid_steps``). Raises
-    WorkloadError where there can be none, and whatever ``ragged`` and ``inputs`` of a family raise."""
+    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]],
+    up_to: int = MOST_LARGE,
+) -> Iterator[Inputs]:  # fmt: skip
+    """Inputs other than the workload's, of up to ``up_to`` values. ``steps`` are the steps of grids by extent
+    (``grid_steps``). Raises WorkloadError where there can be none, and whatever ``ragged`` and ``inputs`` of a family
+    raise."""
     chosen = getattr(family.module, "ragged", None)
     if chosen is not None and not workload.arrays:
         assert family.module is not None
-        for parameters in chosen(dict(workload.parameters)):
+        for parameters in islice(chosen(dict(workload.parameters)), _MOST):
             given = dict(family.module.inputs(parameters, root))
             yield bind(family, given, workload.options, dict(workload.scalars))
         return
     if reason := refusal(family, workload):
         raise WorkloadError(reason)
     extents = _free(family, workload, inputs)
-    for sizes in _sizes(family, inputs, extents, steps):
+    own = {extent: inputs.sizes[extent] for extent in extents}
+    middle = {extent: min(own[extent], _MIDDLE[i % len(_MIDDLE)]) for i, extent in enumerate(extents)}
+    options, scalars = _other_options(family, inputs), _other_scalars(family, inputs)
+    wanted: list[tuple[Sizes, Mapping[str, Any], Mapping[str, float]]] = [
+        (sizes, {}, {}) for sizes in islice(_sizes(family, inputs, extents, steps), _MOST)
+    ]
+    wanted += [(middle, {}, scalars)] if scalars else []
+    wanted += [(sizes, {}, {}) for sizes in _large(family, inputs, own, steps, up_to)]
+    wanted += [(middle, options, {})] if options else []
+    for each in wanted:
         try:
-            yield _cut(family, workload, inputs, sizes)
-        except AutotuneError:  # an extent that follows from these becomes 0, or more than there is
+            yield _taken(family, workload, inputs, *each)
+        except AutotuneError:  # an extent that follows from these becomes 0
             continue
 
 
@@ -176,8 +211,8 @@ def _may_number(data: Data, array: NDArray[Any], size: int) -> bool:
 def _sizes(
     family: Family, inputs: Inputs, extents: Sequence[str], steps: Mapping[str, Sequence[int]]
 ) -> Iterator[Sizes]:
-    """Sizes for ``extents``, none above the workload's: all 1, small and middle primes, one less than the workload's
-    and then each extent in turn around the steps of its grid."""
+    """Sizes for ``extents`` below the workload's: all 1, small and middle primes, one less than the workload's and then
+    each extent in turn around the steps of its grid."""
     own = {extent: inputs.sizes[extent] for extent in extents}
     small = {extent: _SMALL[i % len(_SMALL)] for i, extent in enumerate(extents)}
     wanted = [
@@ -193,11 +228,25 @@ def _sizes(
     seen = [own]
     for sizes in wanted:
         clipped = {extent: min(size, own[extent]) for extent, size in sizes.items()}
-        known = _following(family, inputs, clipped)
-        values = sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
-        if clipped not in seen and values <= _MOST_VALUES:
+        if clipped not in seen and _values(family, inputs, clipped) <= _MOST_VALUES:
             seen.append(clipped)
             yield clipped
+
+
+def _large(
+    family: Family, inputs: Inputs, own: Sizes, steps: Mapping[str, Sequence[int]], up_to: int
+) -> Iterator[Sizes]:
+    """The workload's own, one more, and one more than a further block takes of each extent."""
+    further = {extent: size + 1 + max(steps.get(extent, (size // 4,))) for extent, size in own.items()}
+    for sizes in (own, {extent: size + 1 for extent, size in own.items()}, further):
+        if _values(family, inputs, sizes) <= up_to:
+            yield sizes
+
+
+def _values(family: Family, inputs: Inputs, sizes: Sizes) -> int:
+    """How many all arrays have. Raises FamilyError where an extent has no size then."""
+    known = _following(family, inputs, sizes)
+    return sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
 
 
 def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
@@ -209,18 +258,57 @@ def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
     return known
 
 
-def _cut(family: Family, workload: Workload, inputs: Inputs, sizes: Sizes) -> Inputs:
-    """The beginning of every array along these extents. Raises WorkloadError."""
-    known = _following(family, inputs, sizes)
+# -- what is in them ----------------------------------------------------------------------------------------
+
+
+def _taken(
+    family: Family, workload: Workload, inputs: Inputs, sizes: Sizes, options: Mapping[str, Any],
+    scalars: Mapping[str, float],
+) -> Inputs:  # fmt: skip
+    """Arrays of these extents, with other ``options`` and ``scalars``: the end of each array, its last element as often
+    as it has to be longer. Raises AutotuneError."""
+    now = replace(inputs, options={**inputs.options, **options}, scalars={**inputs.scalars, **scalars})
+    known = _following(family, now, sizes)
+    moved = set(sizes)
+    for extent, value in family.extents.items():
+        if value is not None and (moved & value.names or known[extent] != inputs.sizes[extent]):
+            moved.add(extent)
+
+    def places(extent: str) -> NDArray[np.int64]:
+        own, size = inputs.sizes[extent], known[extent]
+        return np.minimum(np.arange(size) + max(1, own - size) * (extent in moved), own - 1)
+
     given = {
-        data.name: np.ascontiguousarray(
-            inputs.arrays[data.name][tuple(slice(0, known[extent]) for extent in data.shape)]
-        )
+        data.name: np.ascontiguousarray(inputs.arrays[data.name][np.ix_(*map(places, data.shape))])
         for data in family.inputs
     }
-    return bind(family, given, workload.options, workload.scalars)
+    return bind(family, given, now.options, {**workload.scalars, **scalars})
 
 
-def size_text(sizes: Mapping[str, int]) -> str:
+def _other_scalars(family: Family, inputs: Inputs) -> dict[str, float]:
+    """Of those that are given: three quarters of a fraction, and one less than a whole number above 1 that is no
+    size."""
+    found: dict[str, float] = {}
+    for name, value in inputs.scalars.items():
+        scalar = family.scalars[name]
+        if scalar.value is not None:
+            continue
+        if "float" in scalar.type:
+            found[name] = _LESS * value
+        elif value > 1 and value not in inputs.sizes.values():
+            found[name] = value - 1
+    return {name: value for name, value in found.items() if value != inputs.scalars[name]}
+
+
+def _other_options(family: Family, inputs: Inputs) -> dict[str, Any]:
+    """The value behind each option's own."""
+    found = {}
+    for name, option in family.options.items():
+        at = option.values.index(inputs.options[name])
+        found[name] = option.values[(at + 1) % len(option.values)]
+    return {name: value for name, value in found.items() if value != inputs.options[name]}
+
+
+def size_text(sizes: Mapping[str, Any]) -> str:
     """As messages name it: ``instances=37, attributes=131``."""
     return ", ".join(f"{name}={size}" for name, size in sizes.items())

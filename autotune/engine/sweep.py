@@ -50,6 +50,7 @@ from autotune.record import (
     Trial,
     cost,
     header,
+    set_aside,
     time_ms,
 )
 from autotune.search import Search, Strategy
@@ -111,6 +112,7 @@ class Sweep:
     _visited: int = field(init=False, default=0)
     _compiler: JobCompiler = field(init=False)
     _setting: Setting = field(init=False)
+    _reference_ms: float = field(init=False, default=0.0)
     _wanted: Container[Configuration] = field(init=False)
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
@@ -207,11 +209,12 @@ class Sweep:
     def _work(self, again: Mapping[Configuration, Trial], told: dict[str, Any]) -> None:
         """``told`` is added to: it holds what is known when this ends early, too."""
         with shared_arrays(self.inputs.arrays) as arrays:
-            told["reference_ms"] = self._set_out(arrays)
+            told["reference_ms"] = self._reference_ms = self._set_out(arrays)
             told |= self._described()
             self._try(again)
             if self.joins:
                 return
+            self._try_in_full()
             told |= self._finalists()
             told |= self._compared()
             told |= self._described()
@@ -266,13 +269,34 @@ class Sweep:
             for proposed in proposals.batches(stopped):
                 yield from self._compiler.chunks(proposed, stopped)
 
-        trials = Trials(
-            workers=self.workers, family=self.family, workload=self.workload, inputs=self.inputs,
-            store=self._record, known=self._known, again=again.keys(), timed=timed, phases=self.phases,
-            watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms,
-        )  # fmt: skip
+        trials = self._trials(
+            again=again.keys(), timed=timed, watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
+        )
         self._began = time.perf_counter()
         trials.run(ChainMap(excluded, search.excluded), chunks)
+
+    def _try_in_full(self) -> None:
+        """Where all were set aside at their first runs, the best of them is verified and timed as one that may win has
+        to be; the next one where that turns out wrong."""
+        tried: set[Configuration] = set()
+        while True:
+            selected = [t for c, t in self._selected().items() if c not in self._beside]
+            due = {t.configuration for t in set_aside(selected, self.family.accuracy)} - tried
+            if not due:
+                return
+            tried |= due
+            self._try_again(due)
+
+    def _try_again(self, due: set[Configuration]) -> None:
+        jobs: list[Made] = [replace(job, in_full=True) for job in self._compiler.jobs(list(due))]
+        trials = self._trials(again=due, claimed=set(due), watch=lambda _trial: None)
+        trials.run({}, lambda _stopped: iter([jobs]))
+
+    def _trials(self, **given: Any) -> Trials:
+        return Trials(
+            workers=self.workers, family=self.family, workload=self.workload, inputs=self.inputs,
+            store=self._record, known=self._known, phases=self.phases, **given,
+        )  # fmt: skip
 
     def _search(self, again: Mapping[Configuration, Trial], timed: Mapping[Configuration, Trial]) -> Search:
         """A search that was told of what need not be tried again."""
@@ -302,7 +326,9 @@ class Sweep:
             self._known[trial.configuration] = trial
 
         worker = next(worker for worker in self.workers if not worker.lost)
-        prover = Prover(worker, self._compiler, self._setting, self.root, self.inputs, self.answer)
+        prover = Prover(
+            worker, self._compiler, self._setting, self.root, self.inputs, self.answer, self._reference_ms
+        )
         finalists = Finalists(
             worker=worker, compiler=self._compiler, prover=prover, protocol=self.protocol,
             control=self.family.space.control, accuracy=self.family.accuracy, aside=frozenset(self._beside),
@@ -321,8 +347,10 @@ class Sweep:
         if finalists.ratio:
             about["retime_ratio"] = finalists.ratio
         if prover.sizes is not None:
-            told = [dict(size.told) for size in prover.sizes.sizes]
-            about["proof"] = {"version": PROOF_VERSION, "sizes": told, "why_not": prover.sizes.why_not}
+            about["proof"] = {
+                "version": PROOF_VERSION, "sizes": prover.sizes.told(self.inputs.sizes),
+                "why_not": prover.sizes.why_not,
+            }  # fmt: skip
             own = "its own first run" if self.family.is_own_reference else self.family.reference_configuration
             if own and not self.answer:
                 about["proof"]["against"] = own

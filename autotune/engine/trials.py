@@ -72,13 +72,13 @@ class Trials:
     store: StudyStore
     known: dict[Configuration, Trial]
     again: Container[Configuration]
-    timed: Mapping[Configuration, Trial]
     phases: dict[str, float]
     watch: Callable[[Trial], None]
+    timed: Mapping[Configuration, Trial] = field(default_factory=dict)
     set_aside: Callable[[Configuration], None] = lambda configuration: None
     best_ms: float = math.inf
+    claimed: set[Configuration] = field(default_factory=set)
     _done: dict[Configuration, Trial] = field(default_factory=dict)
-    _claimed: set[Configuration] = field(default_factory=set)
     _elsewhere: dict[Configuration, Job | Trial] = field(default_factory=dict)
     _same_code: _SameCode = field(default_factory=_SameCode)
     _released: list[Trial] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Trials:
             while self._elsewhere:
                 self._try_left_over(self._shared_out())
         finally:
-            for configuration in self._claimed:
+            for configuration in self.claimed:
                 self.store.release(configuration)
 
     def _pass(self, chunks: Chunks) -> None:
@@ -124,10 +124,10 @@ class Trials:
         return None
 
     def _is_mine(self, configuration: Configuration) -> bool:
-        if configuration not in self._claimed:
+        if configuration not in self.claimed:
             if not self.store.claim(configuration, again=configuration in self.again):
                 return False
-            self._claimed.add(configuration)
+            self.claimed.add(configuration)
         return True
 
     def _shared_out(self) -> list[Made]:
@@ -196,7 +196,7 @@ class Trials:
     def _record(self, trial: Trial) -> None:
         mark = time.perf_counter()
         is_recorded = self.store.record(trial)
-        self._claimed.discard(trial.configuration)
+        self.claimed.discard(trial.configuration)
         self.phases["record"] += time.perf_counter() - mark
         self._released += self._same_code.released(trial)
         if is_recorded:

@@ -9,6 +9,7 @@ from autotune.measure.reference import Swept, expected_outputs
 from autotune.measure.sampling import (
     CPU,
     CUDA,
+    LONG_MS,
     Protocol,
     Samples,
     floors,
@@ -38,6 +39,7 @@ __all__ = [
     "CUDA",
     "ENERGY_SECONDS",
     "GUARD_BYTES",
+    "LONG_MS",
     "PARTS",
     "PROOF_VERSION",
     "Answer",

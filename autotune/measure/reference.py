@@ -8,7 +8,7 @@ import hashlib
 import io
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +126,21 @@ def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, N
                 f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
                 f"{name}; else mend the kernel, or widen the tolerance"
             )
+    _refuse_unwritten(first, set(kernel.cleared(names)), where)
     return first
+
+
+def _refuse_unwritten(outputs: Mapping[str, NDArray[Any]], cleared: Set[str], where: str) -> None:
+    """Raise FamilyError where no element of an output was written: 0 throughout, as it was ``cleared``. A single one
+    may be a count or a flag that is 0."""
+    untouched = [name for name in outputs if name in cleared and not outputs[name].view(np.uint8).any()]
+    many = [name for name in untouched if outputs[name].size > 1]
+    if name := next(iter(many or (untouched if len(untouched) == len(outputs) else [])), ""):
+        raise FamilyError(
+            f"{where} wrote no element of {name}: it is 0 throughout, as it was cleared (zero: in family.yaml), so a "
+            "kernel that does nothing would be right. Give a grid that covers it, or an input for which there is a "
+            "result"
+        )
 
 
 def _key(family: Family, inputs: Inputs, swept: Swept | None = None) -> str:

@@ -79,7 +79,7 @@ CUDA = Protocol()
 
 
 _FEW_ROUNDS = 3
-_VERIFIED = 2  # runs, which come before the samples
+_VERIFIED = 3  # runs, which come before the samples
 _FLOOR_SAMPLES = 50
 LONG_MS = 10.0
 
@@ -196,10 +196,11 @@ def measure(
     first_ms: float,
     best_ms: float,
     watch: Watched | None = None,
+    begun: Sequence[float] = (),
 ) -> Samples:
     """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
     decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
-    is asked after each sampling whether the device was throttled."""
+    is asked after each sampling whether the device was throttled; ``begun`` are samples that there are already."""
     hopeless = protocol.abandon * best_ms
     if first_ms > min(hopeless_ms(protocol, best_ms), behind_ms(protocol, best_ms, _VERIFIED)):
         return Samples((first_ms,), abandoned=True, ran=False)
@@ -210,7 +211,7 @@ def measure(
             return sampler.samples((*again, first_ms), abandoned=True)
     if not cold and first_ms < protocol.seconds * 1e3:  # else what the caches hold is a small part of a run
         sampler.warm()
-    times: list[float] = []
+    times = list(begun)[: protocol.most - 1]
     estimate = first_ms
     while True:
         room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))

@@ -12,19 +12,20 @@ so that nothing can be added to it unseen; then a number too large to be missed.
 - an element that nothing wrote, or one that something was added to that nothing had cleared;
 - scratch that is read before it is written, and an element past the end of an input that is read and *used*;
 - a write outside of an array, by up to ``GUARD_BYTES`` on either side, and a write to an input;
-- a second call that depends on the first, by the second verified run and by what the last timed run left.
+- a second call that depends on the first: by the second verified run; by a third one, which finds in scratch what
+  the second left there; and by what the last two timed runs left.
 
 A fault that comes and goes is seen with the chance that it comes in a run that is looked at. For every configuration
-those are three: the two verified ones and the last that was timed. What is wrong in one run of three is caught so in
-70 % of the sweeps, one in 50 in 6 %. A finalist has two verified runs more and, as long as comparing is cheap beside
-timing, the last run of each of its turns, some 20 in all: one in three is caught in practice always, one in 50 in a
-third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
+those are five: the three verified ones and the last two that were timed. What is wrong in one run of three is caught so
+in 87 % of the sweeps, one in 50 in 10 %. A finalist has three verified runs more and, as long as comparing is cheap
+beside timing, the last run of each of its turns, some 20 in all: one in three is caught in practice always, one in 50
+in a third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
 (``sampling.hopeless_ms``), and so is never chosen, has that run only.
 
 Where a family has ``reference: itself``, nothing says what is right, and the first verified run of a configuration
 stands in for it: the second one, in which the patterns differ, and what the timed runs left are held against it. All of
 the above is seen, but for a result that is wrong each time in the same way. An element that neither run wrote counts as
-no part of the result.
+no part of the result, unless the control writes it.
 
 Not seen: what is read past the end through a texture (the hardware gives 0, or the edge), past a texture's plane on a
 GPU (which has no guards), behind the 64 KiB of constant memory, or further away than the guards.
@@ -46,7 +47,7 @@ from autotune.layout import Layout, Stored
 
 # Written with every verdict. Raise it when verification catches more than before: what an older one said is then
 # verified again.
-PROOF_VERSION = 2
+PROOF_VERSION = 3
 
 
 GUARD_BYTES = 64 << 10  # on either side of an array: a row of most arrays
@@ -58,12 +59,14 @@ AGAIN = (0xFF, 0xFE)  # for what was verified before; -8e37 is below everything,
 @dataclass
 class Verifier:
     """Holds the reference outputs, resident once per output layout. ``expected`` are canonical arrays, or None where
-    each configuration's first run is its own; ``ran_ms`` is what all verified runs took by now."""
+    each configuration's first run is its own; ``ran_ms`` is what all verified runs took by now, ``last_ms`` the
+    latest."""
 
     backend: Backend
     family: Family
     expected: Mapping[str, NDArray[Any]] | None
     ran_ms: float = 0.0
+    last_ms: float = 0.0
     _resident: dict[str, "_Reference | None"] = field(
         default_factory=dict
     )  # None where there was no room for it
@@ -72,6 +75,10 @@ class Verifier:
         default_factory=dict
     )  # checksums that are its own
     _first: "_FirstRun | None" = None
+    _left_out: dict[Configuration, dict[str, NDArray[np.bool_]]] = field(
+        default_factory=dict
+    )  # elements of its outputs that no run of it wrote, where there are any
+    _control_changes: frozenset[str] | None = None
     _byte: int = PATTERNS[0]
 
     def run(
@@ -81,13 +88,16 @@ class Verifier:
         patterns: tuple[int, ...] = PATTERNS,
         once_above_ms: float = math.inf,
     ) -> tuple[str, float]:
-        """Run ``execution`` once on each of the patterns: (why it is wrong or empty, milliseconds of the fastest run:
+        """Run ``execution`` once on each of the patterns, and once more on what the last of these runs left in scratch:
+        (why it is wrong or empty, milliseconds of the fastest run:
         the first one may have recorded graphs, and the others take blocks and threads in another order where the device
         has one). When the first run takes longer than ``once_above_ms``, it is the only one, unless it recorded
         graphs: what counts is how they are replayed."""
         fastest, recorded = math.inf, execution.graphs
-        for number, byte in enumerate(patterns):
-            fastest = min(fastest, self._run(execution, cold, byte, is_shuffled=number > 0))
+        for number, byte in enumerate((*patterns, patterns[-1])):
+            is_fresh = number < len(patterns)
+            elapsed = self._run(execution, cold, byte, is_shuffled=is_fresh and number > 0, is_fresh=is_fresh)
+            fastest = min(fastest, elapsed)
             if self.expected is None and number == 0 and not self._is_kept(execution):
                 self._keep(execution)
                 reason = self._outside(execution) or self._inputs(execution)
@@ -97,7 +107,7 @@ class Verifier:
                 return reason, fastest
             if fastest > once_above_ms and execution.graphs == recorded:
                 break
-        return "", fastest
+        return self._unlike_control(execution) if self.expected is None else "", fastest
 
     def left(self, execution: Execution) -> str:
         """What the latest runs of ``execution`` did wrong, by what they left: its outputs, the guards as they were
@@ -129,11 +139,28 @@ class Verifier:
 
     # -- before a run ---------------------------------------------------------------------------------------
 
-    def _run(self, execution: Execution, cold: bool, byte: int, *, is_shuffled: bool) -> float:
+    def _run(
+        self, execution: Execution, cold: bool, byte: int, *, is_shuffled: bool, is_fresh: bool = True
+    ) -> float:
+        """One run on a pattern. Unless it ``is_fresh``, the run before was on the same pattern, and only outputs get it
+        again."""
         self._byte = byte
         for data in self.family.data.values():
-            if data.role != "input" and execution.has_memory(data.name):
+            is_due = data.role == "output" or (is_fresh and data.role != "input")
+            if is_due and execution.has_memory(data.name):
                 self.backend.fill(execution.placed[data.name], byte)
+        if is_fresh:
+            self._fill_around(execution, byte)
+        # Backwards (an even seed) when it is verified first, which turns every pair of blocks and threads round; in an
+        # order that is drawn when it is verified again.
+        seed = 2 * zlib.crc32(execution.variant.configuration.id.encode()) + (byte == AGAIN[1])
+        with self.backend.shuffled(seed) if is_shuffled else nullcontext():
+            elapsed = self.backend.sample(execution.run, 1, cold)[0]
+        self.ran_ms += elapsed
+        self.last_ms = elapsed
+        return elapsed
+
+    def _fill_around(self, execution: Execution, byte: int) -> None:
         for item in execution.inputs:
             item.fill_slack(self.backend, byte)
         for placed in self._guarded(execution).values():
@@ -141,13 +168,6 @@ class Verifier:
         if execution.uses_constant:
             self.backend.fill_constants(execution.module, byte)
             execution.prepare()
-        # Backwards (an even seed) when it is verified first, which turns every pair of blocks and threads round; in an
-        # order that is drawn when it is verified again.
-        seed = 2 * zlib.crc32(execution.variant.configuration.id.encode()) + (byte == AGAIN[1])
-        with self.backend.shuffled(seed) if is_shuffled else nullcontext():
-            elapsed = self.backend.sample(execution.run, 1, cold)[0]
-        self.ran_ms += elapsed
-        return elapsed
 
     def _guarded(self, execution: Execution) -> dict[str, Placed]:
         """Each memory of its own, under the name of the first array in it."""
@@ -230,7 +250,7 @@ class Verifier:
         if not self._is_kept(execution):  # compared when it was measured, and gone since
             return ""
         assert self._first is not None
-        shapes, is_written = self._shapes(execution), False
+        shapes, left_out = self._shapes(execution), {}
         # After two patterns what neither run wrote is no number twice, or two numbers that are far apart.
         is_alike = self._first.byte != self._byte and all(
             self._is_number(execution, name) and not self._apart(execution, name, self._first.copies[name])
@@ -242,15 +262,49 @@ class Verifier:
             first = execution.restore(name, shape)
             layout = execution.variant.layouts[name]
             untouched = _holds(layout, first, self._first.byte) & _holds(layout, left, self._byte)
-            is_written = is_written or not untouched.all()
+            if untouched.all():
+                return f"writes no element of {name}, or only adds to what was there"
+            if untouched.any():
+                left_out[name] = untouched
             within = self.family.tolerances(execution.names)
             if reason := difference(name, np.where(untouched, first, left), first, within):
                 return f"gives another result each time: {reason}"
         for name, value in sums.items():
             same[name].add(value)
-        if is_alike or is_written:
+        self._left_out[execution.variant.configuration] = left_out
+        return ""
+
+    def _unlike_control(self, execution: Execution) -> str:
+        """Which element the control writes and ``execution`` does not, and which array only one of them changes: where
+        nothing says what is right, who does less would win."""
+        configuration, control = execution.variant.configuration, self.family.space.control
+        changes = frozenset(name for name in self.family.beginnings if self._changes(execution, name))
+        if configuration == control:
+            self._control_changes = changes
+        if self._control_changes is None:
             return ""
-        return f"writes no element of {', '.join(shapes)}, or only adds to what was there"
+        written = self._left_out.get(control, {})
+        for name, left_out in self._left_out.get(configuration, {}).items():
+            less = left_out & ~written.get(name, np.zeros_like(left_out))
+            if less.any():
+                first = [int(i) for i in np.argwhere(less)[0]]
+                return (
+                    f"leaves {int(less.sum())} of {less.size} elements of {name} as they were, the first at {first}, "
+                    f"which the control writes {_NO_ANSWER}"
+                )
+        for name in sorted(changes ^ self._control_changes):
+            array = self.family.beginnings[name]
+            if name in changes:
+                return f"writes {array}, which the control leaves as it was {_NO_ANSWER}"
+            return f"leaves {array} as it was, which the control writes {_NO_ANSWER}"
+        return ""
+
+    def _changes(self, execution: Execution, name: str) -> bool:
+        """Whether the array, which begins as an input, is another afterwards."""
+        begins_as = self.family.beginnings[name]
+        given = next(item.canonical[begins_as] for item in execution.inputs if begins_as in item.canonical)
+        is_coded = execution.variant.layouts[name].storage
+        return not is_coded and execution.restore(name, given.shape).tobytes() != given.tobytes()
 
     def _is_number(self, execution: Execution, name: str) -> bool:
         """Whether the device can compare the output element by element, within the tolerance. It takes NaN for NaN."""
@@ -348,6 +402,7 @@ class _FirstRun:
             placed.free()
 
 
+_NO_ANSWER = "(nothing else says what is right: give an answer, or a reference)"
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 
 

@@ -191,6 +191,23 @@ def _usable(family: Family, path: Path, kind: str, passed: list[Candidate]) -> P
     return _accepted(family, found, str(path), kind, passed)
 
 
+def beyond_proved(policies: Policies | None, configuration: Configuration, sizes: Mapping[str, int]) -> str:
+    """Which of ``sizes`` are above those that the entries' sweeps proved ``configuration`` for, as ``n=5 (proved up to
+    4)``; empty where one entry has them all, or none is of that configuration."""
+    files = policies.files if policies else ()
+    found = ""
+    for item in (item for file in files for item in file.entries.values()):
+        if dict(item.configuration) != dict(configuration):
+            continue
+        proved = [item.features, *item.proved.get("sizes", ())]
+        most = {name: max(known.get(name, 0) for known in proved) for name in sizes}
+        above = {name: size for name, size in sizes.items() if 0 < most[name] < size}
+        if not above:
+            return ""
+        found = found or ", ".join(f"{n}={size} (proved up to {most[n]:g})" for n, size in above.items())
+    return found
+
+
 def _accepted(
     family: Family, found: PolicyFile, origin: str, kind: str, passed: list[Candidate]
 ) -> PolicyFile | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         minimax,
         noise,
         ranked,
+        set_aside,
     )
     from autotune.record.effects import (
         Importance,
@@ -135,6 +136,7 @@ __all__ = [
     "reasons",
     "results_frame",
     "results_t4",
+    "set_aside",
     "settings",
     "states_text",
     "summarised",
@@ -153,7 +155,7 @@ _ON_DEMAND = {  # by module: a dispatcher never pays for these
     "baseline": "Baseline",
     "costs": "cost cost_text once_ms time_ms",
     "decision": "MOST TIE BreakEven Decision Margin Minimax break_even cheapest close_to_winner "
-    "decide decide_classes fastest_first margin minimax noise ranked",
+    "decide decide_classes fastest_first margin minimax noise ranked set_aside",
     "provenance": "Provenance",
     "remarks": "coverage failures margin_text moved reasons states_text unbeaten",
     "study": "Study latest newest newest_of_each times_of",

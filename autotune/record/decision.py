@@ -101,8 +101,8 @@ class BreakEven:
 
 
 def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
-    """The decision over the measured trials of one study, or None when none was measured. ``objective`` is one of
-    OBJECTIVES (see ``costs.cost``). Raises UnknownName."""
+    """The decision over the measured trials of one study, or None when none of them may win (see ``_may_win``).
+    ``objective`` is one of OBJECTIVES (see ``costs.cost``). Raises UnknownName."""
     of = partial(cost, objective=objective)
     finalists, ties = _ties(trials, control, objective)
     if not ties:
@@ -125,9 +125,9 @@ def _ties(
     """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
     of = partial(cost, objective=objective)
     every = fastest_first(trials, objective)
-    if not every:
+    finalists = ranked = [t for t in every if _may_win(t, objective)]
+    if not ranked:
         return [], ()
-    finalists = ranked = [t for t in every if _may_win(t, objective)] or every
     if objective in _FINAL:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
         fastest = ranked[0] if objective == ENERGY else min(ranked, key=_first_ms)
@@ -151,6 +151,15 @@ def _may_win(trial: Trial, objective: str) -> bool:
     return not (measured and measured.abandoned and (objective in _FINAL or measured.samples == 1))
 
 
+def set_aside(trials: Iterable[Trial], names: Sequence[str]) -> list[Trial]:
+    """Of each accuracy class in which sampling was stopped for all that were measured, so that none may win: the
+    fastest."""
+    groups: dict[str, list[Trial]] = {}
+    for trial in fastest_first(trials):
+        groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
+    return [group[0] for group in groups.values() if not any(_may_win(t, "kernel") for t in group)]
+
+
 def _break_even(
     trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
 ) -> BreakEven | None:
@@ -159,7 +168,10 @@ def _break_even(
     energy, which is no time."""
     if objective == ENERGY:
         return None
-    other = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1][0]
+    others = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1]
+    if not others:
+        return None
+    other = others[0]
     lasting, single = (winner, other) if objective == "kernel" else (other, winner)
     is_alike = time_ms(single) <= time_ms(lasting) * (1 + noise(lasting, single))
     # What is paid once was timed once.

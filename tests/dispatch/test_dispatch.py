@@ -48,6 +48,20 @@ def test_the_choice_is_explained(policies: Path) -> None:
         assert any("measured with missing=category" in c.refusal for c in passed)
 
 
+def test_above_the_sizes_that_were_proved_it_warns_once_a_magnitude(
+    policies: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with autotune.load("allpairs", device="cpu", policies=policies) as kernel:
+        for shape in ((112, 512), (37, 131), (129, 257)):
+            kernel(np.zeros(shape))
+        assert not caplog.records
+        for instances in (130, 131, 300):
+            kernel(np.zeros((instances, 512)))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert "on instances=130 (proved up to 129): no sweep compared its results there" in first
+    assert "instances=300" in second
+
+
 def test_options_change_the_result_and_never_silently(policies: Path) -> None:
     x = np.array([[0, 1, 3], [0, 3, 2]])
     with autotune.load("allpairs", device="cpu", policies=policies) as kernel:

@@ -182,11 +182,25 @@ def test_arrays_that_share_an_extent_are_cut_alike(folder: Path, tmp_path: Path)
     assert steps == {"n": 64}
     cut = list(ragged.ragged_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
     shapes = [(c.sizes["n"], c.sizes["m"]) for c in cut]
-    assert shapes == [(1, 1), (7, 5), (37, 9), (63, 5), (65, 5), (299, 8)]
+    small = [(1, 1), (7, 5), (37, 9), (63, 5), (65, 5), (299, 8)]
+    assert shapes == [*small, (300, 9), (301, 10), (365, 12)]
+    x, w = inputs.arrays["x"], inputs.arrays["w"]
     for one in cut:
         n, m = one.sizes["n"], one.sizes["m"]
-        assert np.array_equal(one.arrays["x"], inputs.arrays["x"][:n, :m])
-        assert np.array_equal(one.arrays["w"], inputs.arrays["w"][:m])
+        assert one.arrays["x"][-1, -1] == x[-1, -1] and one.arrays["w"][-1] == w[-1]
+        assert one.arrays["x"][0, 0] != x[0, 0] and one.arrays["w"][0] != w[0]
+        if n < 300 and m < 9:
+            assert np.array_equal(one.arrays["x"], x[300 - n :, 9 - m :])
+            assert np.array_equal(one.arrays["w"], w[9 - m :])
+
+
+def test_a_reference_that_takes_long_is_computed_for_less_than_the_workload_only(
+    folder: Path, tmp_path: Path
+) -> None:
+    data = "{x: {role: input, type: float32, shape: [n]}}"
+    family, inputs, workload = made(folder, "arrays: {x: {random: uniform, shape: [99]}}", data, tmp_path)
+    cut = ragged.ragged_inputs(family, workload, inputs, tmp_path, {}, up_to=0)
+    assert [one.sizes["n"] for one in cut] == [1, 7, 37, 98]
 
 
 LINKED = """

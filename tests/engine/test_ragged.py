@@ -54,5 +54,8 @@ def test_extents_that_read_an_option_follow(tmp_path: Path, compile_cache: str) 
         kernel.family, loaded, inputs, tmp_path, {"n": [32]},
         lambda made: expected_outputs(kernel.family, made, Path(compile_cache))[0],
     )  # fmt: skip
-    assert [size.sizes["taps"] for size in sizes.sizes] == [7] * len(sizes.sizes)
+    *own, other = sizes.sizes
+    assert [size.sizes["taps"] for size in own] == [7] * len(own)
+    assert other.options["RADIUS"] != 3 and other.sizes["taps"] == 2 * int(other.options["RADIUS"]) + 1
+    assert f"RADIUS={other.options['RADIUS']}" in other.text
     assert {size.sizes["n"] for size in sizes.sizes} >= {1, 7, 31, 33}

@@ -44,6 +44,33 @@ def test_presets_come_first_and_hopeless_ones_are_abandoned(folder: Path, tmp_pa
     assert "block_size=64,memory=readonly" not in abandoned
 
 
+def test_where_all_are_hopeless_the_best_is_tried_in_full_and_wins(folder: Path, tmp_path: Path) -> None:
+    """And where it is wrong then, the next one."""
+
+    class Third(FakeBackend):
+        """Wrong from the third run of a block of 64 on."""
+
+        def launch(self, module: Any, kernel: str, geometry: Any, arguments: Any) -> None:
+            configuration = self.configurations[module.compiled.key]
+            name = ",".join(f"{k}={v}" for k, v in configuration.items())
+            self.wrong = lambda c: c["block_size"] == 64 and self.launched.count(name) > 2
+            super().launch(module, kernel, geometry, arguments)
+
+    def costs(configuration: Mapping[str, Any]) -> float:
+        is_control = dict(configuration) == {"memory": "global", "block_size": 128}
+        return 0.01 if is_control else 10 * cost(configuration)
+
+    few = families.load_family(folder).space.configurations("full", {"memory": ["texture"]})
+    study = sweep(folder, tmp_path, Third(costs=costs), configurations=few).run()
+    trials = {
+        t.configuration["block_size"]: t for t in study.trials if t.configuration["memory"] == "texture"
+    }
+    assert trials[64].state == "wrong_result"
+    assert study.decision is not None and study.decision.winner == trials[32]
+    assert trials[32].measurement is not None and not trials[32].measurement.abandoned
+    assert trials[128].measurement is not None and trials[128].measurement.samples == 1
+
+
 def test_each_failure_is_a_trial_with_its_state_and_reason(folder: Path, tmp_path: Path) -> None:
     def costs(configuration: Mapping[str, Any]) -> float:
         if configuration["memory"] == "texture" and configuration["block_size"] == 32:

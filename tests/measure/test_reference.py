@@ -50,6 +50,35 @@ def test_a_reference_that_proves_nothing_or_does_not_fit_is_refused(
     assert said in refusal(tmp_path / "doubler", gives, kind)
 
 
+@pytest.mark.parametrize(
+    ("body", "is_refused"),
+    [
+        ("if (i < 0) y[i] = x[i]; if (i == 0) z[0] = 5;", True),
+        ("if (i < n) y[i] = x[i];", False),  # a single number may be a flag that is 0
+        ("if (i < 0) y[i] = x[i];", True),
+    ],
+)
+def test_a_reference_that_writes_no_element_of_an_output_is_refused(
+    body: str, is_refused: bool, tmp_path: Path
+) -> None:
+    kernel = Kernel(
+        f"__global__ void k(const float* x, float* y, int* z, int n) {{ const int i = threadIdx.x; {body} }}", "k",
+        arguments={
+            "x": "input float32[n]",
+            "y": {"role": "output", "type": "float32", "shape": ["n"], "zero": "1"},
+            "z": {"role": "output", "type": "int32", "shape": ["one"], "zero": "1"},
+            "n": "int32",
+        },
+        extents={"one": 1}, grid="1", block="64", policies={"bug": [0, 1]},
+    )  # fmt: skip
+    inputs = bind(kernel.family, {"x": floats((9,), 1)}, {}, {})
+    if not is_refused:
+        expected_outputs(kernel.family, inputs, tmp_path)
+        return
+    with pytest.raises(FamilyError, match="wrote no element of y: it is 0 throughout"):
+        expected_outputs(kernel.family, inputs, tmp_path)
+
+
 def test_a_reference_with_some_nan_is_taken(tmp_path: Path) -> None:
     folder = write_family(tmp_path / "doubler", FAMILY.replace("reference: control\n", ""))
     (folder / "family.py").write_text(

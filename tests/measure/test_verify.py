@@ -37,6 +37,9 @@ ONE = WITH_SCRATCH.replace("values: [32, 64, 128, 256]", "values: [128]").replac
 )
 
 
+RUNS = 6  # the last run of a configuration of ONE
+
+
 @dataclass
 class Kernel:
     """What a careless kernel sees of its arrays: ``x``, ``y`` and ``kept`` as floats, and ``rooms`` with the guards."""
@@ -151,7 +154,24 @@ def is_wrong_from_the_second_call_on(kernel: Kernel) -> None:
 
 def is_wrong_once_it_is_timed(kernel: Kernel) -> None:
     kernel.right()
-    kernel.y[0] += kernel.run > 1
+    kernel.y[0] += kernel.run > 2
+
+
+def is_wrong_in_the_last_run(kernel: Kernel) -> None:
+    kernel.right()
+    kernel.y[0] += kernel.run == RUNS
+
+
+def is_wrong_in_the_run_before_that(kernel: Kernel) -> None:
+    kernel.right()
+    kernel.y[0] += kernel.run == RUNS - 1
+
+
+def is_wrong_in_every_second_run(kernel: Kernel) -> None:
+    """By what the run before left in scratch."""
+    kernel.right()
+    kernel.y[0] += kernel.kept[0] == 4711.0
+    kernel.kept[0] = 0.0 if kernel.kept[0] == 4711.0 else 4711.0
 
 
 def writes_its_input(kernel: Kernel) -> None:
@@ -173,6 +193,9 @@ def writes_its_input(kernel: Kernel) -> None:
         (reads_scratch_first, "y: 1000 of 1000 elements differ, the first at [0]: nan"),
         (is_wrong_from_the_second_call_on, "y: 1 of 1000 elements differ"),
         (is_wrong_once_it_is_timed, "right when first verified, wrong when it was timed: y: 1 of 1000"),
+        (is_wrong_in_the_last_run, "right when first verified, wrong when it was timed: y: 1 of 1000"),
+        (is_wrong_in_the_run_before_that, "right when first verified, wrong when it was timed: y: 1 of 1000"),
+        (is_wrong_in_every_second_run, "y: 1 of 1000 elements differ"),
         (writes_its_input, "writes its input x: 1 of 1000 elements differ, the first at [3]: 7.0, expected"),
     ],
 )  # fmt: skip
@@ -191,13 +214,15 @@ def test_a_right_kernel_is_measured_and_the_first_run_begins_with_nan_and_the_se
 
     def remembers(kernel: Kernel) -> None:
         seen.append(float(kernel.y[0]))
-        assert float(kernel.kept[0]) == seen[-1] or len(seen) > 2 or np.isnan(seen[-1])
+        assert float(kernel.kept[0]) == (7.0 if len(seen) > 2 else seen[-1]) or np.isnan(seen[-1])
+        kernel.kept[0] = 7.0
         kernel.right()
 
     assert Bench(tmp_path, remembers).tried().trial.state == "measured"
     assert np.isnan(seen[0])
     assert seen[1] > 1e37
-    assert set(seen[2:]) == {seen[2]}  # timed runs find what the run before left
+    assert seen[2] == seen[1]  # and finds in scratch what the run before left
+    assert set(seen[3:]) == {seen[3]}  # timed runs find what the run before left
 
 
 def test_integers_that_equal_the_pattern_are_not_taken_for_written(tmp_path: Path) -> None:
@@ -271,7 +296,7 @@ def test_in_a_race_a_long_kernel_that_is_slower_is_run_as_often_as_it_takes_to_s
         tried = bench.tried(memory="texture", block_size=size).trial
         runs.append(bench.backend.runs - before)
         assert tried.measurement is not None and tried.measurement.abandoned == (size > 32)
-    assert runs == [9, 3, 2, 1]  # two of them verified, where there are two
+    assert runs == [9, 3, 3, 1]  # three of them verified, where there are three, and the third timed
 
 
 def test_a_hopelessly_slow_configuration_is_run_once(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from autotune.record.decision import (
     Margin,
     close_to_winner,
     decide,
+    decide_classes,
     margin,
     minimax,
     noise,
     ranked,
     retime_ratio,
+    set_aside,
 )
 from autotune.record.trial import Measurement, Trial
 
@@ -36,6 +38,12 @@ def trial(a: int, b: str, ms: float, spread: float = 0.001, **more: Any) -> Tria
         family="f", workload="w", device="d", configuration=Configuration({"a": a, "b": b}), state="measured",
         profiles=(profile,), measurement=measurement,
     )  # fmt: skip
+
+
+def abandoned(trial: Trial) -> Trial:
+    """After its first run."""
+    assert trial.measurement is not None
+    return replace(trial, measurement=replace(trial.measurement, samples=1, abandoned=True))
 
 
 def failed(a: int, b: str) -> Trial:
@@ -62,15 +70,21 @@ def test_within_noise_is_a_tie_and_occupancy_breaks_it() -> None:
 
 def test_what_was_abandoned_is_never_chosen_however_near_it_is() -> None:
     """A race ends for who is 1 % behind, and a single run has no interval that says so."""
-    left = trial(1, "y", 1.004, spread=1.0, occupancy=1.0)
-    assert left.measurement is not None
-    left = replace(left, measurement=replace(left.measurement, samples=1, abandoned=True))
+    left = abandoned(trial(1, "y", 1.004, spread=1.0, occupancy=1.0))
     best = trial(2, "y", 1.0, occupancy=0.5)
     found = decide([left, best, trial(2, "x", 2.0)], CONTROL)
     assert found is not None
     assert found.tie_set == (best,)
-    alone = decide([left], CONTROL)
-    assert alone is not None and alone.winner == left
+    assert decide([left], CONTROL) is None
+    assert list(decide_classes([left, trial(2, "x", 1.0)], CONTROL, ["b"])) == ["b=x"]
+
+
+def test_of_a_class_in_which_none_may_win_the_fastest_is_set_aside() -> None:
+    far, best = abandoned(trial(1, "y", 3.0)), abandoned(trial(4, "y", 2.0))
+    assert set_aside([far, best], []) == [best]
+    assert set_aside([far, best, trial(2, "x", 1.0)], []) == []
+    assert set_aside([far, best, trial(2, "x", 1.0)], ["b"]) == [best]
+    assert set_aside([failed(1, "y")], []) == []
 
 
 def test_the_tie_set_is_as_wide_as_the_intervals_and_near_the_best_alone_win() -> None:

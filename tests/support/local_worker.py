@@ -98,7 +98,7 @@ class LocalWorker:
                 family, workload = self._measurer.family, request.setting.workload
                 sizes, self._ragged = ragged_proofs(
                     family, workload, self._inputs, request.root, request.steps,
-                    lambda made: expected_outputs(family, made, request.cache)[0],
+                    lambda made: expected_outputs(family, made, request.cache)[0], request.up_to,
                 )  # fmt: skip
                 return sizes
             case Prove():

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import planted_winners
 
 from autotune.cli.commands import main
 from autotune.policy.file import read_policy_file as read
@@ -357,7 +358,8 @@ if (t < 8) counts.store(counts.load(t) + found[t], t);"""
         name="narrow_index",
         what="an index in 16 bits, which larger arrays than the swept one need more for",
         of="multiples",
-        cpu=("measured", ""),
+        cpu=("wrong_result", "wrong for n=65537"),
+        chance=True,
         blend=BLEND.replace("t + 1], i)", "t + 1], static_cast<unsigned short>(i))"),
     ),
     # -- a reference that proves nothing
@@ -381,6 +383,8 @@ if (t < 8) counts.store(counts.load(t) + found[t], t);"""
         cpu=("measured", ""),
         blend=blend(f"{RIGHT} + 1e-7f"),
     ),
+    # -- each would win
+    *(Fault(name=one.name, what=one.what, of="wins", cpu=one.cpu) for one in planted_winners.PLANTED),
 )
 
 _FAMILY = """\
@@ -512,13 +516,19 @@ arrays:
   columns: {{random: uniform, shape: [7, 5], seed: 4}}
 """
 # Runs of milliseconds: a shorter one may look hopeless on a busy machine, and is then verified once only.
-SIZES = {"general": 60000, "multiples": 65536, "alone": 60000, "no_number": 60000}
+SIZES = {
+    "general": 60000,
+    "multiples": 65536,
+    "alone": 60000,
+    "no_number": 60000,
+    "wins": planted_winners.SIZE,
+}
 
 
 def _faults(of: str) -> list[Fault]:
     """Those planted in a family, the right kernel first where it has a place."""
     planted = [fault for fault in FAULTS if fault.of == of and fault.name != "none"]
-    return planted if of in ("alone", "no_number") else [FAULTS[0], *planted]
+    return planted if of in ("alone", "no_number", "wins") else [FAULTS[0], *planted]
 
 
 def _body(faults: Sequence[Fault], part: str, right: str) -> str:
@@ -535,6 +545,10 @@ def families(folder: Path) -> dict[str, Path]:
     made = {}
     for of, n in SIZES.items():
         faults, home = _faults(of), folder / of
+        made[of] = home
+        if of == "wins":
+            planted_winners.write(home, of)
+            continue
         names = ", ".join(fault.name for fault in faults)
         (home / "workloads").mkdir(parents=True)
         (home / "family.yaml").write_text(_FAMILY.format(family=of, values=names, default=faults[0].name))
@@ -546,7 +560,6 @@ def families(folder: Path) -> dict[str, Path]:
             for part, right in (("fill", FILL), ("blend", BLEND), ("rest", REST))
         }
         (home / "planted.cu").write_text(_SOURCE.format(values=names, count=len(faults), n=n, **bodies))
-        made[of] = home
     return made
 
 
@@ -565,10 +578,11 @@ def sweep_all(made: dict[str, Path], device: str, out: Path, which: Iterable[str
     """One sweep of each family: what it says of each fault. ``out`` is a new folder."""
     seen: dict[str, Seen] = {}
     for of in which:
+        seconds = "20" if of == "wins" else "2"  # nothing there is endless
         places = ["--out", str(out / of), "--policies", str(out / "policies")]
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = main(["sweep", str(made[of]), "--device", device, "--trial-seconds", "2", *places])
+            code = main(["sweep", str(made[of]), "--device", device, "--trial-seconds", seconds, *places])
         results = out / of / "results.csv"
         if not results.is_file():
             seen |= {fault.name: Seen(f"exit {code}", said.getvalue()) for fault in _faults(of)}
