@@ -167,8 +167,11 @@ class Measurer:
         # A preset is there to be compared with, so it is always verified and sampled properly.
         in_full = job.in_full or job.configuration in self._presets
         best_ms = math.inf if in_full else self.best_ms
-        # A short one may have met a busy moment: its second run costs no more than samples would.
-        once_above_ms = max(hopeless_ms(self.protocol, best_ms), self.protocol.seconds * 1e3)
+        once_above_ms = hopeless_ms(self.protocol, best_ms)
+        if (
+            self.backend.device.kind == "cpu"
+        ):  # which is often busy: more runs cost no more than samples would
+            once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
         with _phase(seconds, "verify"):
             reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)

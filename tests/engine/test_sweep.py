@@ -14,6 +14,7 @@ from autotune.declaration import family as families
 from autotune.device.backend import LaunchError
 from autotune.engine import measurer as worker
 from autotune.engine.sweep import SweepInterrupted
+from autotune.hardware import Device
 from autotune.measure.sampling import Protocol
 from autotune.record.store import Store, StudyStore
 from autotune.record.study import Study
@@ -294,16 +295,17 @@ def test_a_finalist_that_took_tenfold_is_timed_again_and_the_record_keeps_both(
     assert notes == [f"{told}; {counts} counts"]
 
 
-def test_a_short_run_is_abandoned_after_a_second_one_alone(folder: Path, tmp_path: Path) -> None:
+def test_a_short_run_on_a_cpu_is_abandoned_after_more_runs_alone(folder: Path, tmp_path: Path) -> None:
+    cpu = Device(kind="cpu", name="a cpu", arch="x86_64")
     launched: dict[str, int] = {}
     unlucky = {"block_size": 128, "memory": "texture"}
 
     def costs(configuration: Mapping[str, Any]) -> float:
         key = str(dict(configuration))
         launched[key] = launched.get(key, 0) + 1
-        return cost(configuration) * (100 if dict(configuration) == unlucky and launched[key] == 1 else 1)
+        return cost(configuration) * (10 if dict(configuration) == unlucky and launched[key] == 1 else 1)
 
-    study = sweep(folder, tmp_path, FakeBackend(costs=costs)).run()
+    study = sweep(folder, tmp_path, FakeBackend(costs=costs, device=cpu)).run()
     trial = next(t for t in study.trials if dict(t.configuration) == unlucky)
     assert trial.measurement and not trial.measurement.abandoned
     assert trial.measurement.median_ms == pytest.approx(cost(unlucky))
