@@ -145,10 +145,10 @@ def test_entries_of_two_objectives_stand_beside_each_other(study: Study, tmp_pat
     yamlfile.check(yamlfile.read(path, PolicyFileError), "policy", path, PolicyFileError)
     assert list(both.entries) == ["small", "small (with-transform)"]
     assert both.entries["small"] == alone.entries["small"]
-    assert (both.default, both.default_over, both.neighbours) == (
+    assert (both.default, both.default_over, both.prediction) == (
         alone.default,
         alone.default_over,
-        alone.neighbours,
+        alone.prediction,
     )
     item = both.entries["small (with-transform)"]
     assert (item.objective, item.median_ms, item.cost) == ("with-transform", 3.0, 6.0)
