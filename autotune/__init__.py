@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from autotune.declaration.plain_kernel import Kernel as Kernel
-    from autotune.dispatch import Prepared as Prepared
-    from autotune.dispatch import TunedKernel as TunedKernel
-    from autotune.dispatch import load as load
-    from autotune.dispatch import torch_operator
+    from autotune.dispatch import (
+        Prepared as Prepared,
+    )
+    from autotune.dispatch import (
+        TunedKernel as TunedKernel,
+    )
+    from autotune.dispatch import (
+        load as load,
+    )
+    from autotune.dispatch import (
+        torch_operator,
+    )
     from autotune.errors import AutotuneError as AutotuneError
     from autotune.report.notebook import study_html as study_html
     from autotune.report.study import Study as Study

@@ -1,13 +1,5 @@
 """The commands: their options, what they print, and ``lint`` and ``new`` for families."""
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from autotune import lazy
-
-if TYPE_CHECKING:
-    from autotune.cli.commands import app, main
-
-__all__ = ["app", "main"]
-
-
-__getattr__ = lazy(__name__, {"commands": "app main"})  # one that needs no options of others does without
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

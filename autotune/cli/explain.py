@@ -30,7 +30,9 @@ from autotune.policy import (
     file_of,
     find,
 )
-from autotune.policy import read_policy_file as read
+from autotune.policy import (
+    read_policy_file as read,
+)
 from autotune.record import ENERGY, cost_text
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name

@@ -22,7 +22,19 @@ from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
 from autotune.errors import DeviceError, LayoutRefusal
-from autotune.layout import Bytes, Layout, Order, Stored, Window, cut, handle, merged, slack, steps, view_room
+from autotune.layout import (
+    Bytes,
+    Layout,
+    Order,
+    Stored,
+    Window,
+    cut,
+    find_gaps,
+    handle,
+    merged,
+    steps,
+    view_room,
+)
 
 _MEMORY_SHARE = 0.5  # of the device's memory, for inputs in layouts that are not in use
 
@@ -187,7 +199,7 @@ class Resident:
             if (
                 shaped[0].plane is None or self.backend.device.kind == "cpu"
             ):  # a GPU's planes cannot be filled
-                made.slack = slack(
+                made.slack = find_gaps(
                     [variant.layouts[name] for name in group], self.inputs.arrays[group[0]].shape
                 )
         return made

@@ -1,5 +1,5 @@
 """Winners as CUDA C++ for programs without Python."""
 
-from autotune.export.program import export
+import lazy_loader
 
-__all__ = ["export"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

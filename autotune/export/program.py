@@ -30,7 +30,9 @@ from autotune.declaration import (
     prepare,
     reached,
 )
-from autotune.declaration import load_workload as load
+from autotune.declaration import (
+    load_workload as load,
+)
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
 from autotune.export.choices import chosen
 from autotune.export.orders import permutations

@@ -8,7 +8,7 @@ the one accessor and writing through the other (convert.cuh).
 from dataclasses import replace
 
 from autotune.layout.layout import Layout
-from autotune.layout.mapping import KINDS as MAPPING_KINDS
+from autotune.layout.mapping import MAPPING_KINDS
 
 SAME = "same"
 CONVERTED_KINDS = ("memory", "axes", *MAPPING_KINDS, "records", "storage")  # what such a view may choose

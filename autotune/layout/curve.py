@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import FamilyError, UnknownName
 
-KINDS = ("morton", "hilbert")
+CURVES = ("morton", "hilbert")
 HEADER = "autotune/curve.cuh"
 _MOST_RANK = 3
 
@@ -59,7 +59,7 @@ def curve_of(value: object, shape: Sequence[str], where: str) -> Curve | None:
     text = str(told.pop("curve", ""))
     matched = re.fullmatch(r"(morton|hilbert)([0-9]*)", text)
     if told or not (text == "none" or matched):
-        known = ("none", *KINDS, *(f"{kind}<side>" for kind in KINDS), "{curve: …, along: [extents]}")
+        known = ("none", *CURVES, *(f"{kind}<side>" for kind in CURVES), "{curve: …, along: [extents]}")
         raise UnknownName("curve layout", value, known, where)
     if not matched:
         return None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
 from autotune.layout.choices import IMAGES, MEMORIES, PLANES
-from autotune.layout.curve import KINDS, Curve
+from autotune.layout.curve import CURVES, Curve
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
 from autotune.layout.layout import Layout
 from autotune.layout.order import Order, merged, reordered
@@ -176,7 +176,7 @@ def _probes() -> Iterator[tuple[str, Stored]]:
 
 
 def _mapped() -> Iterator[tuple[str, Stored]]:
-    curves = [Curve(kind, (0, 1), side) for kind in KINDS for side in (0, 2)]
+    curves = [Curve(kind, (0, 1), side) for kind in CURVES for side in (0, 2)]
     for data in (_PLAIN, _RECORD):
         for tiles in ((), (2, 3)):
             usual = Layout(data=data, axes=(1, 0), tiles=tiles, padding=2, records="soa")

@@ -11,7 +11,7 @@ import numpy as np
 
 from autotune.errors import FamilyError, UnknownName
 
-HEADER = "autotune/fields.cuh"
+FIELDS_HEADER = "autotune/fields.cuh"
 WIDEST = 16  # bytes of one access; each group's run begins at a multiple
 AUTO_FIELDS = 6  # at most, of a record whose groups are searched: 203 ways
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from autotune.hardware import Limits
 
-HEADER = "autotune/image.cuh"  # of the accessors
+IMAGE_HEADER = "autotune/image.cuh"  # of the accessors
 EDGES = ("clamp", "mirror", "wrap", "border")
 READS = ("element", "normalised")
 FILTERS = ("nearest", "linear")

@@ -19,8 +19,7 @@ from autotune.layout.bit_packing import Packing, elements_along, words_along
 from autotune.layout.choices import IMAGES, PLANES, check_value
 from autotune.layout.curve import Curve
 from autotune.layout.fields import FieldGroups
-from autotune.layout.image import HEADER as IMAGE_HEADER
-from autotune.layout.image import Raster, Sampling, raster_refusal
+from autotune.layout.image import IMAGE_HEADER, Raster, Sampling, raster_refusal
 from autotune.layout.mapping import Grid, Mapping
 from autotune.layout.scales import Scales
 from autotune.layout.storage import HEADER as STORAGE_HEADER
@@ -499,7 +498,7 @@ class Layout:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
         image = self.is_image or self.data.sampling
         more = (
-            (STORAGE_HEADER, self.storage), (fields.HEADER, self.field_groups), (stored_links.HEADER, self.links),
-            (IMAGE_HEADER, image),
+            (STORAGE_HEADER, self.storage), (fields.FIELDS_HEADER, self.field_groups),
+            (stored_links.HEADER, self.links), (IMAGE_HEADER, image),
         )  # fmt: skip
         return (*self.mapping.headers, *(header for header, needed in more if needed))

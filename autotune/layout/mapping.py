@@ -24,11 +24,11 @@ from autotune.layout.tiles import tiles_of
 
 HEADERS = MappingProxyType({"tiles": tiles.HEADER, "curve": curve.HEADER, "swizzle": swizzle.HEADER})
 _READERS = MappingProxyType({"tiles": tiles_of, "curve": curve_of, "swizzle": swizzle_of})
-KINDS = (*_READERS, "padding")
+MAPPING_KINDS = (*_READERS, "padding")
 
 
 def mapping_choice(kind: str, value: object, shape: Sequence[str], where: str) -> Any:
-    """What a value of one of ``KINDS`` stands for, for an array of the extents ``shape``. Raises FamilyError,
+    """What a value of one of ``MAPPING_KINDS`` stands for, for an array of the extents ``shape``. Raises FamilyError,
     UnknownName."""
     return padding_of(value, where) if kind == "padding" else _READERS[kind](value, shape, where)
 

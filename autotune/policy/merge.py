@@ -15,8 +15,18 @@ from typing import Any
 from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
 from autotune.policy.device_crossover import crossover, volume
-from autotune.policy.file import Entry, NewerSchema, PolicyFile, device_told, entry_name, file_name, write
-from autotune.policy.file import read_policy_file as read
+from autotune.policy.file import (
+    Entry,
+    NewerSchema,
+    PolicyFile,
+    device_told,
+    entry_name,
+    file_name,
+    write,
+)
+from autotune.policy.file import (
+    read_policy_file as read,
+)
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
     ENERGY,

@@ -25,8 +25,20 @@ from autotune.errors import NothingMeasured, UnknownName, UsageError, suggestion
 from autotune.figures import duration, energy
 from autotune.measure import Reference
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms, unbeaten
-from autotune.record import Study as Recorded
+from autotune.record import (
+    ENERGY,
+    FAILED,
+    Decision,
+    Trial,
+    cost,
+    latest,
+    read_record,
+    time_ms,
+    unbeaten,
+)
+from autotune.record import (
+    Study as Recorded,
+)
 from autotune.report.given import given_workload
 from autotune.report.meter import live, watching
 from autotune.search import Strategy

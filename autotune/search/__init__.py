@@ -1,6 +1,5 @@
 """Which configuration next: samplers, and the search that gives each configuration once and within limits."""
 
-from autotune.search.search import Search
-from autotune.search.strategy import SAMPLERS, Strategy
+import lazy_loader
 
-__all__ = ["SAMPLERS", "Search", "Strategy"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,8 +6,8 @@ from layouts import record
 
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout.fields import FieldGroups, check_groups, every_grouping, names_of
+from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
-from autotune.layout.slack import slack
 
 XYZM = [("x", 4), ("y", 4), ("z", 4), ("mass", 4)]
 
@@ -23,7 +23,7 @@ def test_hot_and_cold_by_hand() -> None:
     stored = layout.apply(array).buffer
     assert stored is not None
     assert stored.view(np.float32).tolist() == [0, 1, 2, 4, 5, 6, 8, 9, 10, 0, 0, 0, 3, 7, 11, 0]
-    assert slack([layout], (3,)) == ((36, 48), (60, 64))
+    assert find_gaps([layout], (3,)) == ((36, 48), (60, 64))
 
 
 @pytest.mark.parametrize(

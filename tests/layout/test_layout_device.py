@@ -14,7 +14,7 @@ from shim_library import shim_library
 
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import PACKINGS, Packing, packing
-from autotune.layout.curve import KINDS, Curve
+from autotune.layout.curve import CURVES, Curve
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
 from autotune.layout.stored import Stored
@@ -78,7 +78,7 @@ def _mapped() -> list[Case]:
         declared = record("int32", "float32", rank=2, index_bits=bits)
         more: dict[str, Any] = {"tiles": tiles, "curve": curve, "swizzle": swizzle, "padding": 3, "plus": 1}
         cases.append(Case(Layout(data=declared, axes=axes, records="aosoa3", **more), (11, 19)))
-    spaces = itertools.product([(0, 1, 2), (0, 2)], [0, 8], [32, 64], KINDS)
+    spaces = itertools.product([(0, 1, 2), (0, 2)], [0, 8], [32, 64], CURVES)
     for along, side, bits, kind in list(spaces)[::3]:
         declared = data("int32", rank=3, index_bits=bits)
         layout = Layout(data=declared, axes=(2, 0, 1), curve=Curve(kind, along, side), tiles=(1, 2, 1))

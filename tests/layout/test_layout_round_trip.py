@@ -9,9 +9,9 @@ from layouts import layouts, random_array, record
 from numpy.typing import NDArray
 
 from autotune.layout.bit_packing import PACKINGS
+from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
 from autotune.layout.order import merged
-from autotune.layout.slack import slack
 
 Case = tuple[Layout, NDArray[np.generic]]
 
@@ -41,7 +41,7 @@ def test_what_a_layout_leaves_as_it_is(case: Case) -> None:
     if layout.is_canonical(array.shape):
         assert stored.buffer.tobytes() == array.tobytes()
     if layout.group == (1, 0):
-        assert layout.is_dense(array.shape) == (slack([layout], array.shape) == ())
+        assert layout.is_dense(array.shape) == (find_gaps([layout], array.shape) == ())
 
 
 def _rows(layout: Layout, buffer: NDArray[np.uint8], shape: tuple[int, ...]) -> list[NDArray[np.uint8]]:

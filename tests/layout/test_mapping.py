@@ -9,7 +9,7 @@ from layouts import data, record
 
 from autotune.compile.variant import _layout
 from autotune.errors import AutotuneError
-from autotune.layout.curve import KINDS, Curve, curve_of
+from autotune.layout.curve import CURVES, Curve, curve_of
 from autotune.layout.layout import Layout
 from autotune.layout.mapping import Mapping, mapping_choice
 from autotune.layout.padding import Padding, padding_of
@@ -83,7 +83,7 @@ def test_a_step_along_hilberts_curve_is_one_cell(rank: int, side: int) -> None:
     assert (np.abs(np.diff(cells)).sum(axis=0) == 1).all()
 
 
-@pytest.mark.parametrize(("kind", "rank"), [*itertools.product(KINDS, (2, 3))])
+@pytest.mark.parametrize(("kind", "rank"), [*itertools.product(CURVES, (2, 3))])
 def test_a_curve_stays_in_a_quarter_before_it_goes_to_the_next(kind: str, rank: int) -> None:
     places = Curve(kind, tuple(range(rank))).places(8)
     for corner in itertools.product((0, 4), repeat=rank):

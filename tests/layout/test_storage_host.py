@@ -12,8 +12,8 @@ from layouts import data, stored_layouts
 from numpy.typing import NDArray
 
 from autotune.errors import UnknownName, WorkloadError
+from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
-from autotune.layout.slack import slack
 from autotune.layout.storage import STORAGES, Storage, as_numbers, storage_of
 
 ONE = np.ones(1, np.float32)
@@ -141,7 +141,7 @@ def test_scales_are_no_slack_and_lie_behind_the_elements(made: tuple[Layout, NDA
     assert stored.buffer is not None
     content = layout.restore(stored, array.shape)
     sealed = stored.buffer.copy()
-    for begin, end in slack([layout], array.shape):
+    for begin, end in find_gaps([layout], array.shape):
         sealed[begin:end] = 0xFF
     again = layout.restore(type(stored)(**{**stored.__dict__, "buffer": sealed}), array.shape)
     np.testing.assert_array_equal(again, content)

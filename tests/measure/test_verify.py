@@ -24,8 +24,8 @@ from autotune.engine import measurer as worker
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import Job, Retime, Tried
 from autotune.layout.arrays import Data, Field
+from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
-from autotune.layout.slack import slack
 from autotune.layout.stored import Stored
 from autotune.measure.verify import GUARD_BYTES
 
@@ -389,13 +389,13 @@ def test_what_is_around_an_array_is_filled_and_read_back_on_the_host() -> None:
 )
 def test_slack_is_what_is_no_element(choice: dict[str, Any], free: tuple[tuple[int, int], ...]) -> None:
     data = Data(name="a", role="input", fields=(Field("", "float32"),), shape=("i", "j"))
-    assert slack([Layout(data=data, **choice)], (2, 3)) == free
+    assert find_gaps([Layout(data=data, **choice)], (2, 3)) == free
 
 
 def test_slack_of_a_group_is_what_no_member_has() -> None:
     data = Data(name="a", role="input", fields=(Field("", "float32"),), shape=("i",))
     pair = [Layout(data=data, group=(2, member), padding=4) for member in range(2)]
-    assert slack(pair, (3,)) == ((24, 32),)
+    assert find_gaps(pair, (3,)) == ((24, 32),)
 
 
 def test_slack_of_an_input_differs_between_runs_and_is_no_write_to_it(tmp_path: Path) -> None:

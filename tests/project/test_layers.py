@@ -70,7 +70,21 @@ def test_a_module_imports_from_floors_above_it_and_what_they_list(path: Path) ->
             assert name in listed(PACKAGE / other / "__init__.py"), f"autotune.{other} does not list {name}"
 
 
+def offered(file: Path) -> dict[str, str]:
+    """The names that a package's stub lists, by the module that has them."""
+    stub = file.with_suffix(".pyi")
+    tree = ast.parse(stub.read_text(encoding="utf-8") if stub.is_file() else "")
+    return {
+        alias.name: node.module or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
 def listed(file: Path) -> list[str]:
+    if names := offered(file):
+        return [*names]
     tree = ast.parse(file.read_text(encoding="utf-8"))
     (found,) = (
         ast.literal_eval(node.value)
@@ -225,16 +239,8 @@ def loaded(module: str, name: str) -> set[str]:
     packages = {own.rpartition(".")[0]} & TREES.keys()
     if f"{own}.{name}" in TREES:
         return {*packages, own, f"{own}.{name}"}
-    return {*packages, own, *(f"{own}.{lazy}" for lazy in on_demand(own) if name in on_demand(own)[lazy])} - {
-        ""
-    }
-
-
-def on_demand(package: str) -> dict[str, list[str]]:
-    for node in TREES[package].body if package in TREES else ():
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_ON_DEMAND":
-            return {module: names.split() for module, names in ast.literal_eval(node.value).items()}
-    return {}
+    lazily = offered(PACKAGE / own / "__init__.py").get(name)
+    return {*packages, own, *([f"{own}.{lazily}"] if lazily else [])} - {""}
 
 
 def closure(first: set[str]) -> set[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.choices import DIMS
-from autotune.layout.curve import KINDS, Curve
+from autotune.layout.curve import CURVES, Curve
 from autotune.layout.fields import every_grouping
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
@@ -49,7 +49,7 @@ def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
         found["tiles"] = tuple(draw(st.lists(st.integers(1, few), min_size=rank, max_size=rank)))
     if rank > 1 and draw(st.booleans()):
         along = draw(st.sampled_from([(0, 1), (0, 2), (1, 2), (0, 1, 2)] if rank > 2 else [(0, 1)]))
-        found["curve"] = Curve(draw(st.sampled_from(KINDS)), along, draw(st.sampled_from([0, 2, few])))
+        found["curve"] = Curve(draw(st.sampled_from(CURVES)), along, draw(st.sampled_from([0, 2, few])))
     if rank > 1 and draw(st.booleans()):
         found["swizzle"] = Swizzle(draw(st.sampled_from([2, 4])), draw(st.sampled_from([1, 2])))
     return found

@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from autotune.cli.lint.findings import Declared, Finding, lines_of
-from autotune.declaration import Family, Inputs, MalformedNpy, Workload, find_data, listed, workloads
-from autotune.declaration import load_workload as load
+from autotune.declaration import (
+    Family,
+    Inputs,
+    MalformedNpy,
+    Workload,
+    find_data,
+    listed,
+    workloads,
+)
+from autotune.declaration import (
+    load_workload as load,
+)
 from autotune.errors import AutotuneError, UnknownName, suggestion
 from autotune.files import data_root
 from autotune.policy import feature_values

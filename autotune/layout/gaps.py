@@ -8,7 +8,7 @@ import numpy as np
 from autotune.layout.layout import Layout
 
 
-def slack(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def find_gaps(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """The runs of bytes (begin, end) that are no element's, where arrays of canonical ``shape`` are stored together as
     ``layouts`` say: padding, and what is left of the last run, row or block. A packed value is whole."""
     first = layouts[0]

@@ -1,0 +1,60 @@
+from .batches import (
+    compile_batch as compile_batch,
+    compile_many as compile_many,
+    compile_one as compile_one,
+    compilers as compilers,
+    worthwhile as worthwhile,
+)
+from .cache import (
+    Cache as Cache,
+    default_root as default_root,
+    is_trusted as is_trusted,
+    put_file as put_file,
+)
+from .host_library import cuda_library as cuda_library, library as library
+from .hostcxx import (
+    HostCxx as HostCxx,
+    RuntimeCxx as RuntimeCxx,
+    cpu_model as cpu_model,
+    find_compiler as find_compiler,
+    runtime_batch as runtime_batch,
+    symbol_function as symbol_function,
+)
+from .listing import ptx as ptx, sass as sass
+from .mangled import variable_names as variable_names
+from .nvcc import Nvcc as Nvcc, find_nvcc as find_nvcc, toolkit_program as toolkit_program
+from .nvrtc import Nvrtc as Nvrtc
+from .occupancy_model import LIMITS as LIMITS, occupancy as occupancy
+from .plain_source import element_type as element_type, enumeration as enumeration
+from .pool import Pool as Pool, ProcessDied as ProcessDied
+from .profile import KernelProfile as KernelProfile, profiles as profiles
+from .same_code import idle_policies as idle_policies, sameness as sameness
+from .stand_ins import lacked as lacked, lacking as lacking
+from .static_pass import (
+    BLOCK_SIZES as BLOCK_SIZES,
+    OF_THE_BLOCK as OF_THE_BLOCK,
+    Known as Known,
+    StaticProfile as StaticProfile,
+    better_neighbours as better_neighbours,
+    occupancy_curve as occupancy_curve,
+    registers_to_next_block as registers_to_next_block,
+    static_sweep as static_sweep,
+    static_toolchain as static_toolchain,
+)
+from .told_version import is_compiler as is_compiler
+from .toolchain import (
+    Batch as Batch,
+    BuildError as BuildError,
+    Built as Built,
+    Compiled as Compiled,
+    CompileFailure as CompileFailure,
+    Toolchain as Toolchain,
+    VariantSource as VariantSource,
+)
+from .variant import (
+    Geometry as Geometry,
+    Variant as Variant,
+    batch as batch,
+    default_header as default_header,
+    scalar_bytes as scalar_bytes,
+)

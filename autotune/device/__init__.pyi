@@ -1,0 +1,59 @@
+from . import elements as elements, foreign as foreign
+from .backend import (
+    Backend as Backend,
+    Beginning as Beginning,
+    Call as Call,
+    Closing as Closing,
+    Constant as Constant,
+    Copy as Copy,
+    LaunchError as LaunchError,
+    Lender as Lender,
+    Module as Module,
+    Outlet as Outlet,
+    Placed as Placed,
+)
+from .clock_holder import checked_clocks as checked_clocks, locked_clocks as locked_clocks
+from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, Watch as Watch, watch as watch
+from .cpu.backend import CpuBackend as CpuBackend
+from .cpu.native import Launch as Launch, runtime as runtime
+from .cpu.trace import (
+    OTHER as OTHER,
+    Accesses as Accesses,
+    EnoughTraced as EnoughTraced,
+    Range as Range,
+    Trace as Trace,
+    TracingBackend as TracingBackend,
+    traced_toolchain as traced_toolchain,
+)
+from .cuda.backend import CudaBackend as CudaBackend
+from .cuda.driver import devices as devices
+from .energy import Counter as Counter, Reading as Reading, energy_counter as energy_counter, watts as watts
+from .execution import Execution as Execution
+from .foreign import View as View
+from .open import (
+    device_names as device_names,
+    has_driver as has_driver,
+    import_ahead as import_ahead,
+    open_backend as open_backend,
+)
+from .orders import Ordering as Ordering
+from .placed import PlacedInput as PlacedInput, Shared as Shared, linear as linear
+from .program import DeviceProgram as DeviceProgram, Room as Room
+from .resident import (
+    Resident as Resident,
+    can_be_staged as can_be_staged,
+    check_numbers as check_numbers,
+    compiled_module as compiled_module,
+    content_refusal as content_refusal,
+    run_each as run_each,
+    run_once as run_once,
+)
+from .transform import (
+    Mover as Mover,
+    alignment as alignment,
+    is_as_stored as is_as_stored,
+    lie_merged as lie_merged,
+    raw as raw,
+    refusal as refusal,
+    staged as staged,
+)

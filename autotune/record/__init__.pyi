@@ -1,0 +1,84 @@
+from .baseline import Baseline as Baseline
+from .costs import cost as cost, cost_text as cost_text, once_ms as once_ms, time_ms as time_ms
+from .decision import (
+    MOST as MOST,
+    TIE as TIE,
+    BreakEven as BreakEven,
+    Decision as Decision,
+    Margin as Margin,
+    Minimax as Minimax,
+    break_even as break_even,
+    cheapest as cheapest,
+    close_to_winner as close_to_winner,
+    decide as decide,
+    decide_classes as decide_classes,
+    fastest_first as fastest_first,
+    margin as margin,
+    minimax as minimax,
+    noise as noise,
+    ranked as ranked,
+    set_aside as set_aside,
+)
+from .effects import (
+    Importance as Importance,
+    Pairing as Pairing,
+    Timed as Timed,
+    contributions as contributions,
+    effects_frame as effects_frame,
+    every_effect as every_effect,
+    importance as importance,
+    pairs as pairs,
+    policy_values as policy_values,
+    settings as settings,
+    summarised as summarised,
+)
+from .identity import header as header
+from .kernel_tuner import ERRORS as ERRORS, parsed as parsed, write_cache as write_cache
+from .objective import (
+    ENERGY as ENERGY,
+    OBJECTIVES as OBJECTIVES,
+    accuracy_class as accuracy_class,
+    checked_objective as checked_objective,
+    time_of as time_of,
+)
+from .optuna_log import quiet_optuna as quiet_optuna
+from .provenance import Provenance as Provenance
+from .ranking_csv import RANKING as RANKING, first_guesses as first_guesses, write_ranking as write_ranking
+from .readers import (
+    holds_store as holds_store,
+    import_files as import_files,
+    is_table as is_table,
+    read_ceilings as read_ceilings,
+    read_record as read_record,
+)
+from .regret import Regrets as Regrets, read_regrets as read_regrets, write_matrix as write_matrix
+from .remarks import (
+    coverage as coverage,
+    failures as failures,
+    margin_text as margin_text,
+    moved as moved,
+    reasons as reasons,
+    states_text as states_text,
+    unbeaten as unbeaten,
+)
+from .results_csv import (
+    read_results as read_results,
+    results_frame as results_frame,
+    write_results as write_results,
+)
+from .store import Store as Store, StudyStore as StudyStore
+from .study import (
+    Study as Study,
+    latest as latest,
+    newest as newest,
+    newest_of_each as newest_of_each,
+    times_of as times_of,
+)
+from .t4 import metadata_t4 as metadata_t4, results_t4 as results_t4, write_t4 as write_t4
+from .trial import (
+    FAILED as FAILED,
+    STATES as STATES,
+    Measurement as Measurement,
+    State as State,
+    Trial as Trial,
+)

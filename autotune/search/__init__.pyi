@@ -1,0 +1,2 @@
+from .search import Search as Search
+from .strategy import SAMPLERS as SAMPLERS, Strategy as Strategy
