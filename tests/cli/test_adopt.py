@@ -391,7 +391,9 @@ def test_a_launch_that_nothing_tells_is_asked_for(tmp_path: Path, monkeypatch: p
         UsageError, match="bounds its blocks in x, and no launch of it is in its file: say how"
     ):
         adopted(tmp_path, PLANE, monkeypatch)
-    with pytest.raises(UsageError, match=r"the launch in k\.cu:2: blocks is not understood"):
+    with pytest.raises(
+        UsageError, match=r"k\.cu:2 is not understood \(blocks is none of the kernel's numbers\)"
+    ):
         adopted(tmp_path, PLANE + "void go(int blocks) { k<<<blocks, 64>>>(x, y, w, h); }", monkeypatch)
     found = source(tmp_path, PLANE)
     adoption = Adopter(found, "k", "mine", grid="(w + 15) / 16, h", block="16, 1").adopt()

@@ -18,10 +18,9 @@ from autotune.cli.adopt.host import steps
 from autotune.cli.adopt.inputs import InputsModule
 from autotune.cli.adopt.launch import Launch
 from autotune.cli.adopt.plain import plain
-from autotune.cli.adopt.proof import ENOUGH, Budget, Outcome, Proof
+from autotune.cli.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Outcome, Proof
 from autotune.cli.adopt.rewriting import Text, parameter_text, rewrite_accesses
-from autotune.cli.adopt.sizes import Sizes
-from autotune.cli.adopt.source import Source, kind, span, walk
+from autotune.cli.adopt.source import HEADERS, Source, kind, span, walk
 from autotune.cli.adopt.symbols import symbols_of
 from autotune.compile import lacked, lacking
 from autotune.declaration import Expression as Computed
@@ -31,7 +30,8 @@ from autotune.errors import FamilyError, UsageError
 _TRIES = 5
 _BLOCK = 64  # threads, where a number of the kernel says how many
 _TURNS = 3  # of a loop up to a number that is no size
-_MOST_FIXED = 64  # of a number that the program fixes, for the runs to be short
+_ROOM = 100  # elements of an array whose size nothing tells, for a start
+_MOST_FIXED = 256  # of a number that the program fixes, for the runs to be short
 _SMALL = ((37, 23, 17, 13), (19, 41, 11, 29), (64, 33, 16, 8))  # odd ones, and some that a block divides
 _LARGE = {1: (1 << 20,), 2: (1024, 1024), 3: (128, 128, 128), 4: (32, 32, 32, 32)}
 
@@ -176,8 +176,8 @@ class Adopter:
                 f"array of it can have another layout{f' ({why})' if why else ''}"
             )
         sizes = [self._sizes(declaration, small, seen) for small in _SMALL]
-        large = self._sizes(declaration, _LARGE[min(4, self._rank(declaration))], {})
         declaration.small = sizes
+        large = self._large(declaration)
         files, original = self._files(declaration, excerpt, callees)
         files["workloads/adopted.yaml"] = declaration.workload_yaml(large)
         outcome = self._tried(declaration, files, original, sizes, budget)
@@ -191,7 +191,7 @@ class Adopter:
                 f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; {lacking(what)}"
             )
         else:
-            advice = "name the folders of its headers with -I and its macros with -D"
+            advice = HEADERS
         return f"{mistakes[0]}{more}: kernel {function.name} cannot be read; {advice}"
 
     @staticmethod
@@ -202,6 +202,22 @@ class Adopter:
                 size = max(1, cursor.type.get_canonical().element_type.get_size())
                 return " * ".join([str(4 * size), *(item for item in block if item != "1")])
         return ""
+
+    def _large(self, declaration: Declaration) -> dict[str, int]:
+        """Sizes of the workload: those of the first run where only that tells the room of an array, or larger ones
+        would be too many elements."""
+        arrays = declaration.arrays.all.values()
+        if not any(declaration.is_open(array) for array in arrays):
+            for rank in range(min(4, self._rank(declaration)), 5):
+                sizes = self._sizes(declaration, _LARGE[rank], {})
+                if sum(self._room(declaration, array, sizes) for array in arrays) <= MOST_ELEMENTS:
+                    return sizes
+        return dict(declaration.small[0])
+
+    @staticmethod
+    def _room(declaration: Declaration, array: Array, sizes: dict[str, int]) -> int:
+        extents = (declaration.arrays.extents[name] for name in array.shape)
+        return math.prod(int(Computed(e.text, e.name).evaluate(sizes)) for e in extents)
 
     @staticmethod
     def _rank(declaration: Declaration) -> int:
@@ -241,9 +257,8 @@ class Adopter:
             if name in given and known.names <= given.keys():
                 value = int(known.evaluate(given))
                 given[name] = value if known.names or 0 < value <= _MOST_FIXED else given[name]
-        found = Sizes(declaration.arrays, declaration.geometry, given, blocks, seen).all()
-        extents = declaration.arrays.extents
-        return {n: v for n, v in found.items() if n in given or (n in extents and extents[n].is_given)}
+        rooms = (e.name for e in declaration.arrays.extents.values() if e.is_given and e.name not in given)
+        return given | {name: max(_ROOM, seen.get(name, 0)) for name in rooms}
 
     def _files(
         self, declaration: Declaration, excerpt: Excerpt, callees: Callees
