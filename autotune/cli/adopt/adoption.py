@@ -29,7 +29,7 @@ from autotune.errors import FamilyError, UsageError
 
 _TRIES = 5
 _BLOCK = 64  # threads, where a number of the kernel says how many
-_TURNS = 3  # of a loop up to a number that is no size
+_TURNS = (3, 7)  # of a loop up to a number that is no size
 _ROOM = 100  # elements of an array whose size nothing tells, for a start
 _MOST_FIXED = 256  # of a number that the program fixes, for the runs to be short
 _SMALL = ((37, 23, 17, 13), (19, 41, 11, 29), (64, 33, 16, 8))  # odd ones, and some that a block divides
@@ -131,7 +131,7 @@ class Adopter:
     def _left_out(adoption: Adoption) -> str:
         """Outputs that the runs left out for the most part: no proof of what the kernel does to them."""
         found = [
-            f"{share:.0%} of {name}"
+            f"{int(100 * share)}% of {name}"
             for name, share in sorted(adoption.outcome.reached(adoption.arrays).items())
             if share < ENOUGH
         ]
@@ -175,7 +175,9 @@ class Adopter:
                 f"{self.source.path}: nothing can be chosen for kernel {function.name}: its block is fixed, and no "
                 f"array of it can have another layout{f' ({why})' if why else ''}"
             )
-        sizes = [self._sizes(declaration, small, seen) for small in _SMALL]
+        fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
+        turns = (*_TURNS, max(17, *(n + 1 for n in (0, *fixed) if n <= _MOST_FIXED)))  # the last leaves rows
+        sizes = [self._sizes(declaration, *given) for given in zip(_SMALL, [seen] * 3, turns, strict=True)]
         declaration.small = sizes
         large = self._large(declaration)
         files, original = self._files(declaration, excerpt, callees)
@@ -226,8 +228,10 @@ class Adopter:
         return max(rank, 2 if nested else 1)
 
     @staticmethod
-    def _sizes(declaration: Declaration, numbers: Sequence[int], seen: dict[str, int]) -> dict[str, int]:
-        """A number for every size and whole number that is open, in turn."""
+    def _sizes(
+        declaration: Declaration, numbers: Sequence[int], seen: dict[str, int], turns: int = _TURNS[0]
+    ) -> dict[str, int]:
+        """A number for every size and whole number that is open, in turn; ``turns`` for those of loops alone."""
         given: dict[str, int] = {}
         turn = 0
         parameters = {cursor.spelling for cursor in declaration.function.parameters}
@@ -237,7 +241,7 @@ class Adopter:
         texts = [*declaration.geometry.grid, *(e.text for e in declaration.arrays.extents.values())]
         used = {name for text in texts for name in re.findall(r"\w+", text)}
         for bound in (b for bounds in declaration.function.bounds.values() for b in bounds if b.is_loop):
-            given |= {c.spelling: _TURNS for c in walk(bound.limit) if c.spelling in given.keys() - used}
+            given |= {c.spelling: turns for c in walk(bound.limit) if c.spelling in given.keys() - used}
         blocks = {name: values[0] for name, values in declaration.geometry.policies.items()}
         multiples: dict[str, int] = {}
         for whole, by in declaration.geometry.divided:

@@ -142,8 +142,10 @@ class Launch:
         bounded = self._bounded(axis, block)
         if not block.isdigit():
             return grid
+        if grid.isdigit() and self._goes_on(axis):
+            return grid
         if bounded is None:
-            return grid if grid.isdigit() and self._goes_on(axis) else None
+            return None
         one, other = Computed(bounded, "grid"), Computed(grid, "grid")
         try:
             same = (
@@ -162,10 +164,15 @@ class Launch:
     def _goes_on(self, axis: str) -> bool:
         """Whether a thread goes on by the number of threads there are, so that a block of any size comes to all."""
         for cursor in walk(self.function.body):
-            is_sum = kind(cursor) == "BINARY_OPERATOR" and binary(cursor) == "="
-            if is_sum or kind(cursor) == "COMPOUND_ASSIGNMENT_OPERATOR":
-                step = list(walk(children(cursor)[1]))
-                named = (self.function.variable(c) for c in step)
+            is_set = kind(cursor) == "BINARY_OPERATOR" and binary(cursor) == "="
+            if is_set or kind(cursor) == "COMPOUND_ASSIGNMENT_OPERATOR":
+                walker, step = (
+                    self.function.variable(bare(children(cursor)[0])),
+                    list(walk(children(cursor)[1])),
+                )
+                named = [self.function.variable(c) for c in step]
+                if walker is None or (is_set and walker not in named):
+                    continue
                 step += [c for v in named if v and v.initial is not None for c in walk(v.initial)]
                 if any(is_launch(c, "blockDim", axis) for c in step):
                     return True
