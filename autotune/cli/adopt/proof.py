@@ -269,7 +269,7 @@ class Proof:
             try:
                 done = program(command, seconds=max(1.0, self.budget.left))
             except subprocess.TimeoutExpired:
-                return {"status": "crashed", "why": f"the runs took more than {_SECONDS:.0f} s"}
+                return {"status": "late", "why": f"the runs took more than {_SECONDS:.0f} s"}
             answer = Path(folder, "answer.json")
             if not answer.is_file():
                 said = death(done.returncode) if done.returncode < 0 else _last(done.stderr)
@@ -309,6 +309,7 @@ def _take(outcome: Outcome, answer: Mapping[str, Any]) -> None:
             "values": "other values: ",
             "unwritten": "",
             "crashed": "",
+            "late": "",
         }
         outcome.why = told[answer["status"]] + answer["why"]
     elif not answer["compared"]:
