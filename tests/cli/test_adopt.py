@@ -453,8 +453,7 @@ def test_an_extent_that_nothing_says_keeps_a_name_of_its_own(
     monkeypatch.setattr("autotune.cli.adopt.adoption.Proof.run", lambda *_: Outcome(True))
     arrays = Adopter(found, "k", "mine").adopt().declaration.arrays
     assert all(
-        e.is_given or set(re.findall(r"[A-Za-z_]\w*", e.text)) <= {"n", "m"}
-        for e in arrays.extents.values()
+        e.is_given or set(re.findall(r"[A-Za-z_]\w*", e.text)) <= {"n", "m"} for e in arrays.extents.values()
     )
 
 
@@ -796,8 +795,9 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
         ("void host() {}", "no __global__ function is defined here"),
         (
             f"#include <none.h>\n{HEAD}(Wide<float, 2> r, float* x) {{ x[0] = r[0]; }} void k(int) {{}}",
-            "a kernel cannot be read; name the folders",
+            "kernel k cannot be read; name the folders",
         ),
+        (f"#ifdef NONE\n{HEAD}(float* x) {{}}\n#endif", "k.cu:2: the preprocessor leaves it out: a kernel"),
         (
             f"{HEAD}(__half v, float* x, int n) {{ {I} x[i] = v; }}",
             "takes __half v, and a number of a family has no 16-bit",

@@ -195,7 +195,8 @@ class Source:
 
     def kernel(self, name: str = "") -> Cursor:
         """The one of that name, or the only one. Raises FamilyError, UnknownName, UsageError."""
-        if name not in self.kernels and (mistakes := self._unread(name)):
+        is_missing = name not in self.kernels if name else not self.kernels
+        if is_missing and (mistakes := self._unread(name)):
             raise FamilyError(
                 f"{mistakes[0]}: {f'kernel {name}' if name else 'a kernel'} cannot be read; {HEADERS}"
             )
@@ -217,9 +218,11 @@ class Source:
         text = self.text(0, len(self.content))
         found = re.search(rf"\b__global__\b[^;{{}}]*?\b{name or '[A-Za-z_]+'}\s*\([^;{{}}]*", text)
         within = [len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span()] if found else [0, 0]
-        return sorted(
+        told = sorted(
             self.mistakes((within[0], within[1])), key=lambda said: "incomplete type 'void'" in said
         )
+        left_out = f"{self.path}:{self.line(within[0])}: the preprocessor leaves it out"
+        return told or ([left_out] if found else [])
 
     def mistakes(self, within: Span) -> list[str]:
         """What could not be parsed there, as file:line: message."""
