@@ -396,6 +396,9 @@ def test_a_launch_that_nothing_tells_is_asked_for(tmp_path: Path, monkeypatch: p
         UsageError, match="bounds its blocks in x, and no launch of it is in its file: say how"
     ):
         adopted(tmp_path, PLANE, monkeypatch)
+    row = f"{HEAD}(float* y, int n, int m) {{ int r = blockIdx.x; if (r < n) y[r * m + threadIdx.x] = 1; }}"
+    with pytest.raises(UsageError, match="nothing in kernel k bounds its threads in x"):
+        adopted(tmp_path, row, monkeypatch)
     with pytest.raises(
         UsageError, match=r"k\.cu:2 is not understood \(blocks is none of the kernel's numbers\)"
     ):

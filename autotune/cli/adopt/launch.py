@@ -76,10 +76,12 @@ class Launch:
             found.policies[name] = tuple(v for v in values if v * product <= _MOST_THREADS) or (1,)
         for axis, block in zip(axes, found.block, strict=True):
             grid = self._bounded(axis, block)
-            if grid is None:
+            is_open = block in found.policies and block not in (grid or "") and not self._goes_on(axis)
+            if grid is None or is_open:
                 why = self.not_understood or "no launch of it is in its file"
+                what = "blocks" if grid is None else "threads"
                 raise UsageError(
-                    f"nothing in kernel {self.function.name} bounds its blocks in {axis}, and {why}: say how it is "
+                    f"nothing in kernel {self.function.name} bounds its {what} in {axis}, and {why}: say how it is "
                     "launched, over its numbers, as in --grid 'ceil_div(n, 16), ceil_div(m, 16)' --block '16, 16'"
                 )
             found.grid.append(grid)
