@@ -12,18 +12,24 @@ _DYNAMIC = re.compile(
     r"(?P<type>(?:const\s+|volatile\s+)?[A-Za-z_][\w:]*(?:\s+(?:int|char|short|long))*(?:<[^;{}]*?>)?)\s+"
     r"(?P<name>\w+)\s*\[\s*\]\s*;"
 )
+_STATIC = re.compile(r"\bstatic\s+(?=__shared__\b)|(?<=\b__shared__)\s+static\b")
 _SCOPE = re.compile(r"(?:\bnamespace\b[\w:\s]*|\bextern\s*)$")
 _SHARED = "autotune::cpu::setting.dynamic_shared"
 
 
 def host_source(source: Path) -> str:
-    """The directive that includes the file, or its text where the dynamic shared memory in it has to be named in other
-    words: a block's is at an address that is known when it runs."""
+    """The directive that includes the file, or its text where the shared memory in it has to be named in other words:
+    a block's dynamic one is at an address that is known when it runs."""
     text = source.read_text(encoding="utf-8", errors="surrogateescape")
     code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     parts, end = [], 0
-    for match in _DYNAMIC.finditer(code):
-        parts += [text[end : match.start()], _declared(match, code, source)]
+    found = [*_DYNAMIC.finditer(code), *_STATIC.finditer(code)]
+    for match in sorted(found, key=lambda match: match.start()):
+        is_dynamic = match.re is _DYNAMIC  # what is shared on the host is static without the word
+        parts += [
+            text[end : match.start()],
+            _declared(match, code, source) if is_dynamic else re.sub(r"\S", "", match[0]),
+        ]
         end = match.end()
     if not parts:
         return include(source)

@@ -88,7 +88,7 @@ class Prepared(Closing):
                 if capture:
                     raise UsageError(f"{self._family.name}: prepare before a CUDA graph is captured")
             target.lender.wait_for(made_on)  # from now on any stream may use them
-        if not self._rest:
+        if not self._rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
             self._place(parent)
 
     def _as_in(self, parent: "Prepared") -> dict[str, Any]:

@@ -55,6 +55,11 @@ REWRITTEN = {
         "for (int j = 0; j < m; ++j) y[i * m + j] = x[j * n + i];",
         ["y.store(x.load(j, i), i, j);"],
     ),
+    "operators that a sum binds closer than": (
+        "(const float* x, float* y, int n)",
+        "y[i] = x[i * 8 + (1 + ((i + 1) & 1))] + x[i * 8 + (i > 2 ? 1 : 2) + (i ^ 1)];",
+        ["x.load(i, 1 + ((i + 1) & 1))", "x.load(i, (i > 2 ? 1 : 2) + (i ^ 1))"],
+    ),
     "three extents": (
         "(const float* x, float* y, int n, int m, int l)",
         "for (int j = 0; j < m; ++j) for (int k = 0; k < l; ++k) y[(i * m + j) * l + k] = x[i * m * l + j * l + k];",
@@ -391,7 +396,12 @@ def test_a_launch_that_nothing_tells_is_asked_for(tmp_path: Path, monkeypatch: p
         UsageError, match="bounds its blocks in x, and no launch of it is in its file: say how"
     ):
         adopted(tmp_path, PLANE, monkeypatch)
-    with pytest.raises(UsageError, match=r"the launch in k\.cu:2: blocks is not understood"):
+    row = f"{HEAD}(float* y, int n, int m) {{ int r = blockIdx.x; if (r < n) y[r * m + threadIdx.x] = 1; }}"
+    with pytest.raises(UsageError, match="nothing in kernel k bounds its threads in x"):
+        adopted(tmp_path, row, monkeypatch)
+    with pytest.raises(
+        UsageError, match=r"k\.cu:2 is not understood \(blocks is none of the kernel's numbers\)"
+    ):
         adopted(tmp_path, PLANE + "void go(int blocks) { k<<<blocks, 64>>>(x, y, w, h); }", monkeypatch)
     found = source(tmp_path, PLANE)
     adoption = Adopter(found, "k", "mine", grid="(w + 15) / 16, h", block="16, 1").adopt()
@@ -436,10 +446,75 @@ int main() {{ size_t bytes = (N + 1) * sizeof(float); cudaMalloc((void**)&d_x, b
     assert 'x_size: {value: "n + 1"}' in (adopted(tmp_path, text, monkeypatch).files["family.yaml"])
 
 
+def test_an_extent_that_nothing_says_keeps_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an inner extent was given that name first."""
+    body = "x[i * (2 * m) + i % 2 * m + i % m] = y[i % m];"
+    text = f"{HEAD}(float* x, const float* y, int n, int m) {{ int i = {IN_LINE}; {body} }}\n"
+    found = source(tmp_path, text + "void go(int n) { k<<<n, 32>>>(x, y, n, m); }")
+    monkeypatch.setattr("autotune.cli.adopt.adoption.Proof.run", lambda *_: Outcome(True))
+    arrays = Adopter(found, "k", "mine").adopt().declaration.arrays
+    assert all(
+        e.is_given or set(re.findall(r"[A-Za-z_]\w*", e.text)) <= {"n", "m"} for e in arrays.extents.values()
+    )
+
+
 def test_an_index_that_was_taken_apart_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"int i = {IN_LINE}; if (i < b * t) {{ int r = i / t, c = i % t; y[r * t + c] = x[r]; }}"
     adoption = adopted(tmp_path, f"{HEAD}(const float* x, float* y, int b, int t) {{ {body} }}", monkeypatch)
     assert {array.name: array.shape for array in adoption.arrays} == {"x": ("b",), "y": ("b", "t")}
+
+
+def test_a_block_is_chosen_where_any_of_them_comes_to_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number of blocks covers what it covers with the block it was made for."""
+    monkeypatch.setattr("autotune.cli.adopt.adoption.Proof.run", lambda *_: Outcome(True))
+    loop = f"for (int i = {IN_LINE}; i < n; i += blockDim.x * gridDim.x) y[i] = x[i];"
+    for body, block in ((f"int i = {IN_LINE}; y[i] = x[i];", ["128"]), (loop, ["block_size"])):
+        kernel = f"{HEAD}(const float* x, float* y, int n) {{ {body} }}\n"
+        asked = Adopter(source(tmp_path, kernel), "k", "mine", grid="4", block="128").adopt()
+        found = adopted(tmp_path, f"{kernel}void go() {{ k<<<4, 128>>>(x, y, n); }}", monkeypatch)
+        assert asked.declaration.geometry.block == found.declaration.geometry.block == block
+
+
+def test_an_extent_follows_the_number_that_bounds_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}
+int main() {{ cudaMalloc(&d_x, 4096 * 4); cudaMalloc(&d_y, 4096 * 4); k<<<16, 256>>>(d_x, d_y, 4096); }}
+"""
+    shapes = {array.name: array.shape for array in adopted(tmp_path, text, monkeypatch).arrays}
+    assert shapes == {"x": ("n",), "y": ("n",)}
+
+
+@pytest.mark.parametrize("number", ["((unsigned int)-1) / 3", "-7 / 2"])
+def test_a_division_that_c_rounds_otherwise_is_not_read(
+    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{HEAD}(const float* x, float* y, int n, unsigned far) {{ {I} y[i] = x[i] * far; }}\n"
+    text += f"void go(int n) {{ unsigned d = {number}; k<<<(n + 63) / 64, 64>>>(x, y, n, d); }}"
+    adoption = adopted(tmp_path, text, monkeypatch)
+    assert adoption.declaration.small[0]["far"] == 1
+
+
+def test_a_workload_has_room_and_is_no_larger_than_can_be_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops = "for (int j = 0; j < m; ++j) y[i * m + j] = x[i * m + j];"
+    text = f"{HEAD}(const float* x, float* y, int n, int m) {{ {I} {loops} }}"
+    workload = adopted(tmp_path, text, monkeypatch).files["workloads/adopted.yaml"]
+    assert "n: 1024, m: 1024" in workload
+    body = f"int i = {IN_LINE}; if (i < n * m * l) y[i] = x[i];"
+    text = f"{HEAD}(const float* x, float* y, int n, int m, int l) {{ {body} }}"
+    assert "n: 128, m: 128, l: 128" in adopted(tmp_path, text, monkeypatch).files["workloads/adopted.yaml"]
+    found = source(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[3 * i + 500]; }}")
+    monkeypatch.undo()
+    adoption = Adopter(found, "k", "mine").adopt()
+    assert adoption.outcome.is_proved
+    sizes = re.search(r"x_size: (\d+), ?|x_size: (\d+)", adoption.files["workloads/adopted.yaml"])
+    assert "n: 37" in adoption.files["workloads/adopted.yaml"] and sizes
 
 
 # -- what is written out ------------------------------------------------------------------------------------
@@ -489,6 +564,12 @@ typedef __half real;
     assert [array.type for array in adoption.arrays] == ["float16", "bfloat16"]
     assert "#include <cuda_fp16.h>\n#include <cuda_bf16.h>" in adoption.files["mine.cu"]
     assert "the cpu device has no half: this kernel needs --device cuda" in adoption.outcome.why
+
+
+def test_a_word_is_no_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "int half = n / 2; y[i] = x[half];  // the lower half"
+    adoption = adopted(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} {body}\n}}", monkeypatch)
+    assert "#include <cuda_fp16.h>" not in adoption.files["mine.cu"]
 
 
 def test_names_that_the_kernel_has_are_not_used_twice(
@@ -659,6 +740,22 @@ def test_what_the_runs_left_out_is_no_proof(tmp_path: Path) -> None:
     assert Adopter(source(tmp_path, border), "k", "mine").adopt().outcome.is_proved
 
 
+def test_a_number_of_a_loop_leaves_the_row_that_it_may_leave(tmp_path: Path) -> None:
+    """A window that is wider than the distance between two: no row of so many elements."""
+    body = "float s = 0; for (int j = 0; j < w; ++j) s += x[i * 8 + j]; y[i] = s;"
+    text = f"{HEAD}(const float* x, float* y, int n, int w) {{ {I} {body} }}"
+    adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
+    assert adoption.outcome.is_proved
+    assert adoption.notes == ["x: an index left its row, so it is taken as one line"]
+
+
+def test_a_result_that_hangs_on_what_nobody_wrote_is_no_proof(tmp_path: Path) -> None:
+    text = f"{HEAD}(const float* x, float* y, int n) {{ {I} float t[4]; t[0] = x[i]; y[i] = t[0] + t[3]; }}"
+    outcome = Adopter(source(tmp_path, text), "k", "mine").adopt().outcome
+    assert not outcome.is_proved
+    assert "reads a variable that nothing wrote" in outcome.why
+
+
 def test_dynamic_shared_memory_runs_on_the_cpu_device(tmp_path: Path) -> None:
     body = f"extern __shared__ float t[]; {I} t[threadIdx.x] = x[i]; y[i] = t[threadIdx.x];"
     text = f"{HEAD}(const float* x, float* y, int n) {{ {body} }}"
@@ -699,6 +796,15 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
     ("text", "told"),
     [
         ("void host() {}", "no __global__ function is defined here"),
+        (
+            f"#include <none.h>\n{HEAD}(Wide<float, 2> r, float* x) {{ x[0] = r[0]; }} void k(int) {{}}",
+            "kernel k cannot be read; name the folders",
+        ),
+        (f"#ifdef NONE\n{HEAD}(float* x) {{}}\n#endif", "k.cu:2: the preprocessor leaves it out: a kernel"),
+        (
+            f"{HEAD}(__half v, float* x, int n) {{ {I} x[i] = v; }}",
+            "takes __half v, and a number of a family has no 16-bit",
+        ),
         (f"{HEAD}(int n) {{}}", "kernel k takes no pointer (int n)"),
         (f"{HEAD}(unknown* x) {{ x[0] = 1; }}", "unknown type name 'unknown'"),
         (f"template <class T> {HEAD}(T* x) {{ x[0] = 1; }}", "no launch in its file gives a value of T"),

@@ -273,6 +273,8 @@ def test_dynamic_shared_memory_is_named_for_the_host(tmp_path: Path) -> None:
     assert "#define outer (reinterpret_cast<double*>(::autotune::cpu::setting.dynamic_shared))" in text
     assert "unsigned char* const inner = reinterpret_cast<unsigned char*>(" in text
     assert text.count("extern __shared__") == 1
+    path.write_text("__global__ void k() {\n  static __shared__ int a[2];\n  __shared__ static\n int b;\n}\n")
+    assert host_source(path).endswith("void k() {\n   __shared__ int a[2];\n  __shared__ \n int b;\n}\n\n")
 
 
 def test_the_editors_header_defines_what_nothing_else_did() -> None:

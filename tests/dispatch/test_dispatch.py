@@ -239,6 +239,38 @@ def test_what_was_prepared_is_refilled_while_others_come_with_the_call(tmp_path:
             handle.refill(x=x)
 
 
+RAMP = """\
+schema: 1
+family: ramp
+source: ramp.cu
+default_workload: small
+scalars: {n: {type: int32}, v: {type: float32}}
+extents: {n_extent: {value: n}}
+data:
+  y: {role: output, type: float32, shape: [n_extent]}
+kernels:
+  ramp: {arguments: [y, n, v], grid: ["ceil_div(n, block)"], block: [block]}
+policies:
+  block: {values: [32, 64], default: 32}
+reference: control
+"""
+
+
+@pytest.mark.filterwarnings("ignore:no usable policy file")
+def test_a_family_without_an_input_takes_its_numbers_with_the_call(tmp_path: Path) -> None:
+    folder = write_family(tmp_path / "ramp", RAMP)
+    (folder / "ramp.cu").write_text(
+        '#include "autotune/array.cuh"\ntemplate <class Policy>\n'
+        "__global__ void ramp(typename Policy::y y, int n, float v) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y.store(v * i, i);\n}\n"
+    )
+    with autotune.load(folder, device="cpu") as kernel:
+        for n, v in ((5, 2.0), (70, 3.0)):
+            np.testing.assert_array_equal(kernel(n=n, v=v), v * np.arange(n, dtype=np.float32))
+        with pytest.raises(WorkloadError, match="'n' of family ramp is not given"):
+            kernel(v=1.0)
+
+
 def test_a_mistake_in_an_order_is_told_with_its_line(tmp_path: Path) -> None:
     ordered = "  order: {layout: order, data: [rows], values: [given, broken], default: given}\n"
     folder = write_family(tmp_path / "weighted", SUM.replace("reference:", ordered + "reference:"))

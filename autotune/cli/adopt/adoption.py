@@ -18,10 +18,9 @@ from autotune.cli.adopt.host import steps
 from autotune.cli.adopt.inputs import InputsModule
 from autotune.cli.adopt.launch import Launch
 from autotune.cli.adopt.plain import plain
-from autotune.cli.adopt.proof import ENOUGH, Budget, Outcome, Proof
+from autotune.cli.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Outcome, Proof
 from autotune.cli.adopt.rewriting import Text, parameter_text, rewrite_accesses
-from autotune.cli.adopt.sizes import Sizes
-from autotune.cli.adopt.source import Source, kind, span, walk
+from autotune.cli.adopt.source import HEADERS, Source, kind, span, walk
 from autotune.cli.adopt.symbols import symbols_of
 from autotune.compile import lacked, lacking
 from autotune.declaration import Expression as Computed
@@ -30,8 +29,9 @@ from autotune.errors import FamilyError, UsageError
 
 _TRIES = 5
 _BLOCK = 64  # threads, where a number of the kernel says how many
-_TURNS = 3  # of a loop up to a number that is no size
-_MOST_FIXED = 64  # of a number that the program fixes, for the runs to be short
+_TURNS = (3, 7)  # of a loop up to a number that is no size
+_ROOM = 100  # elements of an array whose size nothing tells, for a start
+_MOST_FIXED = 256  # of a number that the program fixes, for the runs to be short
 _SMALL = ((37, 23, 17, 13), (19, 41, 11, 29), (64, 33, 16, 8))  # odd ones, and some that a block divides
 _LARGE = {1: (1 << 20,), 2: (1024, 1024), 3: (128, 128, 128), 4: (32, 32, 32, 32)}
 
@@ -131,7 +131,7 @@ class Adopter:
     def _left_out(adoption: Adoption) -> str:
         """Outputs that the runs left out for the most part: no proof of what the kernel does to them."""
         found = [
-            f"{share:.0%} of {name}"
+            f"{int(100 * share)}% of {name}"
             for name, share in sorted(adoption.outcome.reached(adoption.arrays).items())
             if share < ENOUGH
         ]
@@ -175,9 +175,11 @@ class Adopter:
                 f"{self.source.path}: nothing can be chosen for kernel {function.name}: its block is fixed, and no "
                 f"array of it can have another layout{f' ({why})' if why else ''}"
             )
-        sizes = [self._sizes(declaration, small, seen) for small in _SMALL]
-        large = self._sizes(declaration, _LARGE[min(4, self._rank(declaration))], {})
+        fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
+        turns = (*_TURNS, max(17, *(n + 1 for n in (0, *fixed) if n <= _MOST_FIXED)))  # the last leaves rows
+        sizes = [self._sizes(declaration, *given) for given in zip(_SMALL, [seen] * 3, turns, strict=True)]
         declaration.small = sizes
+        large = self._large(declaration)
         files, original = self._files(declaration, excerpt, callees)
         files["workloads/adopted.yaml"] = declaration.workload_yaml(large)
         outcome = self._tried(declaration, files, original, sizes, budget)
@@ -191,7 +193,7 @@ class Adopter:
                 f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; {lacking(what)}"
             )
         else:
-            advice = "name the folders of its headers with -I and its macros with -D"
+            advice = HEADERS
         return f"{mistakes[0]}{more}: kernel {function.name} cannot be read; {advice}"
 
     @staticmethod
@@ -203,6 +205,22 @@ class Adopter:
                 return " * ".join([str(4 * size), *(item for item in block if item != "1")])
         return ""
 
+    def _large(self, declaration: Declaration) -> dict[str, int]:
+        """Sizes of the workload: those of the first run where only that tells the room of an array, or larger ones
+        would be too many elements."""
+        arrays = declaration.arrays.all.values()
+        if not any(declaration.is_open(array) for array in arrays):
+            for rank in range(min(4, self._rank(declaration)), 5):
+                sizes = self._sizes(declaration, _LARGE[rank], {})
+                if sum(self._room(declaration, array, sizes) for array in arrays) <= MOST_ELEMENTS:
+                    return sizes
+        return dict(declaration.small[0])
+
+    @staticmethod
+    def _room(declaration: Declaration, array: Array, sizes: dict[str, int]) -> int:
+        extents = (declaration.arrays.extents[name] for name in array.shape)
+        return math.prod(int(Computed(e.text, e.name).evaluate(sizes)) for e in extents)
+
     @staticmethod
     def _rank(declaration: Declaration) -> int:
         rank = max(len(array.shape) for array in declaration.arrays.all.values())
@@ -210,8 +228,10 @@ class Adopter:
         return max(rank, 2 if nested else 1)
 
     @staticmethod
-    def _sizes(declaration: Declaration, numbers: Sequence[int], seen: dict[str, int]) -> dict[str, int]:
-        """A number for every size and whole number that is open, in turn."""
+    def _sizes(
+        declaration: Declaration, numbers: Sequence[int], seen: dict[str, int], turns: int = _TURNS[0]
+    ) -> dict[str, int]:
+        """A number for every size and whole number that is open, in turn; ``turns`` for those of loops alone."""
         given: dict[str, int] = {}
         turn = 0
         parameters = {cursor.spelling for cursor in declaration.function.parameters}
@@ -221,7 +241,7 @@ class Adopter:
         texts = [*declaration.geometry.grid, *(e.text for e in declaration.arrays.extents.values())]
         used = {name for text in texts for name in re.findall(r"\w+", text)}
         for bound in (b for bounds in declaration.function.bounds.values() for b in bounds if b.is_loop):
-            given |= {c.spelling: _TURNS for c in walk(bound.limit) if c.spelling in given.keys() - used}
+            given |= {c.spelling: turns for c in walk(bound.limit) if c.spelling in given.keys() - used}
         blocks = {name: values[0] for name, values in declaration.geometry.policies.items()}
         multiples: dict[str, int] = {}
         for whole, by in declaration.geometry.divided:
@@ -241,9 +261,8 @@ class Adopter:
             if name in given and known.names <= given.keys():
                 value = int(known.evaluate(given))
                 given[name] = value if known.names or 0 < value <= _MOST_FIXED else given[name]
-        found = Sizes(declaration.arrays, declaration.geometry, given, blocks, seen).all()
-        extents = declaration.arrays.extents
-        return {n: v for n, v in found.items() if n in given or (n in extents and extents[n].is_given)}
+        rooms = (e.name for e in declaration.arrays.extents.values() if e.is_given and e.name not in given)
+        return given | {name: max(_ROOM, seen.get(name, 0)) for name in rooms}
 
     def _files(
         self, declaration: Declaration, excerpt: Excerpt, callees: Callees

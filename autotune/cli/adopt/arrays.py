@@ -185,7 +185,7 @@ class Arrays:
         return self._named(name, text).name
 
     def _allocated(self, array: Array, inner: Sequence[str]) -> str:
-        """The outer extent where the host program says how much room it gives; empty where it does not."""
+        """The text of the outer extent where the host program says how much room it gives; empty where it does not."""
         factors = self.host.elements(array.name, array.bytes) if self.host else None
         for name in inner if factors else ():
             text = self.extents[name].text
@@ -198,8 +198,7 @@ class Arrays:
         if factors is None:
             return ""
         is_sum = [not (f.isalnum() or f.isidentifier()) and len(factors) > 1 for f in factors]
-        text = " * ".join(f"({f})" if sum_ else f for f, sum_ in zip(factors, is_sum, strict=True)) or "1"
-        return self._named(text if text.isidentifier() else self._own(array, inner), text).name
+        return " * ".join(f"({f})" if sum_ else f for f, sum_ in zip(factors, is_sum, strict=True)) or "1"
 
     @staticmethod
     def _own(array: Array, inner: Sequence[str]) -> str:
@@ -207,8 +206,9 @@ class Arrays:
         return f"{array.name}_{'rows' if inner else 'size'}"
 
     def _outer(self, array: Array, inner: Sequence[str]) -> str:
-        if text := self._allocated(array, inner):
-            return text
+        room = self._allocated(array, inner)
+        if room and not room.isdigit():
+            return self._named(room if room.isidentifier() else self._own(array, inner), room).name
         found: list[str] = []
         for access in array.pointer.accesses if array.is_accessor else ():
             first = array.indices(access)[0]
@@ -217,6 +217,8 @@ class Arrays:
                 found.append(said)
         indices = (array.indices(access)[0] for access in array.pointer.accesses if array.is_accessor)
         found = found or [text for text in map(self._launched, indices) if text]
+        if room and not any(re.search(r"[A-Za-z_]", text) for text in found):
+            found = [room]
         if not found:
             return self._shared_or_own(array, inner)
         text = max(found, key=lambda said: (found.count(said), len(said)))
@@ -285,10 +287,11 @@ class Arrays:
         for known in self.extents.values():
             if known.text == text:
                 return known
+        is_own = name == text and name not in self._parameters  # nothing says what it is
         taken = {*self.extents, *self.uses.pointers, *(self._parameters if name != text else ())}
         while name in taken:
             name += "_"
-        self.extents[name] = Extent(name, text)
+        self.extents[name] = Extent(name, name if is_own else text)
         return self.extents[name]
 
     def limit(self, index: Sum) -> str | None:

@@ -144,6 +144,10 @@ def told(adoption: Adoption, path: Path) -> Iterator[str]:
         yield f"  {name}: the extent of {of} that nothing in the kernel or its launch says; each call has to give it"
     geometry = declaration.geometry
     yield f"  launch: grid [{', '.join(geometry.grid)}], block [{', '.join(geometry.block)}], {geometry.where}"
+    if declaration.shared_bytes and not geometry.shared_bytes:
+        yield f"  shared memory: {declaration.shared_bytes} bytes is a guess, since no launch that is understood says"
+    if any(declaration.is_open(array) for array in adoption.arrays):
+        yield "  workload: small, as the runs found room for; give it the sizes of your program before a sweep"
     if not outcome.is_proved:
         yield f"unproved: {outcome.why}"
         return

@@ -75,6 +75,13 @@ class Declaration:
             if name not in self._parameters
         }
 
+    @cached_property
+    def guesses(self) -> list[str]:
+        """What nothing says, and is a guess."""
+        sizes = [f"the size of {a.name}" for a in self.arrays.all.values() if self.is_open(a)]
+        shared = f"{self.shared_bytes} bytes of shared memory"
+        return [*sizes, *([shared] if self.shared_bytes and not self.geometry.shared_bytes else [])]
+
     # -- numbers ----------------------------------------------------------------------------------------
 
     @cached_property
@@ -99,11 +106,16 @@ class Declaration:
 
     def _scalar_type(self, variable: Variable) -> str:
         found = type_name(variable.cursor.type)
-        if not found:
+        if not found or "float16" in found:
             line = self.function.source.line(variable.place)
+            why = (
+                "a number of a family has no 16-bit type: pass a float and convert it in the kernel"
+                if found
+                else "a family's kernel takes arrays and numbers: pass its members one by one"
+            )
             raise FamilyError(
                 f"{self.function.source.path}:{line}: {self.function.name} takes {variable.cursor.type.spelling} "
-                f"{variable.name}, and a family's kernel takes arrays and numbers: pass its members one by one"
+                f"{variable.name}, and {why}"
             )
         return found
 

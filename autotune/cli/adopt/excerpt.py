@@ -19,6 +19,7 @@ from autotune.cli.adopt.source import (
     identifiers,
     kind,
     span,
+    walk,
 )
 
 _FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD", "CONSTRUCTOR")
@@ -194,9 +195,20 @@ class Excerpt:
             if (found := _USUAL.match(line)) and found[1] in self.needed - own:
                 lines.append(f"#ifndef {found[1]}\n{line}\n#endif")
             lines += [f"{d};" for d in _SHORT.findall(line) if d.split()[-1] in self.needed - own]
-        lines += [f"#include <{header}>" for header, names in _HEADERS.items() if names & self.needed]
+        lines += [f"#include <{header}>" for header, names in _HEADERS.items() if names & self._types]
         if lines:
             yield "\n".join([*lines, ""])
+
+    @cached_property
+    def _types(self) -> set[str]:
+        """Types that what stays names: a comment or a variable may be a half, too."""
+        kept = (d.cursor for file in (self.main, *self.headers) for d in file.declarations if self.is_kept(d))
+        named = {
+            c.referenced.spelling for k in kept for c in walk(k) if kind(c) == "TYPE_REF" and c.referenced
+        }
+        macros = {text for file in (self.main, *self.headers) for name, place in file.macros if name in self.needed
+                  for text in identifiers(file.source.text(*place))}  # fmt: skip
+        return named | macros
 
     @staticmethod
     def _with_semicolon(file: File, place: Span) -> Span:

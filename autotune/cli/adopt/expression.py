@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 Span = tuple[int, int]
+_LOOSE = "?<>=&|^~!,"  # those that a sum binds closer than, and two of one operand
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,8 @@ def written(sum_: Sum, text: Callable[[Expression], str]) -> str:
     """The sum as C++ text; ``text`` gives that of what is taken as a whole."""
     parts: list[str] = []
     for term in sum_:
-        product = (
-            " * ".join(_factor(f, text, len(term.factors) > 1 or term.sign < 0) for f in term.factors) or "1"
-        )
+        is_tight = len(term.factors) > 1 or term.sign < 0
+        product = " * ".join(_factor(f, text, is_tight, len(sum_) > 1) for f in term.factors) or "1"
         if parts:
             parts += [" + " if term.sign > 0 else " - ", product]
         else:
@@ -154,20 +154,22 @@ def written(sum_: Sum, text: Callable[[Expression], str]) -> str:
     return "".join(parts) or "0"
 
 
-def _factor(expression: Expression, text: Callable[[Expression], str], is_tight: bool) -> str:
+def _factor(expression: Expression, text: Callable[[Expression], str], is_tight: bool, is_added: bool) -> str:
+    """``is_tight`` where it is multiplied or taken away."""
     said = text(expression)
-    loose = expression.operator in ("+", "-", "neg") or (not expression.operator and _is_loose(said))
-    return f"({said})" if is_tight and loose else said
+    operators = f"{_LOOSE}+-/%" if is_tight else _LOOSE if is_added else ","
+    loose = expression.operator in ("+", "-", "neg") and is_tight
+    return f"({said})" if loose or (not expression.operator and _is_loose(said, operators)) else said
 
 
-def _is_loose(text: str) -> bool:
-    """Whether an operator stands outside of brackets, so that a factor needs them."""
+def _is_loose(text: str, operators: str) -> bool:
+    """Whether one of the operators stands outside of brackets."""
     depth = 0
     for place, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")
         if (
             depth == 0
-            and letter in "+-/%?<>=&|^~!,"
+            and letter in operators
             and not (letter in "<>-" and text[place - 1 : place + 2] == "->")
         ):
             return True

@@ -105,7 +105,12 @@ class Host:
             try:
                 return call.launch()
             except _Unknown as problem:
-                self.not_understood = self.not_understood or f"{call.where}: {problem}"
+                told = (
+                    f"{problem} is none of the kernel's numbers" if str(problem).isidentifier() else problem
+                )
+                self.not_understood = (
+                    self.not_understood or f"the launch in {call.where} is not understood ({told})"
+                )
         return None
 
     def asked(self, grid: str, block: str) -> HostLaunch:
@@ -308,6 +313,10 @@ class Call:
             operator = ast.FloorDiv()
         if not isinstance(operator, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
             raise _Unknown(type(operator).__name__)
+        if isinstance(left, ast.Constant) and int(left.value) < 0 and isinstance(operator, ast.FloorDiv | ast.Mod):  # type: ignore[arg-type]  # fmt: skip
+            raise _Unknown(
+                "a negative number, divided"
+            )  # which C rounds to zero, or takes for an unsigned one
         if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
             return ast.Constant(int(Computed(ast.unparse(ast.BinOp(left, operator, right))).evaluate({})))
         return rounded_up(ast.BinOp(left, operator, right))
@@ -320,6 +329,8 @@ class Call:
                     return inner
                 return _call("ceil_div", inner.left, inner.right)
             return _call("ceil_div", *(self._of(a, depth) for a in arguments))
+        if name in ("floor", "floorf") and len(arguments) == 1:
+            return self._of(arguments[0], depth)  # a quotient of whole numbers is one
         if name in ("min", "max"):
             return _call(name, *(self._of(a, depth) for a in arguments))
         if (known := self.host.macro(name)) and len(known[0]) == len(arguments):

@@ -45,10 +45,12 @@ class InputsModule:
 
     def _ragged(self) -> list[str]:
         """Small odd sizes, those of the runs; not where a scalar that a workload gives decides a size, too."""
+        launch, extents = self.declaration.geometry.grid, self.declaration.arrays.extents.values()
+        used = {name for text in (*launch, *(e.text for e in extents)) for name in re.findall(r"\w+", text)}
         constant_ones = {
             n
             for n in self.declaration.scalars
-            if len({sizes.get(n) for sizes in self.declaration.small}) == 1
+            if n not in used or len({sizes.get(n) for sizes in self.declaration.small}) == 1
         }
         if not self.declaration.small or any(
             name in self.declaration.scalars for name in self.declaration.small[0].keys() - constant_ones

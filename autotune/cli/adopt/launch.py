@@ -76,14 +76,16 @@ class Launch:
             found.policies[name] = tuple(v for v in values if v * product <= _MOST_THREADS) or (1,)
         for axis, block in zip(axes, found.block, strict=True):
             grid = self._bounded(axis, block)
-            if grid is None:
-                seen = self.not_understood
-                why = f"the launch in {seen} is not understood" if seen else "no launch of it is in its file"
+            is_open = block in found.policies and block not in (grid or "") and not self._goes_on(axis)
+            if grid is None or is_open:
+                why = self.not_understood or "no launch of it is in its file"
+                what = "blocks" if grid is None else "threads"
                 raise UsageError(
-                    f"nothing in kernel {self.function.name} bounds its blocks in {axis}, and {why}: say how it is "
+                    f"nothing in kernel {self.function.name} bounds its {what} in {axis}, and {why}: say how it is "
                     "launched, over its numbers, as in --grid 'ceil_div(n, 16), ceil_div(m, 16)' --block '16, 16'"
                 )
             found.grid.append(grid)
+        found.where += f"; {self.not_understood}" if self.not_understood else ""
         return found
 
     def _from_host(self, host: HostLaunch) -> Geometry:
@@ -140,8 +142,12 @@ class Launch:
             if is_up and by == block and grid == f"ceil_div({whole}, {by})":
                 return f"ceil_div({whole}, BLOCK)"
         bounded = self._bounded(axis, block)
-        if bounded is None or not block.isdigit():
-            return grid if grid.isdigit() or not block.isdigit() else None
+        if not block.isdigit():
+            return grid
+        if grid.isdigit() and self._goes_on(axis):
+            return grid
+        if bounded is None:
+            return None
         one, other = Computed(bounded, "grid"), Computed(grid, "grid")
         try:
             same = (
@@ -154,7 +160,25 @@ class Launch:
             )
         except ArithmeticError:
             same = False
-        return self._bounded(axis, "BLOCK") if same else None
+        chosen = self._bounded(axis, "BLOCK") if same else None
+        return chosen if chosen and ("BLOCK" in chosen or self._goes_on(axis)) else None
+
+    def _goes_on(self, axis: str) -> bool:
+        """Whether a thread goes on by the number of threads there are, so that a block of any size comes to all."""
+        for cursor in walk(self.function.body):
+            is_set = kind(cursor) == "BINARY_OPERATOR" and binary(cursor) == "="
+            if is_set or kind(cursor) == "COMPOUND_ASSIGNMENT_OPERATOR":
+                walker, step = (
+                    self.function.variable(bare(children(cursor)[0])),
+                    list(walk(children(cursor)[1])),
+                )
+                named = [self.function.variable(c) for c in step]
+                if walker is None or (is_set and walker not in named):
+                    continue
+                step += [c for v in named if v and v.initial is not None for c in walk(v.initial)]
+                if any(is_launch(c, "blockDim", axis) for c in step):
+                    return True
+        return False
 
     @cached_property
     def _has_tile(self) -> bool:

@@ -60,16 +60,17 @@ def _instance(source: Source, cursor: Cursor, values: Sequence[str]) -> str:
     begin, end = span(cursor)
     text = source.text(begin, end)
     head = _head(text)
-    names = [c.spelling for c in children(cursor) if kind(c).startswith("TEMPLATE_")]
+    parameters = [c for c in children(cursor) if kind(c).startswith("TEMPLATE_")]
+    names = [c.spelling for c in parameters]
     defaults = [item.partition("=")[2].strip() for item in split(text[text.index("<") + 1 : head - 1])]
     found = dict(zip(names, [*values, *defaults[len(values) :]], strict=False))
     for name in names:
         value = found.get(name, "")
         if not value or re.search(rf"\btemplate\s*<[^>]*\b{re.escape(value)}\b", _all(source)):
-            four = ", ".join(["4"] * len(names))
+            some = ", ".join(_example(c) for c in parameters)
             raise FamilyError(
                 f"{source.path}: kernel {cursor.spelling} is a template over {', '.join(names)}, and no launch "
-                f"in its file gives a value of {name}: add them, as in --kernel '{cursor.spelling}<{four}>'"
+                f"in its file gives a value of {name}: add them, as in --kernel '{cursor.spelling}<{some}>'"
             )
 
     def replaced(match: "re.Match[str]") -> str:
@@ -82,6 +83,13 @@ def _instance(source: Source, cursor: Cursor, values: Sequence[str]) -> str:
         + _TOKENS.sub(replaced, text[head:])
         + source.text(end, len(source.content))
     )
+
+
+def _example(parameter: Cursor) -> str:
+    """A value that a parameter of a template may have."""
+    if kind(parameter) == "TEMPLATE_TYPE_PARAMETER":
+        return "float"
+    return "4" if type_name(parameter.type) else str(parameter.spelling)
 
 
 def _all(source: Source) -> str:

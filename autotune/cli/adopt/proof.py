@@ -42,10 +42,15 @@ from autotune.errors import AutotuneError, CompilerError
 from autotune.files import include_dir
 from autotune.processes import death, program
 
+_FILL = "-ftrivial-auto-var-init="  # what a variable begins as that is given nothing
 _TRACED = ("-O0", "-fsanitize=thread", "-nodefaultlibs", "-w")
 _SECONDS = 60.0  # for all runs of an adoption
-_MOST_ELEMENTS = 1 << 26
+MOST_ELEMENTS = 1 << 26
 ENOUGH = 0.9  # of an output, which the runs have to write
+_UNSEEN = (
+    "no access of its arrays was seen, so nothing was compared: either it makes none, or it stores what a function "
+    "returns as a whole record, which the compiler does not show"
+)
 _TRACE = "autotune/trace/hooks.cpp"
 
 
@@ -117,7 +122,7 @@ class Proof:
             except AutotuneError as problem:
                 return replace(outcome, is_proved=False, why=f"no inputs of sizes {dict(given)}: {problem}")
             room = sum(math.prod(data.shape_for(inputs.sizes)) for data in self.family.data.values())
-            if room > _MOST_ELEMENTS:
+            if room > MOST_ELEMENTS:
                 return replace(
                     outcome,
                     is_proved=False,
@@ -126,11 +131,16 @@ class Proof:
             self.told(f"run {seed} of {len(sizes)}, {self.budget.left:.0f} s left")
             begun = time.monotonic()
             answer = self._one(images, inputs, seed)
+            if answer["status"] in ("addresses", "values") and self._can_fill:
+                images["filled"] = self._built("filled", self._before(), "pattern")
+                answer = self._one(images, inputs, seed)
             self.budget.left -= time.monotonic() - begun
             _take(outcome, answer)
             if not outcome.is_proved:
-                told = ", ".join(f"{name}={value}" for name, value in given.items())
-                outcome.why += f" (sizes {told}, seed {seed})"
+                told = ", ".join(f"{name}={value}" for name, value in {**given, "seed": seed}.items())
+                outcome.why += f" ({told})"
+                if answer["status"] == "crashed" and self.declaration.guesses:
+                    outcome.why += f"; a guess may be wrong: {', '.join(self.declaration.guesses)}"
                 break
         return outcome
 
@@ -149,32 +159,18 @@ class Proof:
         command = find_compiler()
         if "ziglang" in command or Path(command[0]).stem == "zig":
             raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
-        toolchain = HostCxx(command, _TRACED)
-        original, rewritten = self.folder / "original.cu", self.folder / "rewritten.cu"
-        original.write_text(self.original, encoding="utf-8", errors="surrogateescape")
         text = self.family.source.read_text(encoding="utf-8", errors="surrogateescape")
+        rewritten = self.folder / "rewritten.cu"
         rewritten.write_text(
             f'#include "autotune/trace/checked.cuh"\n{text}', encoding="utf-8", errors="surrogateescape"
         )
-        instance = (self._kernel, self._kernel)
-        plain = VariantSource("original", "Original", "", (self._kernel,), "", (instance,), True)
-        plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
-        whole = batch(self.family, (self._variant,))
         source = self._variant.source
         checked = replace(source, struct=self._checked(source.struct), kernels=(self._kernel,))
-        images: dict[str, Any] = {}
-        for name, unit in (
-            ("original", Batch(original, (include_dir(), self.family.folder), (plain,), whole.options)),
-            ("rewritten", replace(whole, source=rewritten, variants=(checked,))),
-        ):
-            try:
-                built = toolchain.build(unit)
-            except BuildError as problem:
-                raise BuildError(f"{_which(name)} does not compile there: {_first(str(problem))}") from None
-            image = self.folder / f"{name}.so"
-            image.write_bytes(built.image)
-            symbol = built.symbols[unit.variants[0].key][self._kernel]
-            images[name] = {"image": str(image), "symbol": symbol, "kernel": self._kernel}
+        after = replace(batch(self.family, (self._variant,)), source=rewritten, variants=(checked,))
+        images: dict[str, Any] = {
+            "original": self._built("original", self._before(), "zero"),
+            "rewritten": self._built("rewritten", after, "pattern"),
+        }
         hooks = include_dir() / _TRACE
         unit = Batch(
             hooks, (include_dir(),), (VariantSource(hooks.read_text(encoding="utf-8"), "trace", "", ()),)
@@ -185,6 +181,32 @@ class Proof:
         )
         images["trace"] = str(compiled.image)
         return images
+
+    def _before(self) -> Batch:
+        """The kernel as it was."""
+        original = self.folder / "original.cu"
+        original.write_text(self.original, encoding="utf-8", errors="surrogateescape")
+        plain = VariantSource("original", "Original", "", (self._kernel,), "", ((self._kernel,) * 2,), True)
+        plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
+        options = batch(self.family, (self._variant,)).options
+        return Batch(original, (include_dir(), self.family.folder), (plain,), options)
+
+    @cached_property
+    def _can_fill(self) -> bool:
+        command = [*find_compiler(), f"{_FILL}zero", "-x", "c++", "-fsyntax-only", "/dev/null"]
+        return program(command, seconds=_SECONDS).returncode == 0
+
+    def _built(self, name: str, unit: Batch, fill: str) -> dict[str, str]:
+        """The image of one of the kernels, in which a variable that is given nothing begins as ``fill`` says."""
+        fills = (f"{_FILL}{fill}",) if self._can_fill else ()
+        try:
+            built = HostCxx(find_compiler(), (*_TRACED, *fills)).build(unit)
+        except BuildError as problem:
+            raise BuildError(f"{_which(name)} does not compile there: {_first(str(problem))}") from None
+        image = self.folder / f"{name}.so"
+        image.write_bytes(built.image)
+        symbol = built.symbols[unit.variants[0].key][self._kernel]
+        return {"image": str(image), "symbol": symbol, "kernel": self._kernel}
 
     def _checked(self, struct: str) -> str:
         """The policy struct with accessors that tell when an index leaves its extent."""
@@ -247,7 +269,7 @@ class Proof:
             try:
                 done = program(command, seconds=max(1.0, self.budget.left))
             except subprocess.TimeoutExpired:
-                return {"status": "crashed", "why": f"the runs took more than {_SECONDS:.0f} s"}
+                return {"status": "late", "why": f"the runs took more than {_SECONDS:.0f} s"}
             answer = Path(folder, "answer.json")
             if not answer.is_file():
                 said = death(done.returncode) if done.returncode < 0 else _last(done.stderr)
@@ -285,14 +307,13 @@ def _take(outcome: Outcome, answer: Mapping[str, Any]) -> None:
             "rewritten": "the rewritten kernel does not run: ",
             "addresses": "other addresses: ",
             "values": "other values: ",
+            "unwritten": "",
             "crashed": "",
+            "late": "",
         }
         outcome.why = told[answer["status"]] + answer["why"]
     elif not answer["compared"]:
-        outcome.is_proved, outcome.why = (
-            False,
-            "the kernel touched none of its arrays, so nothing was compared",
-        )
+        outcome.is_proved, outcome.why = False, _UNSEEN
 
 
 def _which(name: str) -> str:

@@ -17,6 +17,7 @@ from autotune.files import pip_install
 
 BUILTINS = Path(__file__).resolve().parent / "builtins.cuh"
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing: a header that is missing does not end the parse
+HEADERS = "name the folders of its headers with -I and its macros with -D"
 _BINARY = ("", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^",
            "|", "&&", "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",")  # fmt: skip
 _UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
@@ -167,8 +168,10 @@ class Source:
 
     @cached_property
     def functions(self) -> dict[str, Cursor]:
-        """The functions defined in this file, by name."""
-        return {c.spelling: c for c in self._declarations(self.unit.cursor) if c.is_definition()}
+        """The functions defined in this file, by name: of several, the kernel, which a host's function may share its
+        name with."""
+        found = [c for c in self._declarations(self.unit.cursor) if c.is_definition()]
+        return {c.spelling: c for c in sorted(found, key=lambda c: has_attribute(c, "CUDAGLOBAL_ATTR"))}
 
     def _declarations(self, parent: Cursor) -> Iterator[Cursor]:
         for cursor in parent.get_children():
@@ -192,6 +195,11 @@ class Source:
 
     def kernel(self, name: str = "") -> Cursor:
         """The one of that name, or the only one. Raises FamilyError, UnknownName, UsageError."""
+        is_missing = name not in self.kernels if name else not self.kernels
+        if is_missing and (mistakes := self._unread(name)):
+            raise FamilyError(
+                f"{mistakes[0]}: {f'kernel {name}' if name else 'a kernel'} cannot be read; {HEADERS}"
+            )
         if not self.kernels:
             raise FamilyError(
                 f"{self.path}: no __global__ function is defined here; name the file that has it"
@@ -204,6 +212,17 @@ class Source:
         if name not in self.kernels:
             raise UnknownName("kernel", name, self.kernels, str(self.path))
         return self.kernels[name]
+
+    def _unread(self, name: str) -> list[str]:
+        """What is wrong with a kernel of that name (of any, where there is none) that libclang gave up on."""
+        text = self.text(0, len(self.content))
+        found = re.search(rf"\b__global__\b[^;{{}}]*?\b{name or '[A-Za-z_]+'}\s*\([^;{{}}]*", text)
+        within = [len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span()] if found else [0, 0]
+        told = sorted(
+            self.mistakes((within[0], within[1])), key=lambda said: "incomplete type 'void'" in said
+        )
+        left_out = f"{self.path}:{self.line(within[0])}: the preprocessor leaves it out"
+        return told or ([left_out] if found else [])
 
     def mistakes(self, within: Span) -> list[str]:
         """What could not be parsed there, as file:line: message."""

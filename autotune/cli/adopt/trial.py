@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from autotune.compile import Compiled, Geometry
 from autotune.device import CpuBackend, LaunchError
 
-GUARD = 1 << 16
+GUARD = 1 << 21  # bytes around an array, whose size may be a guess
 MOST_EVENTS = 1 << 23
 _READ, _WRITE, _CHANGE = range(3)
 _WINDOW = 64
 _BORDER = 4
+_UNWRITTEN = (
+    "the kernel as it was reads a variable that nothing wrote: its result is another with other content there"
+)
 
 Events = NDArray[np.uint64]
 Contents = dict[str, NDArray[np.uint8]]
@@ -34,6 +37,11 @@ class _Run:
     count: int
     bytes: dict[str, NDArray[np.uint8]]
     left: dict[str, int]
+
+    def is_like(self, other: "_Run") -> bool:
+        """Whether both touched the same places and left the same bytes."""
+        same = self.count == other.count and np.array_equal(self.events, other.events)
+        return same and all(np.array_equal(made, other.bytes[name]) for name, made in self.bytes.items())
 
 
 class Trace:
@@ -78,7 +86,7 @@ def run(request: dict[str, Any], which: str, arrays: Contents, symbols: Contents
     for argument in request["arguments"]:
         if "array" in argument:
             place = rooms[argument["array"]].ctypes.data + GUARD
-            rest = bytes.fromhex(argument[which])
+            rest = bytes.fromhex(argument.get(which, ""))
             arguments.append(place.to_bytes(8, "little") + rest)
         else:
             arguments.append(bytes.fromhex(argument["bytes"]))
@@ -116,6 +124,8 @@ def compare(request: dict[str, Any], arrays: Contents, symbols: Contents, trace:
     names = list(arrays)
     try:
         original = run(request, "original", arrays, symbols, trace)
+        if "filled" in request and not run(request, "filled", arrays, symbols, trace).is_like(original):
+            return {"status": "unwritten", "why": _UNWRITTEN}
     except LaunchError as problem:
         return {"status": "original", "why": str(problem)}
     try:
