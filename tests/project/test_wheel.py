@@ -168,7 +168,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 # What the dispatcher needs, and no more: that a program gets by with these is part of what is tested.
-RUN_TIME = ("numpy", "platformdirs", "pyyaml")
+RUN_TIME = ("lazy-loader", "numpy", "platformdirs", "pyyaml")
 PROGRAM = """
 import sys, warnings
 import numpy as np
