@@ -19,7 +19,7 @@ import pandas as pd
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue, load_family
 from autotune.errors import AutotuneError, StoreError
-from autotune.files import cell_text, clean, csv_text, write_text
+from autotune.files import cell_text, clean, csv_text, plain_file, write_text
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
@@ -276,9 +276,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _read(path: Path) -> list[Study]:
-    if not path.is_file() and path.exists():  # a pipe would be waited for
-        raise ValueError("it is no file")
-    with _opened(path) as file:
+    with _opened(plain_file(path)) as file:
         table = csv.reader(file)
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
