@@ -189,6 +189,7 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
     assert tried == dict.fromkeys(range(count), 1) | {told(logs[0], "trying")[0]: 2}
 
 
+@pytest.mark.filterwarnings("ignore:.*its last line was torn")  # where the kill hits a write
 @OF_PROCESSES
 def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     where: str, tmp_path: Path, started: Starter
