@@ -41,11 +41,9 @@ from .objective import (
     checked_objective as checked_objective,
     time_of as time_of,
 )
-from .optuna_log import quiet_optuna as quiet_optuna
 from .provenance import Provenance as Provenance
 from .ranking_csv import RANKING as RANKING, first_guesses as first_guesses, write_ranking as write_ranking
 from .readers import (
-    holds_store as holds_store,
     import_files as import_files,
     is_table as is_table,
     read_ceilings as read_ceilings,
@@ -66,6 +64,7 @@ from .results_csv import (
     results_frame as results_frame,
     write_results as write_results,
 )
+from .storages import holds_store as holds_store
 from .store import Store as Store, StudyStore as StudyStore
 from .study import (
     Study as Study,

@@ -1,56 +1,134 @@
-"""A record in one file: Optuna's journal, written so that nothing a process can suffer damages it, with a checksum in
-each line that tells what a disk or a person damaged; and claims that the kernel gives back when their process dies.
+"""Optuna's journal in one file, written so that nothing that a process can suffer damages it, with a checksum in each
+line that tells what a disk or a person damaged.
 
-Optuna's own file backend leaves half a line where a process was killed or a disk was full, on which the next line
-is then written, and its lock stays for half a minute behind a process that was killed.
+Optuna's own file backend leaves half a line where a process was killed or a disk was full, on which the next line is
+then written, and raises for a line that is damaged. Its locks stay for half a minute behind a process that was killed,
+and one that was stopped for longer than that releases the lock of another.
 """
 
 import fcntl
-import hashlib
+import json
 import logging
 import os
 import re
-import struct
+import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import optuna
 from optuna.storages.journal import BaseJournalBackend, JournalStorage
 
 from autotune.errors import StoreError
-from autotune.record.lines import content_of, line_of
+from autotune.record.claims import has_ended, process_name
 
 _log = logging.getLogger("autotune")
 
+_CHECKSUM = re.compile(rb',"crc32":"([0-9a-f]{8})"}\n')  # the end of a line
 _BEGINS_STUDY = re.compile(rb'(?<!\\)"(?:study_name|directions)":')
+_GRACE_S = 30.0  # how long a lock is left to a process of another host that does not give it back
+
+
+class KernelLock:
+    """The kernel's lock on a file, which ends with its process: for the processes of one host."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, -1
+
+    def __enter__(self) -> Self:
+        self._file = os.open(self._path, os.O_RDWR)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def is_held(self) -> bool:
+        return True
+
+
+class SharedLock:
+    """A symbolic link beside the file, which names its holder: every file system that hosts share makes it once. A
+    holder of this host that has ended loses it at once, one of another host after ``grace_s``. A process that was
+    stopped for longer sees by ``is_held`` that another has the lock."""
+
+    def __init__(self, path: Path, grace_s: float = _GRACE_S) -> None:
+        self._path, self._grace_s = path, grace_s
+        self._link = path.with_name(f"{path.name}.lock")
+        self._mine = ""
+
+    def __enter__(self) -> Self:
+        self._mine, seen, since, pause_s = process_name(), "", 0.0, 0.0005
+        while True:
+            with suppress(FileExistsError):
+                self._link.symlink_to(self._mine)
+                return self
+            if (holder := self._holder()) != seen:
+                seen, since = holder, time.monotonic()
+            elif holder and (has_ended(holder) or time.monotonic() - since > self._grace_s):
+                self._take_away(holder)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.02)
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_held():
+            self._link.unlink(missing_ok=True)
+
+    def is_held(self) -> bool:
+        return self._holder() == self._mine
+
+    def _holder(self) -> str:
+        try:
+            return str(self._link.readlink())
+        except FileNotFoundError:
+            return ""
+
+    def _take_away(self, holder: str) -> None:
+        """Only one process at a time does it, where the file system has locks; another one may have the lock by now."""
+        file = os.open(self._path, os.O_RDWR)
+        try:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if self._holder() == holder:
+                self._link.unlink(missing_ok=True)
+        finally:
+            os.close(file)
 
 
 class JournalFile(BaseJournalBackend):
-    """The operations of an Optuna storage, one JSON line each. Writers take turns by the kernel's lock on the file,
-    which ends with its process. A line that is no record, or not as it was written, is left out and named in a warning;
-    StoreError is raised where it began a study, since the trials behind it would be counted to another."""
+    """The operations of an Optuna storage, one JSON line each. Writers take turns by ``lock``. A line that is no
+    record, or not as it was written, is left out and named in a warning; StoreError is raised where it began a study,
+    since the trials behind it would be counted to another. Where it is the last one, and was not there when the file
+    was opened, the rest of it may still be on its way from another host: it is read again."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, lock: KernelLock | SharedLock, *, is_lasting: bool = True) -> None:
+        self.path, self._lock, self._is_lasting = path, lock, is_lasting
         self._lines, self._bytes = 0, 0  # read so far
         self._given = 0  # operations among those lines
-        path.touch()
-        with self._opened() as file:
-            if message := self._cut_torn_line(file):
-                warnings.warn(message, stacklevel=4)
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise StoreError(f"{path} is no file: move it away, or name another folder")
+        if not path.exists() or os.access(path, os.W_OK):
+            path.touch()
+            with self._opened() as file:
+                if message := self._cut_torn_line(file):
+                    warnings.warn(message, stacklevel=4)
+        self._settled = path.stat().st_size
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """The operations from that number on."""
         if log_number_from != self._given:
             self._lines, self._bytes, self._given = 0, 0, 0
         damaged = []
-        for line in self._unread():
+        lines = self._unread()
+        for number, line in enumerate(lines, 1):
+            operation = _operation(line)
+            if operation is None and number == len(lines) and self._bytes >= self._settled:
+                break
             self._lines += 1
             self._bytes += len(line)
-            operation = _operation(line)
             if operation is None:
                 if _BEGINS_STUDY.search(line):
                     raise self.unreadable(f"line {self._lines} is damaged, and it begins a study")
@@ -82,7 +160,14 @@ class JournalFile(BaseJournalBackend):
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """All of ``logs`` or none. Raises OSError when they cannot be written; the file is then as it was."""
         text = b"".join(map(line_of, logs))
+        while not self._is_appended(text):
+            _log.warning("%s: this process was stopped, and another took its turn to write", self.path)
+
+    def _is_appended(self, text: bytes) -> bool:
+        """False where another process has taken the lock."""
         with self._opened() as file:
+            if not self._lock.is_held():
+                return False
             if message := self._cut_torn_line(file):
                 _log.warning(message)
             end = os.fstat(file).st_size
@@ -93,30 +178,30 @@ class JournalFile(BaseJournalBackend):
             except BaseException:
                 os.ftruncate(file, end)
                 raise
-            fcntl.flock(file, fcntl.LOCK_UN)  # the line is whole: others need not wait for the disk
-            os.fsync(file)
+            if self._is_lasting:
+                os.fsync(file)
+        return True
 
     def _unread(self) -> list[bytes]:
         """The whole lines behind what was read."""
-        if self.path.stat().st_size == self._bytes:
-            return []
-        with self._opened(fcntl.LOCK_SH) as file:  # no writer is in the middle of a line
-            os.lseek(file, self._bytes, os.SEEK_SET)
-            with open(file, "rb", closefd=False) as reader:
-                lines = reader.read().splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):  # torn; whoever writes next cuts it off
+        with self.path.open("rb") as file:  # only a file that is opened is asked of a server
+            if os.fstat(file.fileno()).st_size == self._bytes:
+                return []
+            file.seek(self._bytes)
+            lines = file.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):  # torn; the next to write cuts it off
             del lines[-1]
         return lines
 
     @contextmanager
-    def _opened(self, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
-        """The file under a lock of the kernel's."""
-        file = os.open(self.path, os.O_RDWR | os.O_APPEND)
-        try:
-            fcntl.flock(file, kind)
-            yield file
-        finally:
-            os.close(file)  # which unlocks
+    def _opened(self) -> Iterator[int]:
+        """The file under the lock; what was written is at the server when it is closed."""
+        with self._lock:
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND)
+            try:
+                yield file
+            finally:
+                os.close(file)
 
     def _cut_torn_line(self, file: int) -> str:
         """Cut off a last line that has no end: what kill -9, power loss or a full disk leave. The caller has the lock,
@@ -133,15 +218,27 @@ class JournalFile(BaseJournalBackend):
         return f"{self.path}: its last line was torn and is cut off; the trial in it is lost"
 
 
+def line_of(content: Mapping[str, Any]) -> bytes:
+    """As it is written: JSON with the checksum of what stands before it as its last member."""
+    body = json.dumps(content, separators=(",", ":")).encode().removesuffix(b"}")
+    return b'%s,"crc32":"%08x"}\n' % (body, zlib.crc32(body))
+
+
 def _operation(line: bytes) -> dict[str, Any] | None:
     """What a line holds; None for one that is no operation, or not as it was written."""
-    operation = content_of(line)
-    return operation if operation is not None and {"op_code", "worker_id"} <= operation.keys() else None
+    found = _CHECKSUM.search(line, max(0, len(line) - 21))
+    if not found or zlib.crc32(line[: found.start()]) != int(found[1], 16):
+        return None
+    try:
+        operation = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return operation if isinstance(operation, dict) and {"op_code", "worker_id"} <= operation.keys() else None
 
 
-class _Storage(JournalStorage):
-    """Optuna's storage over a journal file, with an answer for operations that cannot be carried out: what an earlier
-    version wrote has no checksum, so that damage shows only here."""
+class CheckedStorage(JournalStorage):
+    """Optuna's storage over a journal file, with an answer for operations that cannot be carried out: anybody may write
+    a line with the right checksum. Raises StoreError, OSError."""
 
     def __init__(self, journal: JournalFile) -> None:
         self._journal = journal
@@ -165,53 +262,3 @@ class _Storage(JournalStorage):
                     why = f"line {journal.line} is damaged, and it begins a study"
                     raise journal.unreadable(why) from None
                 journal.left_out([journal.line])
-
-
-class FileClaims:
-    """What this process is trying: a lock of the kernel's on one byte for each name, in a file that stays empty. It
-    ends with the process, however that ends, so there is neither a heartbeat to keep nor one to wait for."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        self._held: set[str] = set()
-
-    def take(self, name: str) -> bool:
-        """Whether the name was free and is now this process's."""
-        if name in self._held:
-            return False
-        try:
-            self._lock(fcntl.F_WRLCK, name)
-        except (BlockingIOError, PermissionError):  # the two that POSIX allows for: another has it
-            return False
-        self._held.add(name)
-        return True
-
-    def holds(self, name: str) -> bool:
-        """Whether this process has it, still."""
-        return name in self._held
-
-    def drop(self, name: str) -> None:
-        """Give the name back, if this process has it."""
-        if name in self._held:
-            self._held.discard(name)
-            self._lock(fcntl.F_UNLCK, name)
-
-    def close(self) -> None:
-        os.close(self._file)
-
-    def _lock(self, kind: int, name: str) -> None:
-        # Of the open file, not of the process (F_SETLK): two stores in one process exclude each other too.
-        byte = int.from_bytes(hashlib.sha256(name.encode()).digest()[:7])
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, byte, 1, 0))
-
-
-def open_journal(folder: Path) -> tuple[JournalStorage, FileClaims]:
-    """The storage in that folder, made when it is not there, and what is claimed in it. Raises StoreError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        journal = JournalFile(folder / "store.journal")
-        return _Storage(journal), FileClaims(folder / "store.claims")
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write to {folder}: {problem.strerror or problem}; name a folder you may write with --out"
-        ) from None

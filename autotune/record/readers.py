@@ -13,7 +13,7 @@ from typing import Any
 from autotune.declaration import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import plain_file
-from autotune.record.shared_folder import SHARED, is_shared
+from autotune.record.storages import holds_store
 from autotune.record.study import Study, newest_of_each
 
 _MOST_BYTES = 1 << 30  # that a packed file may hold
@@ -55,14 +55,6 @@ def is_table(record: str | Path) -> bool:
 
 def _is_json(path: Path) -> bool:
     return path.name.endswith((".json", ".json.gz"))
-
-
-def holds_store(record: str | Path) -> bool:
-    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
-    text = str(record)
-    if text.startswith(SHARED):
-        return is_shared(Path(text.removeprefix(SHARED)))
-    return "://" in text or (Path(text) / "store.journal").is_file() or is_shared(Path(text))
 
 
 def _foreign(path: Path) -> Study:

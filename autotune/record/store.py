@@ -1,9 +1,9 @@
 """The record: every trial as it happens, in a study.
 
 A study's name carries its identity, so an edited kernel, header, workload or another compiler or device is
-another study and never a stale hit. A journal file serves one host; a shared folder, PostgreSQL and Optuna's gRPC proxy
-serve any number of them. Sweeps that share a study divide its configurations by claims, which end with the process
-that made them.
+another study and never a stale hit. The record is in one of Optuna's storages: a journal file serves one host; a shared
+folder, PostgreSQL and Optuna's gRPC proxy serve any number of them. Sweeps that share a study divide its
+configurations by claims, which end with the process that made them.
 """
 
 import json
@@ -14,26 +14,24 @@ import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
+from autotune.record.claims import SILENT_S, Claims, study_of
+from autotune.record.costs import time_ms
 from autotune.record.exchange import added
-from autotune.record.grpc_place import grpc_place
-from autotune.record.optuna_place import journal_place
-from autotune.record.place import Place
 from autotune.record.provenance import Provenance
-from autotune.record.pulse import SILENT_S
-from autotune.record.shared_folder import SHARED, SharedFolder, is_shared
+from autotune.record.storages import located
 from autotune.record.study import Study, why_new
 from autotune.record.trial import Trial
 from autotune.record.typed import require_types
 
 T = TypeVar("T")
 _SCHEMA = 1
-_ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
 _log = logging.getLogger("autotune")
 
 
@@ -44,14 +42,15 @@ class StudyStore:
     To share a study, ask ``claim`` before a configuration is tried, and ``record`` or ``release`` it afterwards. When
     only refused ones are left, others are trying those: ask again after a while, until ``known`` has them all."""
 
-    def __init__(self, name: str, policies: Mapping[str, Policy], store: "Store", why: str = "") -> None:
-        self.why_new, self.name = why, name
-        self._store, self._place, self._policies = store, store.place, policies
+    def __init__(self, name: str, policies: Mapping[str, Policy], store: "Store") -> None:
+        self.why_new, self.name = "", name
+        self._store, self._policies = store, policies
+        self._study: int = store.tried(lambda: study_of(store.storage, name))
         self._claimed: set[Configuration] = set()
         self._turn = threading.RLock()
         self._known: dict[Configuration, Trial] = {}
         self._new: set[Configuration] = set()  # recorded since this store was opened
-        self._read = 0  # rows of the study, as the storage counts them
+        self._read = 0  # of the storage's trials
         self.refresh()
         self._new.clear()
 
@@ -63,7 +62,8 @@ class StudyStore:
     def refresh(self) -> None:
         """Read what others have recorded since. Raises StoreError."""
         with self._turn:
-            rows, self._read = self._store.tried(lambda: self._place.rows(self.name, self._read))
+            rows = self._store.rows(self._study, self._read)
+            self._read += len(rows)
             for trial in _trials(rows, self._policies):
                 self._known[trial.configuration] = trial
                 self._new.add(trial.configuration)
@@ -74,11 +74,10 @@ class StudyStore:
         with self._turn:
             if self._done(configuration, again):
                 return False
-            name = self._name(configuration)
-            if not self._store.tried(lambda: self._place.claims.take(name)):
+            if not self._store.tried(lambda: self._store.claims.take(self.name, configuration.id)):
                 return False
             self._claimed.add(configuration)
-            # Whoever had it before may have recorded it just now: read again, behind the claim.
+            # The process that had it before may have recorded it just now: read again, behind the claim.
             self.refresh()
             if self._done(configuration, again):
                 self.release(configuration)
@@ -89,7 +88,7 @@ class StudyStore:
         """Let others try it. Raises StoreError."""
         with self._turn:
             self._claimed.discard(configuration)
-            self._store.tried(lambda: self._place.claims.drop(self._name(configuration)))
+            self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
 
     def record(self, trial: Trial) -> bool:
         """Append one trial and end its claim. False, and nothing is recorded, where it was claimed and another process
@@ -101,7 +100,12 @@ class StudyStore:
                 self.release(configuration)
                 self.refresh()
                 return False
-            self._store.tried(lambda: self._place.add(self.name, trial.to_dict(), self._policies))
+            row = create_trial(
+                state=TrialState.COMPLETE if trial.measurement else TrialState.FAIL,
+                value=time_ms(trial) if trial.measurement else None,
+                user_attrs={"trial": trial.to_dict()},
+            )
+            self._store.tried(lambda: self._store.storage.create_new_trial(self._study, row))
             self._known[configuration] = trial
             self._new.add(configuration)
             self.release(configuration)
@@ -110,63 +114,65 @@ class StudyStore:
     def _is_held(self, configuration: Configuration) -> bool:
         """Whether the claim is still this process's; not where another took it over, and then recorded the
         configuration and gave the claim back."""
-        if not self._store.tried(lambda: self._place.claims.holds(self._name(configuration))):
+        if not self._store.tried(lambda: self._store.claims.holds(self.name, configuration.id)):
             return False
         self.refresh()
         return configuration not in self._new
 
     def about(self) -> Provenance:
-        """What the record says of the study's origin; nothing where that is damaged, until it is written anew."""
-        plain = self._store.tried(lambda: self._place.said(self.name).get("about", {}))
+        """What the record says of the study's origin; nothing where that is damaged, until it is written again."""
         try:
-            return Provenance.from_dict(plain)
+            return Provenance.from_dict(self._said().get("about", {}))
         except (TypeError, ValueError):
             return Provenance()
 
     def annotate(self, about: Provenance) -> None:
         """Replace what the record says of the study's origin. Raises StoreError."""
-        self._store.tried(lambda: self._place.say(self.name, "about", _plain(about)))
+        self._say("about", _plain(about))
 
     def ask(self, asked: Mapping[str, Any]) -> None:
         """Keep what a sweep asks for, for those who join it. Raises StoreError."""
-        if self._store.tried(lambda: self._place.said(self.name).get("asked")) != asked:
-            self._store.tried(lambda: self._place.say(self.name, "asked", dict(asked)))
+        if self._said().get("asked") != asked:
+            self._say("asked", dict(asked))
+
+    def describe(self, study: Study, before: Collection[Study]) -> None:
+        """Keep what the study is, if the record does not know it yet; ``why_new`` then says what differs from those
+        that were recorded ``before``. Raises StoreError."""
+        if "study" not in self._said():
+            self.why_new = why_new(study, [*before])
+            self._say("study", {"schema": _SCHEMA, **added(study), "parts": dict(study.parts)})
+            self.annotate(study.about)
+
+    def _said(self) -> dict[str, Any]:
+        return self._store.tried(lambda: self._store.storage.get_study_user_attrs(self._study))
+
+    def _say(self, key: str, value: Any) -> None:
+        self._store.tried(lambda: self._store.storage.set_study_user_attr(self._study, key, value))
 
     def _done(self, configuration: Configuration, again: bool) -> bool:
         return configuration in (self._new if again else self._known)
 
-    def _name(self, configuration: Configuration) -> str:
-        return f"{self.name} {configuration.id}"
-
 
 class Store:
-    """All studies in one place. ``where`` is a folder (a journal file in it), ``shared:FOLDER`` (one that many hosts
-    share), ``postgresql://…`` or ``grpc://host:port``; ``silent_s`` is how long a process of a shared folder or behind
-    gRPC may give no sign of life before its claims are taken over."""
+    """All studies in one storage of Optuna's, at one of the addresses of storages.py. ``silent_s`` is how long a
+    process may give no sign of life before its claims are taken over."""
 
     def __init__(self, where: str | Path, *, silent_s: float = SILENT_S) -> None:
-        self.place: Place = _place(str(where), silent_s)
-        weakref.finalize(self, self.place.close)
-
-    @property
-    def where(self) -> str:
-        return self.place.where
+        location = located(str(where))
+        self.where, self.storage = location.where, location.storage
+        self.claims = Claims(location.claims, location.away, silent_s)
+        self._away, self.patience_s = location.away, location.patience_s
+        weakref.finalize(self, _close, self.claims, location.close)
 
     def open(self, study: Study, policies: Mapping[str, Policy]) -> StudyStore:
         """The study's part of the store, made when it is new; then the logger ``autotune`` says why it is. Raises
         StoreError."""
-        name = _name(study)
-        before = list(self._headers().values())
-        place, why = self.place, ""
-        self.tried(lambda: place.begin(name))
-        if "study" not in self.tried(lambda: place.said(name)):
-            why = why_new(study, before)
-            header = {"schema": _SCHEMA, **added(study), "parts": dict(study.parts)}
-            self.tried(lambda: place.say(name, "study", header))
-            self.tried(lambda: place.say(name, "about", _plain(study.about)))
-        if why:
-            _log.info("%s on %s: %s", study.family, study.workload, why)
-        return StudyStore(name, policies, self, why)
+        before = self._headers().values()
+        opened = StudyStore(_name(study), policies, self)
+        opened.describe(study, before)
+        if opened.why_new:
+            _log.info("%s on %s: %s", study.family, study.workload, opened.why_new)
+        return opened
 
     def why_unknown(self, study: Study) -> str:
         """Why there is no such study; empty where there is. Raises StoreError."""
@@ -183,15 +189,20 @@ class Store:
     def asked(self) -> list[dict[str, Any]]:
         """What sweeps in this record asked for, each once, in the order in which they were begun. Raises
         StoreError."""
-        found = [said["asked"] for said in self.tried(self.place.studies).values() if "asked" in said]
+        studies = self.tried(self.storage.get_all_studies)
+        found = [one.user_attrs["asked"] for one in studies if "asked" in one.user_attrs]
         return [one for number, one in enumerate(found) if one not in found[:number]]
 
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
         return [
-            replace(study, trials=tuple(self.tried(partial(self._recorded, name, study.control))))
+            replace(study, trials=tuple(self._recorded(name, study.control)))
             for name, study in self._headers().items()
         ]
+
+    def rows(self, study: int, behind: int) -> list[FrozenTrial]:
+        """The storage's trials of that study behind so many. Raises StoreError."""
+        return self.tried(lambda: self.storage.get_all_trials(study, deepcopy=False))[behind:]
 
     def tried(self, step: Callable[[], T]) -> T:
         """What ``step`` returns. While a server is away it is tried again for as long as the place says; then, and for
@@ -202,9 +213,9 @@ class Store:
                 return step()
             except OSError as problem:
                 raise self._unwritten(problem) from None
-            except self.place.away as problem:
+            except self._away as problem:
                 cause = _cause(problem)
-                if time.monotonic() - began > self.place.patience_s:
+                if time.monotonic() - began > self.patience_s:
                     raise _unwritten(cause, "") from None
                 _log.warning("the store does not answer (%s); it is tried again", cause)
                 time.sleep(pause)
@@ -222,20 +233,21 @@ class Store:
     def _recorded(self, name: str, control: Configuration) -> list[Trial]:
         """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
         earlier one."""
-        rows, _ = self.place.rows(name, 0)
+        rows = self.rows(self.tried(lambda: study_of(self.storage, name)), 0)
         return list({trial.configuration: trial for trial in _trials(rows, control)}.values())
 
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
         headers: dict[str, Study] = {}
-        for name, said in self.tried(self.place.studies).items():
+        for found in self.tried(self.storage.get_all_studies):
+            said = found.user_attrs
             try:
                 header = said.get("study")
                 if header and header["schema"] == _SCHEMA:
-                    headers[name] = _study(header, Provenance.from_dict(said.get("about", {})))
+                    headers[found.study_name] = _study(header, Provenance.from_dict(said.get("about", {})))
             except (KeyError, TypeError, ValueError, AttributeError) as problem:
                 warnings.warn(
-                    f"the description of study {name} is damaged ({type(problem).__name__}: {problem}): "
+                    f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
                     "it is left out, with its trials",
                     stacklevel=2,
                 )
@@ -246,21 +258,9 @@ def _name(study: Study) -> str:
     return f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
 
 
-def _place(where: str, silent_s: float) -> Place:
-    """Where that address leads. Raises StoreError."""
-    kind, separator, _ = where.partition("://")
-    if where.startswith(SHARED):
-        return SharedFolder(Path(where.removeprefix(SHARED)).expanduser(), silent_s=silent_s)
-    if not separator:
-        folder = Path(where)
-        return SharedFolder(folder, silent_s=silent_s) if is_shared(folder) else journal_place(folder)
-    if kind == "grpc":
-        return grpc_place(where, silent_s)
-    if kind not in ("postgresql", "postgresql+psycopg"):
-        raise StoreError(f"cannot keep a record in {kind}://…; allowed are {_ALLOWED}")
-    from autotune.record.postgresql import postgresql_place
-
-    return postgresql_place(where)
+def _close(claims: Claims, close: Callable[[], None]) -> None:
+    claims.close()
+    close()
 
 
 def _cause(problem: Exception) -> str:
@@ -294,11 +294,11 @@ def _study(header: Mapping[str, Any], about: Provenance) -> Study:
     )
 
 
-def _trials(rows: Iterable[Mapping[str, Any]], policies: Collection[str]) -> Iterator[Trial]:
+def _trials(rows: Iterable[FrozenTrial], policies: Collection[str]) -> Iterator[Trial]:
     """The trials that were recorded so, with a warning for each row that is none. Without ``policies`` any will do."""
     for row in rows:
         try:
-            trial = Trial.from_dict(row)
+            trial = Trial.from_dict(row.user_attrs["trial"])
             if policies and trial.configuration.keys() != set(policies):
                 raise ValueError(f"the study has the policies {', '.join(policies)}, and it has others")
             yield trial

@@ -11,17 +11,15 @@ from autotune.declaration import load_family
 from autotune.engine import NotAsked, request_of
 from autotune.engine.session import ASKED_PLAINLY
 from autotune.record import Store, read_record
-from autotune.record.shared_folder import SharedFolder
+from autotune.record.claims import study_of
 
 
 def asked_only(done: Path, folder: Path) -> None:
     """The record of a sweep as it was when that had only begun."""
     folder.mkdir()
-    (folder / "autotune-shared-record").touch()
-    for journal in done.glob("*.journal"):
-        lines = journal.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if json.loads(line)["key"] != "trial"]
-        (folder / journal.name).write_bytes(b"".join(kept[:4]))  # begun, study, about, asked
+    lines = (done / "shared.journal").read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if "trial" not in json.loads(line).get("user_attrs", ())]
+    (folder / "shared.journal").write_bytes(b"".join(kept[:4]))  # begun, study, about, asked
 
 
 def test_it_tries_what_is_left_and_leaves_the_end_to_who_asked(
@@ -63,10 +61,8 @@ def asking(folder: Path, name: str, **asked: object) -> str:
         "family": name, "workload": "tiny", "data": "", "narrowed": {}, "strategy": {}, "preset": "full",
         "compiler": "", "trial_seconds": 60.0, "samples": 3, "race": 0.0, "objective": "kernel", "clocks": "", **asked,
     }  # fmt: skip
-    place = SharedFolder(folder)
-    place.begin("forged")
-    place.say("forged", "asked", plain)
-    place.close()
+    store = Store(f"shared:{folder}")
+    store.storage.set_study_user_attr(study_of(store.storage, "forged"), "asked", plain)
     return f"shared:{folder}"
 
 

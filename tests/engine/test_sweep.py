@@ -354,7 +354,7 @@ def test_what_was_taken_over_while_this_one_stood_still_is_left_to_the_other(
             other = Store(where, silent_s=3600)
             there = StudyStore(store.name, policies, other)
             assert not there.claim(trial.configuration)
-            other.place.claims.pulse.count += 6  # type: ignore[attr-defined]
+            other.claims.beats += 6
             assert there.claim(trial.configuration)
             if is_recorded:
                 assert record(there, replace(trial, notes=("by the other",)))

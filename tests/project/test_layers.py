@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "autotune"
 FLOORS = (
     ("errors",),
-    ("hardware", "figures", "files", "processes"),
+    ("hardware", "figures", "files", "optuna_log", "processes"),
     ("layout",),
     ("declaration",),
     ("compile",),

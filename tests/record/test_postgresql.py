@@ -1,52 +1,23 @@
-"""What is PostgreSQL's own: a server that goes away, sessions that fall silent, models that must not be mixed.
-
-What it has in common with a journal is in test_store.py."""
+"""What is PostgreSQL's own: a server that goes away, and transactions that stand still. What it has in common with a
+journal is in test_store.py."""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy
 from postgres_cluster import Cluster
-from store_process import POLICIES, configurations, opened, study, trial
-from waiting import PATIENCE_S, wait_for
+from store_process import configurations, opened, trial
+from waiting import PATIENCE_S
 
 from autotune.errors import StoreError
 from autotune.record import postgresql as postgres
-from autotune.record.postgresql import PostgresClaims
 from autotune.record.store import Store
 
 pytestmark = pytest.mark.postgresql
-
-
-@contextmanager
-def claims(address: str, silent_s: float) -> Iterator[PostgresClaims]:
-    made = PostgresClaims(sqlalchemy.make_url(address).set(drivername="postgresql+psycopg"), silent_s)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def test_a_heartbeat_keeps_claims_and_silence_ends_them(postgresql: str) -> None:
-    with (
-        claims(postgresql, 3.0) as alive,
-        claims(postgresql, 3.0) as silent,
-        claims(postgresql, 60.0) as other,
-    ):
-        assert alive.take("a")
-        assert silent.take("b")
-        silent._closed.set()  # as a stopped process, or a host that is gone
-        wait_for(lambda: other.take("b"))
-        assert not other.take("a")
-        assert silent.take("c")  # it comes back, and is told what it lost
-        assert not silent.take("b")
 
 
 def test_a_server_started_again_is_waited_for(
@@ -59,33 +30,18 @@ def test_a_server_started_again_is_waited_for(
     cluster.stop()
     cluster.start()
     assert first.claim(c)
-    assert not second.claim(b)  # claimed again with c, by whom had it
+    assert not second.claim(b)
     first.record(trial(b))
     first.record(trial(c))
     second.refresh()
     assert set(second.known()) == {a, b, c}
 
 
-def test_what_others_took_over_and_recorded_meanwhile_is_not_recorded_again(postgresql: str) -> None:
-    stopped, other = opened(postgresql), opened(postgresql)
-    (one,) = configurations(1)
-    assert stopped.claim(one)
-    held = stopped._place.claims
-    assert isinstance(held, PostgresClaims) and held._connection is not None
-    ended = held._connection.execute(sqlalchemy.text("SELECT pg_backend_pid()")).scalar()
-    assert isinstance(other._place.claims, PostgresClaims)
-    other._place.claims._ask(sqlalchemy.text("SELECT pg_terminate_backend(:number, 10000)"), number=ended)
-    assert other.claim(one)
-    assert other.record(trial(one))
-    assert not stopped.record(replace(trial(one), worker="late"))
-    assert opened(postgresql).known() == {one: trial(one)}
-
-
 def test_a_server_that_stays_away_is_an_error(
     cluster: Cluster, postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = opened(postgresql)
-    monkeypatch.setattr(store._place, "patience_s", 1.0)
+    monkeypatch.setattr(store._store, "patience_s", 1.0)
     store.record(trial(configurations(1)[0]))
     cluster.stop()
     try:
@@ -100,14 +56,14 @@ STOPPED_IN_A_TRANSACTION = """
 import os, signal, sys
 import sqlalchemy
 from autotune.record import postgresql
-postgresql._SILENT_S = float(sys.argv[2])
+postgresql._BEAT_S = float(sys.argv[2])
 from store_process import configurations, opened, trial
 store = opened(sys.argv[1])
 def stop(connection, cursor, statement, *more):
     if statement.startswith("INSERT INTO trials"):
         sqlalchemy.event.remove(engine, "before_cursor_execute", stop)
         os.kill(os.getpid(), signal.SIGSTOP)
-engine = store._place.storage._backend.engine
+engine = store._store.storage._backend.engine
 sqlalchemy.event.listen(engine, "before_cursor_execute", stop)
 wanted = configurations(2)[1]
 assert store.claim(wanted)
@@ -119,10 +75,10 @@ def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
     postgresql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has the row of the study, which every trial of another one needs, when it is frozen."""
-    monkeypatch.setattr(postgres, "_SILENT_S", 5.0)  # a heartbeat is a second
+    monkeypatch.setattr(postgres, "_BEAT_S", 1.0)
     a, b, c = configurations(3)
     store = opened(postgresql)
-    arguments = [sys.executable, "-c", STOPPED_IN_A_TRANSACTION, postgresql, "5"]
+    arguments = [sys.executable, "-c", STOPPED_IN_A_TRANSACTION, postgresql, "1"]
     frozen = subprocess.Popen(arguments, cwd=Path(__file__).parents[1] / "support")
     try:
         _, status = os.waitpid(frozen.pid, os.WUNTRACED)
@@ -138,36 +94,14 @@ def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
     assert set(opened(postgresql).known()) == {a, b, c}
 
 
-def test_opening_waits_for_nobody_for_ever(postgresql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process was frozen while it made the tables."""
-    monkeypatch.setattr(postgres, "_SILENT_S", 3.0)
-    url = sqlalchemy.make_url(postgresql).set(drivername="postgresql+psycopg")
-    with postgres._session(url, 1.0) as other:
-        other.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": postgres._OPENING})
-        assert Store(postgresql).studies() == []
-
-
 def test_options_in_the_address_are_kept(postgresql: str) -> None:
     store = Store(f"{postgresql}&options=-c%20work_mem%3D2MB")
-    with store.place.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
+    with store.storage._backend.engine.connect() as session:  # type: ignore[attr-defined]
         asked = [
             session.execute(sqlalchemy.text(f"SHOW {name}")).scalar()
             for name in ("work_mem", "lock_timeout", "idle_in_transaction_session_timeout")
         ]
     assert asked == ["2MB", "48s", "24s"]
-
-
-def test_another_model_has_a_study_of_its_own(postgresql: str) -> None:
-    store = Store(postgresql)
-    one = store.open(study("nvidia-h200"), POLICIES)
-    other = store.open(study("nvidia-a100-sxm4-80gb", identity="1" * 64), POLICIES)
-    (a,) = configurations(1)
-    assert one.claim(a)
-    assert other.claim(a)
-    one.record(trial(a))
-    assert other.known() == {}
-    other.record(trial(a))
-    assert [len(s.trials) for s in Store(postgresql).studies()] == [1, 1]
 
 
 def test_not_a_number_can_be_recorded(postgresql: str) -> None:

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import optuna
 import pytest
 from report_pages import fake_study
 
@@ -52,8 +51,8 @@ def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: 
         Provenance.from_dict(damaged)
     store, study = Store(tmp_path), fake_study()
     opened = store.open(study, {})
-    (name,) = optuna.get_all_study_names(store.place.storage)
-    optuna.load_study(study_name=name, storage=store.place.storage).set_user_attr("about", damaged)
+    (found,) = store.storage.get_all_studies()
+    store.storage.set_study_user_attr(found._study_id, "about", damaged)
     with pytest.warns(UserWarning, match="is damaged"):
         assert Store(tmp_path).studies() == []
     assert opened.about() == Provenance()

@@ -8,27 +8,29 @@ import signal
 import tempfile
 import time
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
 from grpc_server import served
 from store_process import POLICIES, Starter, configurations, opened, study, trial
 from waiting import wait_for
 
 from autotune.errors import StoreError
+from autotune.record.claims import BEATS, Claims, has_ended, process_name, study_of
+from autotune.record.journal import JournalFile, SharedLock, line_of
 from autotune.record.store import Store, _trials
 from autotune.record.trial import STATES, Trial
 
 GRPC = pytest.param("grpc", marks=pytest.mark.grpc)
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.postgresql)
 
 
-@pytest.fixture(params=["journal", "shared", GRPC, pytest.param("postgresql", marks=pytest.mark.postgresql)])
+@pytest.fixture(params=["journal", "shared", GRPC, POSTGRESQL])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param in ("grpc", "postgresql"):
         return str(request.getfixturevalue(request.param))
@@ -50,9 +52,7 @@ def started() -> Iterator[Starter]:
 
 
 # Many processes behind gRPC are long in starting; four of them are in test_after_a_kill_and_a_pause.
-OF_PROCESSES = pytest.mark.parametrize(
-    "where", ["journal", "shared", pytest.param("postgresql", marks=pytest.mark.postgresql)], indirect=True
-)
+OF_PROCESSES = pytest.mark.parametrize("where", ["journal", "shared", POSTGRESQL], indirect=True)
 
 
 def told(log: Path, word: str) -> list[int]:
@@ -62,13 +62,9 @@ def told(log: Path, word: str) -> list[int]:
 
 def rows(where: str) -> Counter[int]:
     """How often each configuration is in the storage, whatever the store makes of it."""
-    if where.startswith("shared:"):
-        journals = Path(where.removeprefix("shared:")).glob("*.journal")
-        lines = [json.loads(line) for path in journals for line in path.read_bytes().splitlines()]
-        return Counter(line["value"]["configuration"]["number"] for line in lines if line["key"] == "trial")
     store = Store(where)
-    storage = store.place.storage  # type: ignore[attr-defined]
-    found = [t for s in storage.get_all_studies() for t in storage.get_all_trials(s._study_id)]
+    studies = store.storage.get_all_studies()
+    found = [t for s in studies for t in store.storage.get_all_trials(s._study_id)]
     recorded = [t.user_attrs["trial"] for t in found if "trial" in t.user_attrs]  # others are claims
     return Counter(trial["configuration"]["number"] for trial in recorded)
 
@@ -159,26 +155,27 @@ def test_all_that_was_recorded_is_there_when_it_is_opened_again(where: str) -> N
 
 @OF_PROCESSES
 def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started: Starter) -> None:
-    count = 60
-    logs = [tmp_path / f"{number}.log" for number in range(8)]
+    count, of = (16, 4) if "://" in where else (60, 8)  # a server is slow in opening
+    logs = [tmp_path / f"{number}.log" for number in range(of)]
     processes = [started(where, count, 0.002, log, begin=tmp_path / "begin") for log in logs]
     wait_for(lambda: all(log.exists() and "ready" in log.read_text() for log in logs))
     (tmp_path / "begin").touch()
-    assert [process.wait() for process in processes] == [0] * 8
+    assert [process.wait() for process in processes] == [0] * of
     tried = Counter(number for log in logs for number in told(log, "trying"))
     assert tried == dict.fromkeys(range(count), 1)
     assert rows(where) == tried
     assert sum(bool(told(log, "trying")) for log in logs) > 1  # they did share it
 
 
-@OF_PROCESSES
+@pytest.mark.parametrize("where", ["journal", "shared"], indirect=True)
 def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path, started: Starter) -> None:
     count = 30
     logs = [tmp_path / f"{number}.log" for number in range(3)]
     killed = started(where, count, 60, logs[0])
     wait_for(lambda: told(logs[0], "trying"))
-    others = [started(where, count, 0.002, log, silent_s=10) for log in logs[1:]]
-    wait_for(lambda: len(opened(where).known()) == count - 1)  # all but the one
+    others = [started(where, count, 0.002, log) for log in logs[1:]]
+    store = opened(where)
+    wait_for(lambda: (store.refresh(), len(store.known()) == count - 1)[1])  # all but the one
     wait_for(lambda: all(log.read_text().count("waiting") > 2 for log in logs[1:]))
     assert [process.poll() for process in others] == [None, None]  # and they wait for it
     killed.kill()
@@ -194,17 +191,17 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
 def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     where: str, tmp_path: Path, started: Starter
 ) -> None:
-    count, chance, log = 60, random.Random(5), tmp_path / "log"
-    kills = 8 if "://" in where else 20  # a server is longer in opening than in writing
+    chance, log = random.Random(5), tmp_path / "log"
+    count, kills = (12, 3) if "://" in where else (60, 20)
     for _ in range(kills):
         before = log.read_text().count("ready") if log.exists() else 0
-        process = started(where, count, 0.001, log, silent_s=1)
+        process = started(where, count, 0.001, log)
         wait_for(lambda before=before: log.exists() and log.read_text().count("ready") > before)
         time.sleep(chance.uniform(0, 0.02))
         process.kill()
         process.wait()
         assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
-    assert started(where, count, 0, log, silent_s=1).wait() == 0
+    assert started(where, count, 0, log).wait() == 0
     assert rows(where) == dict.fromkeys(range(count), 1)
     tried = Counter(told(log, "trying"))
     assert set(tried) == set(range(count))
@@ -212,9 +209,8 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
 
 
 @pytest.fixture(params=["shared", GRPC])
-def by_signs(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
-    """Two addresses of one place in which a process is alive as long as it gives signs: of a folder, two paths. (With
-    two mounts: docs/hosts-run.md.)"""
+def twice(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """Two addresses of one record: of a folder, two paths. (With two mounts: docs/hosts-run.md.)"""
     if request.param == "grpc":
         address = str(request.getfixturevalue("grpc"))
         return address, address
@@ -224,18 +220,18 @@ def by_signs(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
 
 
 def test_after_a_kill_and_a_pause_all_is_recorded_once(
-    by_signs: tuple[str, str], tmp_path: Path, started: Starter
+    twice: tuple[str, str], tmp_path: Path, started: Starter
 ) -> None:
     """Two hosts with two processes each. One is killed; one stands still, within a trial, until another has taken that
     over, and then goes on; both were alone when they began it."""
-    count, where = 12, by_signs[0]
+    count, where = 12, twice[0]
     logs = [tmp_path / f"{number}.log" for number in range(4)]
-    stopped = [started(by_signs[n], count, 0.3, logs[n], silent_s=5) for n in range(2)]
+    stopped = [started(twice[n], count, 0.3, logs[n], silent_s=3) for n in range(2)]
     wait_for(lambda: all(told(log, "trying") for log in logs[:2]))
     held = [told(log, "trying")[-1] for log in logs[:2]]
     stopped[0].kill()
     os.kill(stopped[1].pid, signal.SIGSTOP)
-    others = [started(by_signs[n - 2], count, 0.01, logs[n], silent_s=5) for n in (2, 3)]
+    others = [started(twice[n - 2], count, 0.01, logs[n], silent_s=3) for n in (2, 3)]
     assert [process.wait() for process in others] == [0, 0]
     os.kill(stopped[1].pid, signal.SIGCONT)
     assert stopped[1].wait() == 0
@@ -249,28 +245,88 @@ def test_after_a_kill_and_a_pause_all_is_recorded_once(
     assert {number for number, times in tried.items() if times > 1} == taken_over
 
 
-def test_a_process_that_stood_still_counts_nobody_out(by_signs: tuple[str, str]) -> None:
+def test_a_process_that_stood_still_declares_nobody_dead(where: str) -> None:
     """Silence is counted in this process's own signs, and no clock is asked: neither a pause nor clocks that are apart
     end a claim."""
-    here, there = (Store(where, silent_s=3600) for where in by_signs)
+    here, there = (Store(where, silent_s=3600) for _ in range(2))
     a, b = (store.open(study(), POLICIES) for store in (here, there))
     (one,) = configurations(1)
     assert a.claim(one)
-    pulse = there.place.claims.pulse  # type: ignore[attr-defined]
     assert not b.claim(one)
     for moment in (3600.0, -3600.0, 1e9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(time, "time", lambda moment=moment: moment)
             patch.setattr(time, "monotonic", lambda moment=moment: moment)
             assert not b.claim(one)
-    for _ in range(6):  # as if it had shown itself so often meanwhile
+    for _ in range(BEATS + 1):  # as if it had shown itself so often meanwhile
         assert not b.claim(one)
-        pulse.count += 1
+        there.claims.beats += 1
     assert b.claim(one)
     assert not a.record(trial(one))
     assert b.record(trial(one))
     a.refresh()
     assert a.known() == {one: trial(one)}
+
+
+def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
+    stores = [Store(where, silent_s=0.5) for _ in range(3)]
+    alive, silent, other = (store.claims for store in stores)
+    assert alive.take("study", "a")
+    assert silent.take("study", "b")
+    silent._closed.set()  # as a stopped process, or a host that is gone
+    wait_for(lambda: other.take("study", "b"))
+    assert not other.take("study", "a")
+    assert silent.take("study", "c")  # it comes back, and is told what it lost
+    assert not silent.take("study", "b")
+    assert not silent.holds("study", "b")
+
+
+class Stepwise:
+    """A storage; before the n-th thing that is asked of it, ``between`` happens."""
+
+    def __init__(self, storage: optuna.storages.BaseStorage) -> None:
+        self._storage, self.left, self.between = storage, 0, lambda: None
+
+    def __getattr__(self, name: str) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            self.between()
+        return getattr(self._storage, name)
+
+
+def test_of_two_that_take_over_at_once_one_has_it() -> None:
+    """All that one does between every two steps of the other."""
+    for step in range(1, 12):
+        storage = optuna.storages.InMemoryStorage()
+        stepwise: Any = Stepwise(storage)
+        dead, second = Claims(lambda storage=storage: storage), Claims(lambda storage=storage: storage)
+        first = Claims(lambda stepwise=stepwise: stepwise)
+        assert dead.take("study", "a")
+        for one in (first, second):
+            assert not one.take("study", "a")
+            one.beats += BEATS + 1
+        taken: list[bool] = []
+        stepwise.between = lambda second=second, taken=taken: taken.append(second.take("study", "a"))
+        stepwise.left = step
+        taken.append(first.take("study", "a"))
+        taken += [second.take("study", "a")] if len(taken) < 2 else []
+        holders = [one.holds("study", "a") for one in (dead, first, second)]
+        assert not holders[0]
+        assert sum(holders) == sum(taken) <= 1
+        for one in (dead, first, second):
+            one.close()
+
+
+def test_a_process_of_this_host_that_has_ended_is_known(started: Starter, tmp_path: Path) -> None:
+    own = process_name()
+    assert not has_ended(own)
+    ended = started(str(tmp_path), 0, 0, tmp_path / "log")
+    ended.wait()
+    host, pid = own.rsplit(" ", 2)[0], str(ended.pid)
+    assert has_ended(f"{host} {pid} 01234567")
+    assert not has_ended(f"another {host} {pid} 01234567")
+    for forged in ("", "x", f"{host} x y", f"{host} {10**30} y", f"{host} 0 y", f"{host} -1 y"):
+        assert not has_ended(forged)
 
 
 # -- the shared folder ------------------------------------------------------------------------------------
@@ -288,7 +344,7 @@ def test_a_line_that_is_on_its_way_is_waited_for_and_a_damaged_one_left_out(tmp_
     a, b, c = configurations(3)
     writer = opened(f"shared:{tmp_path}")
     reader = opened(f"shared:{tmp_path}")
-    (journal,) = [path for path in tmp_path.glob("*.journal") if b'"study"' in path.read_bytes()]
+    journal = tmp_path / "shared.journal"
     writer.record(trial(a))
     whole = journal.read_bytes()
     writer.record(trial(b))
@@ -307,39 +363,41 @@ def test_a_line_that_is_on_its_way_is_waited_for_and_a_damaged_one_left_out(tmp_
         assert set(opened(tmp_path).known()) == {a, c}
 
 
-def test_of_two_that_take_over_at_once_one_has_it(tmp_path: Path) -> None:
-    """Every step of one between every two steps of the other."""
-    from autotune.record.shared_folder import FolderClaims
+@pytest.mark.parametrize("moment", ["is_held", "_cut_torn_line"])
+def test_a_process_that_was_stopped_while_it_wrote_damages_nothing(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others take its lock meanwhile, one writes, and one of another host has it when the process goes on."""
+    path, operation = tmp_path / "shared.journal", {"op_code": 0, "worker_id": "x"}
+    link = tmp_path / "shared.journal.lock"
+    stopped, other = (JournalFile(path, SharedLock(path, grace_s=0.2)) for _ in range(2))
+    where = stopped._lock if moment == "is_held" else stopped
+    step, stops = getattr(where, moment), iter([True])
 
-    class Step(FolderClaims):
-        """Lets ``between`` happen before its n-th look at a name."""
+    def stop(*given: Any) -> Any:
+        if next(stops, False):
+            other.append_logs([operation])
+            link.symlink_to("another host 1 01234567")
+        return step(*given)
 
-        left, between = 0, staticmethod(lambda: None)
+    monkeypatch.setattr(where, moment, stop)
+    stopped.append_logs([operation])
+    assert link.is_symlink() == (moment == "_cut_torn_line")  # it was not its own to give back
+    other.append_logs([operation])
+    assert len(list(other.read_logs(0))) == 3
+    assert not link.is_symlink()
 
-        def _owner(self, stem: str, generation: int) -> Any:
-            self.left -= 1
-            if self.left == 0:
-                self.between()
-            return super()._owner(stem, generation)
 
-    for step in range(1, 6):
-        folder = tmp_path / str(step)
-        folder.mkdir()
-        dead, first, second = (Step(folder, name, 3600.0) for name in ("dead", "first", "second"))
-        assert dead.take("a")
-        for one in (first, second):
-            assert not one.take("a")
-            one.pulse.count += 6
-        taken: list[bool] = []
-        first.left, first.between = step, lambda second=second, taken=taken: taken.append(second.take("a"))
-        taken.append(first.take("a"))
-        taken += [second.take("a")] if len(taken) < 2 else []
-        holders = [one.holds("a") for one in (dead, first, second)]
-        assert not holders[0]
-        assert sum(holders) == sum(taken) <= 1
-        for one in (dead, first, second):
-            one.close()
-        assert {path.suffix for path in folder.iterdir()} <= {".claim"}
+def test_optunas_lock_is_released_by_a_process_that_has_lost_it(tmp_path: Path) -> None:
+    """Which is why there is one of our own."""
+    locks = [
+        optuna.storages.journal.JournalFileOpenLock(str(tmp_path / "x"), grace_period=3) for _ in range(2)
+    ]
+    locks[0].acquire()
+    (tmp_path / "x.lock").unlink()  # as when the grace is over
+    locks[1].acquire()
+    locks[0].release()
+    assert not (tmp_path / "x.lock").exists()
 
 
 def test_a_folder_that_cannot_be_shared_is_an_error(tmp_path: Path) -> None:
@@ -349,6 +407,19 @@ def test_a_folder_that_cannot_be_shared_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot keep a record that hosts share in"):
         Store(f"shared:{tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("name", ["store.journal", "shared.journal"])
+def test_what_is_no_journal_is_not_waited_for(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / name)
+    with pytest.raises(StoreError, match=r"journal is no file|has the record of one host"):
+        Store(f"shared:{tmp_path}")
+    if name == "store.journal":
+        with pytest.raises(StoreError, match=r"store.journal is no file"):
+            Store(tmp_path)
 
 
 # -- the journal ------------------------------------------------------------------------------------------
@@ -407,7 +478,8 @@ def test_each_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert store.claim(configuration)
         store.record(trial(configuration))
     store.refresh()
-    assert len(read) == len((tmp_path / "store.journal").read_bytes().splitlines())
+    journals = [tmp_path / "store.journal", tmp_path / "store.claims"]
+    assert len(read) == sum(len(path.read_bytes().splitlines()) for path in journals)
 
 
 @pytest.mark.parametrize("kind", ["", "shared:"])
@@ -481,18 +553,6 @@ def test_one_flipped_bit_costs_a_line_and_is_named(tmp_path: Path) -> None:
     assert lost
 
 
-def test_a_journal_without_checksums_is_read_and_gone_on_with(tmp_path: Path) -> None:
-    lines = journal_of_studies(tmp_path / "new")
-    (tmp_path / "old").mkdir()
-    path = tmp_path / "old" / "store.journal"
-    path.write_bytes(b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines))
-    assert b"crc32" not in path.read_bytes()
-    assert table(tmp_path / "old") == table(tmp_path / "new")
-    one = Store(tmp_path / "old").open(study(identity="0" * 64), POLICIES)
-    one.record(trial(configurations(4)[3]))
-    assert len(table(tmp_path / "old")) == 7
-
-
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
@@ -505,13 +565,13 @@ def test_a_journal_without_checksums_is_read_and_gone_on_with(tmp_path: Path) ->
         (b'"directions":[1]', b'"direction":[1]', "line 1 is damaged, and it begins a study"),
     ],
 )
-def test_what_a_line_without_a_checksum_says_is_checked(
+def test_what_a_line_with_the_right_checksum_says_is_checked(
     tmp_path: Path, before: bytes, after: bytes, said: str
 ) -> None:
-    lines = journal_of_studies(tmp_path)
-    old = b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in lines)
-    assert before in old
-    (tmp_path / "store.journal").write_bytes(old.replace(before, after, 1))
+    bare = b"".join(re.sub(rb',"crc32":"[0-9a-f]{8}"}', b"}", line) for line in journal_of_studies(tmp_path))
+    assert before in bare
+    forged = [line_of(json.loads(line)) for line in bare.replace(before, after, 1).splitlines()]
+    (tmp_path / "store.journal").write_bytes(b"".join(forged))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -567,46 +627,19 @@ def test_a_forged_trial_is_left_out(place: tuple[str, ...], value: Any) -> None:
         inside = inside[name]
     inside[place[-1]] = value
     good = trial(configurations(1)[0]).to_dict()
+    rows = [
+        optuna.trial.create_trial(value=0.0, user_attrs=json.loads(json.dumps({"trial": one})))
+        for one in (plain, good)
+    ]
     with pytest.warns(UserWarning, match="a recorded trial is damaged"):
-        kept = list(_trials([json.loads(json.dumps(plain)), good], POLICIES))
+        kept = list(_trials(rows, POLICIES))
     assert [one.configuration for one in kept] == configurations(1)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'{"turn":1e400,"study":"x","key":"trial","value":{}',
-        b'{"turn":true,"study":"x","key":"begun","value":1',
-        b'{"turn":1,"study":["x"],"key":"begun","value":1',
-        b'{"turn":1,"study":"new","key":"trial","value":{}',
-        b'{"turn":1,"study":"new","key":"trial","value":{"configuration":"x"}',
-    ],
-)
-def test_a_forged_line_of_a_shared_folder_is_left_out(tmp_path: Path, content: bytes) -> None:
-    with closing(opened(f"shared:{tmp_path}")._place) as _:
-        pass
-    (tmp_path / "forged.journal").write_bytes(b'%s,"crc32":"%08x"}\n' % (content, zlib.crc32(content)))
-    with pytest.warns(UserWarning, match=r"forged.journal: line 1 is no record"):
-        studies = Store(f"shared:{tmp_path}").studies()
-    assert [one.family for one in studies] == ["f"]
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_journal_and_no_claim_is_left_out(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    from autotune.record.shared_folder import FolderClaims, _stem
-
-    Store(f"shared:{tmp_path}")
-    make(tmp_path / "pipe.journal")
-    with pytest.warns(UserWarning, match=r"pipe.journal is no file: it is left out"):
-        assert Store(f"shared:{tmp_path}").studies() == []
-    claims, stem = FolderClaims(tmp_path, "me", silent_s=0.02), _stem("name")
-    make(tmp_path / f"{stem}.abc.claim")
-    make(tmp_path / f"{stem}.1.claim")
-    with pytest.warns(UserWarning, match=r"abc.claim is no claim of autotune's"):
-        while not claims.take("name"):  # as from a process that gives no sign of life
-            time.sleep(0.01)
-        assert claims.holds("name")
-        (tmp_path / f"{stem}.{10**17}.claim").write_bytes(b"\xff\xfe")
-        assert not claims.holds("name")
-        claims.drop("name")
-    claims.close()
+def test_a_forged_claim_holds_nobody_up(where: str) -> None:
+    store, (one,) = opened(where), configurations(1)
+    claims = study_of(store._store.claims._begun(), f"autotune claims of {store.name}")
+    for forged in (3, [one.id], [one.id, 5], {"claim": one.id}, None):
+        claim = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING, user_attrs={"claim": forged})
+        store._store.claims._begun().create_new_trial(claims, claim)
+    assert store.claim(one)

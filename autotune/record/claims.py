@@ -1,0 +1,202 @@
+"""Who tries what, among processes that share a record.
+
+A claim is a running trial of Optuna's. A storage numbers trials one after the other, so of the claims of one name the
+lowest has it; and a trial is finished once, which gives a claim back or takes it away.
+
+A process shows that it is alive by a number that it counts up. Another one takes it for dead when that number has
+stayed the same while it counted its own up several times. So no clock is compared with another's, and a process that
+was stopped (a paused virtual machine, a suspended host) or cannot reach the storage declares nobody dead. That a
+process of the same host has ended is seen at once.
+"""
+
+import os
+import platform
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from optuna.exceptions import DuplicatedStudyError, UpdateFinishedTrialError
+from optuna.storages import BaseStorage
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from autotune.errors import StoreError
+from autotune.optuna_log import quiet_optuna
+
+SILENT_S = 120.0  # after which a process is taken for dead
+BEATS = 5  # in that time
+_WORKERS = "autotune workers"  # the study whose attributes are the processes' numbers
+_CLAIMS = "autotune claims of "  # and the name of a study
+
+
+class Claims:
+    """The claims of this process in the storage that ``opened`` returns, which is called with the first claim. ``away``
+    is what the storage raises while it cannot be reached. Names are those of one study."""
+
+    def __init__(
+        self,
+        opened: Callable[[], BaseStorage],
+        away: tuple[type[Exception], ...] = (),
+        silent_s: float = SILENT_S,
+    ) -> None:
+        self._opened, self._silent_s = opened, silent_s
+        self._away = (*away, OSError, StoreError)
+        self._owner = process_name()
+        self._storage: BaseStorage | None = None
+        self._studies: dict[str, int] = {}
+        self._held: dict[tuple[str, str], int] = {}  # the trial of each
+        self._seen: dict[
+            str, tuple[object, int]
+        ] = {}  # the number of another process, and ours when it was new
+        self._turn = threading.RLock()
+        self._closed = threading.Event()
+        self._heart: threading.Thread | None = None
+        self.beats = 0
+
+    def take(self, study: str, name: str) -> bool:
+        """Claim the name, and return whether it was free."""
+        with self._turn:
+            if (study, name) in self._held:
+                return False
+            storage = self._begun()
+            claims = self._study(_CLAIMS + study)
+            if self._is_anothers(claims, name):
+                return False
+            mine = storage.create_new_trial(claims, _claim(name, self._owner))
+            if self._is_anothers(claims, name, mine):
+                self._finish(mine)
+                return False
+            self._held[study, name] = mine
+            return True
+
+    def holds(self, study: str, name: str) -> bool:
+        """Whether the name is still this process's: one that was stopped for long may have been taken for dead."""
+        with self._turn:
+            mine = self._held.get((study, name))
+            return mine is not None and self._begun().get_trial(mine).state is TrialState.RUNNING
+
+    def drop(self, study: str, name: str) -> None:
+        """Give the name back, if this process has it."""
+        with self._turn:
+            if (study, name) in self._held:
+                self._finish(self._held[study, name])
+                del self._held[study, name]
+
+    def close(self) -> None:
+        """Give everything back."""
+        self._closed.set()
+        if self._heart and self._heart is not threading.current_thread():
+            self._heart.join(1.0)
+        with self._turn, suppress(*self._away):
+            for study, name in list(self._held):
+                self.drop(study, name)
+            if self._storage:
+                self._show(None)
+
+    def _is_anothers(self, claims: int, name: str, before: int | None = None) -> bool:
+        """Whether a process that is alive has the name, by a lower trial than ``before``. Claims of the dead are taken
+        away, and those of this process whose making was answered with an error."""
+        for trial in self._begun().get_all_trials(claims, deepcopy=False, states=(TrialState.RUNNING,)):
+            number = trial._trial_id  # noqa: SLF001 - Optuna has no other word for it
+            if number == before:
+                return False
+            claimed, owner = _claimed(trial)
+            if claimed == name:
+                if owner != self._owner and not self._is_dead(owner):
+                    return True
+                self._finish(number)
+        return False
+
+    def _is_dead(self, owner: str) -> bool:
+        if has_ended(owner):
+            return True
+        number = self._begun().get_study_user_attrs(self._study(_WORKERS)).get(owner)
+        before, since = self._seen.get(owner, (None, 0))
+        if owner not in self._seen or number != before:
+            self._seen[owner] = (number, self.beats)
+            return False
+        return self.beats - since > BEATS
+
+    def _begun(self) -> BaseStorage:
+        """The storage, in which this process shows itself from now on."""
+        if self._storage is None:
+            self._storage = self._opened()
+            try:
+                self._show(0)
+            except BaseException:
+                self._storage = None
+                raise
+            self._heart = threading.Thread(target=self._beat, name="autotune-heartbeat", daemon=True)
+            self._heart.start()
+        return self._storage
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._silent_s / BEATS):
+            with suppress(*self._away):  # the next claim meets it and says so
+                self._show(self.beats + 1)
+                self.beats += 1
+
+    def _show(self, number: int | None) -> None:
+        self._begun().set_study_user_attr(self._study(_WORKERS), self._owner, number)
+
+    def _study(self, name: str) -> int:
+        if name not in self._studies:
+            self._studies[name] = study_of(self._begun(), name)
+        return self._studies[name]
+
+    def _finish(self, trial: int) -> None:
+        with suppress(UpdateFinishedTrialError):  # another process did
+            self._begun().set_trial_state_values(trial, TrialState.FAIL)
+
+
+def study_of(storage: BaseStorage, name: str) -> int:
+    """The number of the study of that name, which is made when it is not there."""
+    with suppress(KeyError):
+        return storage.get_study_id_from_name(name)
+    with quiet_optuna(), suppress(DuplicatedStudyError):  # another process made it just now
+        return storage.create_new_study([StudyDirection.MINIMIZE], name)
+    return storage.get_study_id_from_name(name)
+
+
+def process_name() -> str:
+    """A name that no other call returns, from which ``has_ended`` knows this process."""
+    return f"{_host()} {os.getpid()} {secrets.token_hex(4)}"
+
+
+def has_ended(name: str) -> bool:
+    """Whether that is a process of this host, and no process has its number any more."""
+    host, _, process = name.rpartition(" ")[0].rpartition(" ")
+    if host != _host():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError, OverflowError):
+        return False
+    return False
+
+
+@cache
+def _host() -> str:
+    """This host since it was started, and the namespace in which its processes are numbered."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{platform.node()} {started} {Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return f"{platform.node()} {secrets.token_hex(8)}"
+
+
+def _claim(name: str, owner: str) -> FrozenTrial:
+    return create_trial(state=TrialState.RUNNING, user_attrs={"claim": [name, owner]})
+
+
+def _claimed(trial: FrozenTrial) -> tuple[str, str]:
+    """Name and owner of a claim; of anything else, nothing."""
+    match trial.user_attrs.get("claim"):
+        case [str(name), str(owner)]:
+            return name, owner
+    return "", ""

@@ -1,0 +1,126 @@
+"""Where a record is kept: Optuna's storages, by their address.
+
+FOLDER                a journal, store.journal, for the processes of one host
+shared:FOLDER         a journal, shared.journal, in a folder of a network file system, for many hosts
+grpc://HOST:PORT      Optuna's proxy of a storage
+postgresql://…        a database
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import optuna
+from optuna.storages import BaseStorage, GrpcStorageProxy
+
+from autotune.errors import StoreError
+from autotune.files import pip_install
+from autotune.record.journal import CheckedStorage, JournalFile, KernelLock, SharedLock
+
+SHARED = "shared:"  # what an address of such a folder begins with
+PATIENCE_S = 60.0  # how long a server may be away; a folder is on a disk, which does not come back
+_ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
+_OPENING_S = 20.0  # for the proxy to answer
+
+
+@dataclass(frozen=True)
+class Location:
+    """A storage, and ``claims``, which opens the one that claims are kept in. ``where`` is how messages call it. It may
+    be away for ``patience_s``; then it raises one of ``away``."""
+
+    where: str
+    storage: BaseStorage
+    claims: Callable[[], BaseStorage]
+    away: tuple[type[Exception], ...] = ()
+    patience_s: float = 0.0
+    close: Callable[[], None] = lambda: None
+
+
+def located(address: str) -> Location:
+    """What is at that address, made where it is not there. Raises StoreError."""
+    kind, separator, _ = address.partition("://")
+    if address.startswith(SHARED):
+        return _folder(Path(address.removeprefix(SHARED)).expanduser(), is_shared=True)
+    if not separator:
+        return _folder(Path(address), is_shared=is_shared(Path(address)))
+    if kind == "grpc":
+        return _grpc(address)
+    if kind not in ("postgresql", "postgresql+psycopg"):
+        raise StoreError(f"cannot keep a record in {kind}://…; allowed are {_ALLOWED}")
+    from autotune.record.postgresql import open_database
+
+    storage, shown = open_database(address)
+    away = (optuna.exceptions.StorageInternalError,)
+    cached = optuna.storages.get_storage(storage)
+    return Location(shown, cached, lambda: cached, away, PATIENCE_S, storage.engine.dispose)
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether a folder holds a record that hosts share."""
+    return (folder / "shared.journal").is_file()
+
+
+def holds_store(record: str | Path) -> bool:
+    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
+    folder = Path(str(record).removeprefix(SHARED))
+    return "://" in str(record) or (folder / "store.journal").is_file() or is_shared(folder)
+
+
+def _folder(folder: Path, *, is_shared: bool) -> Location:
+    journal = folder / ("shared.journal" if is_shared else "store.journal")
+    if is_shared and (folder / "store.journal").exists():
+        raise StoreError(
+            f"{folder} has the record of one host (store.journal); name another folder for one that hosts share"
+        )
+    lock = SharedLock if is_shared else KernelLock
+    claims = journal.with_suffix(".claims")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        storage = CheckedStorage(JournalFile(journal, lock(journal)))
+    except OSError as problem:
+        cause = problem.strerror or problem
+        if is_shared:
+            raise StoreError(
+                f"cannot keep a record that hosts share in {folder}: {cause}; it takes a folder that you may write to, "
+                "on a file system with symbolic links (NFS, Lustre and GPFS have them)"
+            ) from None
+        raise StoreError(
+            f"cannot write to {folder}: {cause}; name a folder you may write with --out"
+        ) from None
+    return Location(str(folder), storage, partial(_open_claims, claims, lock))
+
+
+def _open_claims(path: Path, lock: type[KernelLock | SharedLock]) -> BaseStorage:
+    return CheckedStorage(JournalFile(path, lock(path), is_lasting=False))
+
+
+def _grpc(address: str) -> Location:
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise StoreError(f"cannot read --store {address}: it looks like grpc://host:13000")
+    try:
+        import grpc
+    except ImportError:
+        raise StoreError(
+            f"cannot open the store {address}: grpcio is not installed; {pip_install('grpc')}"
+        ) from None
+    away = (grpc.RpcError, optuna.exceptions.StorageInternalError)
+    try:
+        with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
+            storage = GrpcStorageProxy(host=host, port=port)
+        storage.wait_server_ready(_OPENING_S)
+    except ImportError as problem:
+        raise StoreError(f"cannot open the store {address}: {problem}; {pip_install('grpc')}") from None
+    except (ConnectionError, *away) as problem:
+        raise StoreError(
+            f"cannot open the store {address}: no answer within {_OPENING_S:g} s ({problem}); is Optuna's server "
+            "(optuna.storages.run_grpc_proxy_server) running there?"
+        ) from None
+    return Location(address, storage, lambda: storage, away, PATIENCE_S, storage.close)
