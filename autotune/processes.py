@@ -3,6 +3,8 @@
 They are started anew, never forked: a CUDA context may exist in this process, and does not survive a fork. None imports
 the program that starts it, so a script needs no guard around what it does, and a notebook has none to import. Whatever
 runs in one may crash, hang or be killed; ``Child.death`` says what became of it.
+
+And ``quiet_optuna``: what Optuna logs in this process belongs to the program, but while autotune calls it.
 """
 
 import ctypes
@@ -413,3 +415,24 @@ class _OwnFolder(tempfile.TemporaryDirectory[str]):
     def cleanup(self) -> None:
         self._held.close()
         super().cleanup()
+
+
+_logging = threading.Lock()
+_verbosity: list[int] = []  # the program's, for each block that goes on in any thread
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Optuna logs errors alone while such a block goes on, and then again what it logged before."""
+    from optuna import logging
+
+    with _logging:
+        _verbosity.append(_verbosity[0] if _verbosity else logging.get_verbosity())
+        logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        with _logging:
+            before = _verbosity.pop()
+            if not _verbosity:
+                logging.set_verbosity(before)

@@ -24,7 +24,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.errors import StoreError
-from autotune.optuna_log import quiet_optuna
+from autotune.processes import quiet_optuna
 
 SILENT_S = 120.0  # after which a process is taken for dead
 BEATS = 5  # in that time

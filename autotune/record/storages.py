@@ -19,8 +19,8 @@ from optuna.storages import BaseStorage, GrpcStorageProxy
 from autotune.errors import StoreError
 from autotune.files import pip_install
 from autotune.record.journal import CheckedStorage, JournalFile, KernelLock, SharedLock
+from autotune.record.readers import SHARED, is_shared
 
-SHARED = "shared:"  # what an address of such a folder begins with
 PATIENCE_S = 60.0  # how long a server may be away; a folder is on a disk, which does not come back
 _ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
 _OPENING_S = 20.0  # for the proxy to answer
@@ -43,9 +43,9 @@ def located(address: str) -> Location:
     """What is at that address, made where it is not there. Raises StoreError."""
     kind, separator, _ = address.partition("://")
     if address.startswith(SHARED):
-        return _folder(Path(address.removeprefix(SHARED)).expanduser(), is_shared=True)
+        return _folder(Path(address.removeprefix(SHARED)).expanduser(), shared=True)
     if not separator:
-        return _folder(Path(address), is_shared=is_shared(Path(address)))
+        return _folder(Path(address), shared=is_shared(Path(address)))
     if kind == "grpc":
         return _grpc(address)
     if kind not in ("postgresql", "postgresql+psycopg"):
@@ -58,31 +58,20 @@ def located(address: str) -> Location:
     return Location(shown, cached, lambda: cached, away, PATIENCE_S, storage.engine.dispose)
 
 
-def is_shared(folder: Path) -> bool:
-    """Whether a folder holds a record that hosts share."""
-    return (folder / "shared.journal").is_file()
-
-
-def holds_store(record: str | Path) -> bool:
-    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
-    folder = Path(str(record).removeprefix(SHARED))
-    return "://" in str(record) or (folder / "store.journal").is_file() or is_shared(folder)
-
-
-def _folder(folder: Path, *, is_shared: bool) -> Location:
-    journal = folder / ("shared.journal" if is_shared else "store.journal")
-    if is_shared and (folder / "store.journal").exists():
+def _folder(folder: Path, *, shared: bool) -> Location:
+    journal = folder / ("shared.journal" if shared else "store.journal")
+    if shared and (folder / "store.journal").exists():
         raise StoreError(
             f"{folder} has the record of one host (store.journal); name another folder for one that hosts share"
         )
-    lock = SharedLock if is_shared else KernelLock
+    lock = SharedLock if shared else KernelLock
     claims = journal.with_suffix(".claims")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         storage = CheckedStorage(JournalFile(journal, lock(journal)))
     except OSError as problem:
         cause = problem.strerror or problem
-        if is_shared:
+        if shared:
             raise StoreError(
                 f"cannot keep a record that hosts share in {folder}: {cause}; it takes a folder that you may write to, "
                 "on a file system with symbolic links (NFS, Lustre and GPFS have them)"

@@ -23,10 +23,9 @@ from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.claims import SILENT_S, Claims, study_of
 from autotune.record.costs import time_ms
-from autotune.record.exchange import added
 from autotune.record.provenance import Provenance
 from autotune.record.storages import located
-from autotune.record.study import Study, why_new
+from autotune.record.study import Study, added, why_new
 from autotune.record.trial import Trial
 from autotune.record.typed import require_types
 

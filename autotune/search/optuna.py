@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial, TrialState
 
 from autotune.declaration import Configuration, Members
-from autotune.optuna_log import quiet_optuna
+from autotune.processes import quiet_optuna
 
 
 class OptunaSampler:

@@ -4,7 +4,7 @@ import threading
 
 import optuna
 
-from autotune.record import quiet_optuna
+from autotune.processes import quiet_optuna
 
 
 def test_the_programs_level_comes_back_when_the_last_block_ends() -> None:
