@@ -43,7 +43,6 @@ from .objective import (
 from .provenance import Provenance as Provenance
 from .first_guesses import RANKING as RANKING, first_guesses as first_guesses
 from .readers import (
-    holds_store as holds_store,
     is_table as is_table,
     read_ceilings as read_ceilings,
     read_record as read_record,
@@ -63,6 +62,7 @@ from .results_csv import (
     results_frame as results_frame,
     write_results as write_results,
 )
+from .storages import holds_store as holds_store
 from .store import Store as Store, StudyStore as StudyStore
 from .study import (
     Study as Study,

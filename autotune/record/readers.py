@@ -9,9 +9,8 @@ from typing import Any
 from autotune.errors import StoreError
 from autotune.extensions import reader_of
 from autotune.files import plain_file
+from autotune.record.storages import holds_store
 from autotune.record.study import Study, newest_of_each
-
-SHARED = "shared:"  # what the address of a folder begins with that hosts share
 
 
 def read_record(record: str) -> list[Study]:
@@ -45,17 +44,6 @@ def read_record(record: str) -> list[Study]:
 def is_table(record: str | Path) -> bool:
     """Whether ``record`` names a table of the form of ``results.csv``, compressed by xz or not."""
     return str(record).endswith((".csv", ".csv.xz"))
-
-
-def is_shared(folder: Path) -> bool:
-    """Whether a folder holds a record that hosts share."""
-    return (folder / "shared.journal").is_file()
-
-
-def holds_store(record: str | Path) -> bool:
-    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
-    folder = Path(str(record).removeprefix(SHARED))
-    return "://" in str(record) or (folder / "store.journal").is_file() or is_shared(folder)
 
 
 def read_ceilings(path: Path) -> dict[str, Any] | None:

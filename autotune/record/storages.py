@@ -11,15 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import optuna
-from optuna.storages import BaseStorage, GrpcStorageProxy
 
 from autotune.errors import StoreError
 from autotune.files import pip_install
-from autotune.record.journal import CheckedStorage, JournalFile, KernelLock, SharedLock
-from autotune.record.readers import SHARED, is_shared
+
+if TYPE_CHECKING:  # Optuna takes half a second to import
+    from optuna.storages import BaseStorage
+
+    from autotune.record.journal import KernelLock, SharedLock
+
+SHARED = "shared:"  # what the address of a folder begins with that hosts share
 
 PATIENCE_S = 60.0  # how long a server may be away; a folder is on a disk, which does not come back
 _ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
@@ -32,8 +35,8 @@ class Location:
     be away for ``patience_s``; then it raises one of ``away``."""
 
     where: str
-    storage: BaseStorage
-    claims: Callable[[], BaseStorage]
+    storage: "BaseStorage"
+    claims: Callable[[], "BaseStorage"]
     away: tuple[type[Exception], ...] = ()
     patience_s: float = 0.0
     close: Callable[[], None] = lambda: None
@@ -50,6 +53,8 @@ def located(address: str) -> Location:
         return _grpc(address)
     if kind not in ("postgresql", "postgresql+psycopg"):
         raise StoreError(f"cannot keep a record in {kind}://…; allowed are {_ALLOWED}")
+    import optuna
+
     from autotune.record.postgresql import open_database
 
     storage, shown = open_database(address)
@@ -58,7 +63,20 @@ def located(address: str) -> Location:
     return Location(shown, cached, lambda: cached, away, PATIENCE_S, storage.engine.dispose)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether a folder holds a record that hosts share."""
+    return (folder / "shared.journal").is_file()
+
+
+def holds_store(record: str | Path) -> bool:
+    """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
+    folder = Path(str(record).removeprefix(SHARED))
+    return "://" in str(record) or (folder / "store.journal").is_file() or is_shared(folder)
+
+
 def _folder(folder: Path, *, shared: bool) -> Location:
+    from autotune.record.journal import CheckedStorage, JournalFile, KernelLock, SharedLock
+
     journal = folder / ("shared.journal" if shared else "store.journal")
     if shared and (folder / "store.journal").exists():
         raise StoreError(
@@ -79,11 +97,13 @@ def _folder(folder: Path, *, shared: bool) -> Location:
         raise StoreError(
             f"cannot write to {folder}: {cause}; name a folder you may write with --out"
         ) from None
-    return Location(str(folder), storage, partial(_open_claims, claims, lock))
+    return Location(str(folder), storage, partial(_open_claims, claims, lock(claims)))
 
 
-def _open_claims(path: Path, lock: type[KernelLock | SharedLock]) -> BaseStorage:
-    return CheckedStorage(JournalFile(path, lock(path), is_lasting=False))
+def _open_claims(path: Path, lock: "KernelLock | SharedLock") -> "BaseStorage":
+    from autotune.record.journal import CheckedStorage, JournalFile
+
+    return CheckedStorage(JournalFile(path, lock, is_lasting=False))
 
 
 def _grpc(address: str) -> Location:
@@ -100,10 +120,12 @@ def _grpc(address: str) -> Location:
         raise StoreError(
             f"cannot open the store {address}: grpcio is not installed; {pip_install('grpc')}"
         ) from None
+    import optuna
+
     away = (grpc.RpcError, optuna.exceptions.StorageInternalError)
     try:
         with warnings.catch_warnings(action="ignore", category=optuna.exceptions.ExperimentalWarning):
-            storage = GrpcStorageProxy(host=host, port=port)
+            storage = optuna.storages.GrpcStorageProxy(host=host, port=port)
         storage.wait_server_ready(_OPENING_S)
     except ImportError as problem:
         raise StoreError(f"cannot open the store {address}: {problem}; {pip_install('grpc')}") from None
