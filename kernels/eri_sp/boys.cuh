@@ -112,7 +112,8 @@ AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table&
       f[0] = boys_quotient(t);
     } else {
       const int row = static_cast<int>(4 * t);
-      f[ORDER] = boys_row(table.load(ORDER, row), t - (row + 0.5) * 0.25);
+      const double d = t - (row + 0.5) * 0.25;
+      f[ORDER] = boys_row(table.load(ORDER, row), d);
       boys_downwards<ORDER>(t, exp(-t), f);
     }
   }

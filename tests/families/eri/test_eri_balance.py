@@ -195,7 +195,10 @@ def test_tables_made_on_the_host_count() -> None:
     host = "pair_table=host,granularity=block,order=subclass,boys=rational"
     assert sent(host).tables == 10_632 * 48
     assert sent(host).molecule == sent("scheme-4").molecule
-    assert sent(f"{host.replace('host', 'device').replace('rational', 'loaded_rational')},quotient_memory=constant").tables == 20 * 8
+    loaded = (
+        "pair_table=device,granularity=block,order=subclass,boys=loaded_rational,quotient_memory=constant"
+    )
+    assert sent(loaded).tables == 20 * 8
 
 
 # ---- the cost model
