@@ -118,7 +118,10 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
     }
     write(path, with_policies(replace(file, entries={**file.entries, **entries}), now["policies"]))
     alike = {name: code for name, code in now["code"].items() if name not in lost}
-    moved = sum(code["arguments"] != then["code"][name]["arguments"] for name, code in alike.items())
+    moved = sum(
+        any(then["code"][name]["arguments"][kernel] != places for kernel, places in code["arguments"].items())
+        for name, code in alike.items()
+    )
     print(
         f"renewed   {path}: {len(stale)} entries, {len(alike)} configurations alike, {moved} of them but for "
         f"where arguments lie, {len(lost)} gone"

@@ -1,6 +1,7 @@
 // What a policy means for one atom and one point: number types, and q / r by several ways to an inverse square root.
 #pragma once
 #include "autotune/array.cuh"
+#include "chemistry/charges.cuh"
 #include "cubic.cuh"
 
 enum class Precalculate { none, slice, block, thread };
@@ -11,15 +12,6 @@ enum class Rsqrt { ieee, fast, cubic3 };
 enum class Precision { float32, compensated, float64 };
 enum class Edges { guarded, padded };
 enum class SlicesPerLaunch { all };
-
-// x, y, z in angstrom from the lattice's origin, q in elementary charges.
-struct Atom {
-  float x, y, z, q;
-};
-
-// Square angstrom. V is the sum of q / sqrt(r * r + softening), so an atom exactly on a lattice point adds 10,000 q
-// there and nothing is infinite; at half an angstrom it changes q / r by 2e-8 of it, less than float32 can tell.
-constexpr float softening = 1e-8f;
 
 template <Precision>
 struct Number {

@@ -38,9 +38,7 @@ struct Sums {
   typename Policy::spectrum list;
   unsigned n;
 
-  AUTOTUNE_DEVICE void store(unsigned sum, unsigned start, unsigned row) const {
-    list.store({{sum}}, row * n + start);
-  }
+  AUTOTUNE_DEVICE void store(unsigned sum, unsigned start, unsigned row) const { list.store({{sum}}, row * n + start); }
   AUTOTUNE_DEVICE unsigned load(unsigned start, unsigned row) const { return list.load(row * n + start).word[0]; }
   // By one thread of the grid: the two that are no sum of a part.
   AUTOTUNE_DEVICE void store_ends(unsigned total) const {

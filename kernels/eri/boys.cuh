@@ -2,6 +2,7 @@
 // where the numbers are from.
 #pragma once
 #include "autotune/reciprocal.cuh"
+#include "chemistry/repulsion.cuh"
 
 enum class Boys { erf, rational, loaded_rational };
 
@@ -10,8 +11,6 @@ using autotune::reciprocal_root;
 // In single precision the library's own cost no more than that.
 AUTOTUNE_DEVICE float reciprocal(float x) { return 1 / x; }
 AUTOTUNE_DEVICE float reciprocal_root(float x) { return rsqrtf(x); }
-
-constexpr double half_root_pi = 0.88622692545275801365;
 
 template <class Real>
 AUTOTUNE_DEVICE Real boys_limit(Real t) {
@@ -68,7 +67,7 @@ AUTOTUNE_DEVICE Real boys_near(Real t, const typename Policy::quotient& quotient
   if constexpr (Policy::boys == Boys::erf)
     return boys_erf(t);
   else
-    return boys_rational<Policy::boys == Boys::loaded_rational && sizeof(Real) == 8>(t, quotient);
+    return boys_rational < Policy::boys == Boys::loaded_rational && sizeof(Real) == 8 > (t, quotient);
 }
 
 // The same for any T: erf is, and the others end at 28.

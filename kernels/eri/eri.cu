@@ -129,14 +129,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   const Digest<Policy> digest{density, integrals, coulomb_sum, exchange_sum};
   const autotune::Run run{first_bra, first_ket, kets};
   const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
-  if (thread == 0) {  // the output that was not asked for is a single zero
-    if constexpr (Policy::output == Output::integrals) {
-      coulomb.store(0, 0, 0);
-      exchange.store(0, 0, 0);
-    } else {
-      integrals.store(0, 0);
-    }
-  }
+  if (thread == 0) clear_other_output<Policy>(integrals, coulomb, exchange);
   if constexpr (Policy::granularity == Granularity::tile) {
     const unsigned number = first_unit + blockIdx.x / share * parts + blockIdx.x % share;
     block_owns_tile<Policy>(molecule, digest, runs, number, threshold);
@@ -184,8 +177,7 @@ __global__ void tabulate_pairs(typename Policy::shells shells, typename Policy::
   const Pair pair = pairs.load(position);
   const Shell left = shells.load(pair.i), right = shells.load(pair.j);
   for (unsigned m = threadIdx.x % 32; m < pair.count; m += 32) {
-    const PrimitivePair made = product(left, primitives.load(left.first + m / right.count), right,
-                                       primitives.load(right.first + m % right.count));
+    const PrimitivePair made = product_of(left, right, primitives, m);
     device_table.store(Policy::roots == Roots::inverse ? inverted(made) : made, pair.first + m);
   }
 }

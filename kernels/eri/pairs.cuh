@@ -2,7 +2,6 @@
 #pragma once
 #include "boys.cuh"
 
-enum class PairTable { none, host, device };
 enum class Roots { computed, inverse };
 
 struct Shell {
@@ -24,11 +23,11 @@ struct Pair {
 // p = a + b at P = (a A + b B) / p; factor = sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A-B|^2) / p.
 struct PrimitivePair {
   double x, y, z, exponent, factor;
-  unsigned kind, spare;  // kind: of roots `inverse` alone
+  unsigned kind, spare;  // kind: which distinct sum of exponents it is
 };
 
 // With roots `inverse`, a pair of primitives as the device's table has it: 1/p in place of p, the factor by
-// sqrt(sqrt(pi)/2 / p), and as kind 28/p in single precision. A component is then
+// sqrt(sqrt(pi)/2 / p), and in place of kind 28/p in single precision. A component is then
 // factor factor' / sqrt(s) * F0(|P - Q|^2 / s) / (sqrt(pi)/2) with s = 1/p + 1/q, and beyond T = 28 that of two point
 // charges, factor factor' / |P - Q|.
 AUTOTUNE_DEVICE PrimitivePair inverted(const PrimitivePair& pair) {
@@ -46,19 +45,16 @@ AUTOTUNE_DEVICE bool is_at_least(double x, float y) {
 }
 AUTOTUNE_DEVICE bool is_at_least(float x, float y) { return x >= y; }
 
-constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
+AUTOTUNE_DEVICE unsigned triangle(unsigned high, unsigned low) { return high * (high + 1) / 2 + low; }
 
 AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
-  const double p = a.exponent + b.exponent, inverse = 1 / p;
-  const double dx = left.x - right.x, dy = left.y - right.y, dz = left.z - right.z;
-  const double square = dx * dx + dy * dy + dz * dz;
-  const double decay = exp(-(a.exponent * b.exponent * inverse) * square);
-  return {(a.exponent * left.x + b.exponent * right.x) * inverse,
-          (a.exponent * left.y + b.exponent * right.y) * inverse,
-          (a.exponent * left.z + b.exponent * right.z) * inverse,
-          p,
-          half_prefactor * a.coefficient * b.coefficient * decay * inverse,
-          0,
+  const Product made(left, a, right, b);
+  return {(a.exponent * left.x + b.exponent * right.x) * made.inverse,
+          (a.exponent * left.y + b.exponent * right.y) * made.inverse,
+          (a.exponent * left.z + b.exponent * right.z) * made.inverse,
+          made.exponent,
+          made.factor(a, b),
+          triangle(max(a.kind, b.kind), min(a.kind, b.kind)),
           0};
 }
 
@@ -72,20 +68,16 @@ struct Molecule {
   typename Policy::device_table device_table;
   typename Policy::quotient quotient;
 
-  AUTOTUNE_DEVICE PrimitivePair computed(const Pair& pair, unsigned m) const {
-    const Shell left = shells.load(pair.i), right = shells.load(pair.j);
-    return product(left, primitives.load(left.first + m / right.count), right,
-                   primitives.load(right.first + m % right.count));
-  }
-
   // Primitive pair m of a pair: the primitives of i slowest.
   AUTOTUNE_DEVICE PrimitivePair load(const Pair& pair, unsigned m) const {
-    if constexpr (Policy::pair_table == PairTable::host)
+    if constexpr (Policy::pair_table == PairTable::host) {
       return host_table.load(pair.first + m);
-    else if constexpr (Policy::pair_table == PairTable::device)
+    } else if constexpr (Policy::pair_table == PairTable::device) {
       return device_table.load(pair.first + m);
-    else
-      return computed(pair, m);
+    } else {
+      const Shell left = shells.load(pair.i), right = shells.load(pair.j);
+      return product_of(left, right, primitives, m);
+    }
   }
 
   // The component (ab|cd) without the factors of bra and ket, for roots `inverse`.
@@ -104,13 +96,11 @@ struct Molecule {
                dz = static_cast<Real>(bra.z - ket.z);
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
     const Real factor = static_cast<Real>(bra.factor);
-    if constexpr (Policy::roots == Roots::inverse) {
-      return factor * between(square, bra, ket);
-    } else {
-      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
-      const Real root = reciprocal_root(p + q), reduced = p * q * (root * root);
-      return factor * root * boys_function<Policy>(reduced * square, quotient);
-    }
+    if constexpr (Policy::roots == Roots::inverse) return factor * between(square, bra, ket);
+    const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
+    const Real root = reciprocal_root(p + q), reduced = p * q * (root * root);
+    const Real boys = boys_function<Policy>(reduced * square, quotient);
+    return factor * root * boys;
   }
 
   // (ij|kl), all components added up.

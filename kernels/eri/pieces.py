@@ -51,7 +51,7 @@ def pieces_of(
     costs = [model.seconds(Share(run.each, run.units)) for run in runs]
     pieces = []
     for run, cost in zip(runs, costs, strict=True):
-        steps = blocks_of(run, block_size // split) if granularity == "block" else run.units
+        steps = blocks_of(run.bras, run.kets, block_size // split) if granularity == "block" else run.units
         many = min(steps, max(1, int(np.ceil(cost / (largest * sum(costs))))))
         edges = [steps * number // many for number in range(many + 1)]
         for first, last in itertools.pairwise(edges):

@@ -2,13 +2,13 @@
 // Joergensen, Olsen, Molecular Electronic-Structure Theory, section 9.8). boys.py makes the table.
 #pragma once
 #include "autotune/reciprocal.cuh"
+#include "chemistry/repulsion.cuh"
 
 enum class Boys { erf, quotient };
 
 constexpr double boys_end = 40;        // from here exp(-T) is nothing beside any Fn up to F4
 constexpr double boys_series_end = 5;  // from here the recursion upwards loses nothing
 constexpr int boys_terms = 44;
-constexpr double half_root_pi = 0.88622692545275801365;
 
 // A polynomial of degree 7 in T less the middle of the row, a quarter wide.
 struct BoysRow {

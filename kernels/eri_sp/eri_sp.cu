@@ -214,23 +214,14 @@ __global__ void tabulate(typename Policy::shells shells, typename Policy::primit
                          typename Policy::pairs pairs, typename Policy::table table,
                          typename Policy::integrals integrals, typename Policy::coulomb coulomb,
                          typename Policy::exchange exchange) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
-    if constexpr (Policy::output == Output::integrals) {
-      coulomb.store(0, 0, 0);
-      exchange.store(0, 0, 0);
-    } else {
-      integrals.store(0, 0);
-    }
-  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) clear_other_output<Policy>(integrals, coulomb, exchange);
   if constexpr (Policy::pair_table == PairTable::device) {
     const unsigned position = blockIdx.x * (Policy::block_size / 32) + threadIdx.x / 32;
     if (position >= pairs.extent(0)) return;
     const Pair pair = pairs.load(position);
     const Shell left = shells.load(pair.i), right = shells.load(pair.j);
     for (unsigned m = threadIdx.x % 32; m < pair.count; m += 32)
-      table.store(product(left, primitives.load(left.first + m / right.count), right,
-                          primitives.load(right.first + m % right.count)),
-                  pair.first + m);
+      table.store(product_of(left, right, primitives, m), pair.first + m);
   }
 }
 

@@ -128,8 +128,8 @@ AUTOTUNE_DEVICE int once_folded(int index, int count) {
 }
 
 // Where a thread finds its COLUMNS points of a row in a field that is continued over its walls by its mirror image:
-// there the no-flux condition holds by itself, and an image takes exactly the values of its point, step by step, as sums
-// of two do not care for order.
+// there the no-flux condition holds by itself, and an image takes exactly the values of its point, step by step, as
+// sums of two do not care for order.
 template <int COLUMNS>
 struct Mirrored {
   int at[COLUMNS];

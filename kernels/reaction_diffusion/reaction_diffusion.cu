@@ -1,8 +1,8 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
 // What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, register_tile.cuh and
-// register_wave.cuh, the observable in record.cuh. family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
-// all of them), finish.
+// register_wave.cuh, the observable in record.cuh. family.py says in which order these kernels are launched: survey,
+// prepare, advance (once a time block, or once for all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
 #include "one_step.cuh"

@@ -14,7 +14,7 @@ struct RegisterTile {
   using Row = Points<Number, columns>;
   using Place = Blocked<Policy, width, height>;
   struct Edges {
-    Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
+    Row row[2][warps][2][32];              // by step's parity, warp, upper or lower, lane
     alignas(8) unsigned long long unused;  // the places behind it lie where the shipped entries were measured with them
   };
   // Rims that carry marks: where each row of a thread is, in points from the field's first.
