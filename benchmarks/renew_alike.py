@@ -82,7 +82,7 @@ def stale_entries(path: Path) -> dict[str, Any]:
     return {name: item for name, item in file.entries.items() if changed(family, item)}
 
 
-def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str]) -> bool:
+def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str] = ()) -> bool:
     """Renew the stale entries of one policy file, of which ``describe`` gave ``then`` and ``now``. Returns whether all
     of it is accepted afterwards."""
     from autotune.policy import read_policy_file
