@@ -11,7 +11,7 @@ from autotune.engine.jobs import JobCompiler
 from autotune.engine.messages import Compare, Compared
 from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
-from autotune.record import Baseline, Trial, decide, time_ms
+from autotune.record import Baseline, Trial, decide
 
 
 def digest(family: Family) -> str:
@@ -38,7 +38,7 @@ def compared(
         decision = decide([trial for trial in trials.values() if trial.measurement], control)
         beside = [one for one in (control, decision.winner.configuration if decision else None) if one]
         measured = [one for one in dict.fromkeys(beside) if one in trials and trials[one].measurement]
-        estimate_ms = sum(time_ms(trials[one]) for one in measured)
+        estimate_ms = sum(trials[one].time_ms for one in measured)
         answer: Compared = worker.ask(
             Compare(compiled, tuple(compiler.jobs(measured)), estimate_ms), 1 + len(measured)
         )

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from autotune.declaration import Configuration
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Retime, Retimed, with_energy
+from autotune.engine.messages import Retime, Retimed
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.engine.worker import Worker
 from autotune.figures import duration
-from autotune.measure import Energy, Protocol, Samples, median
-from autotune.record import OBJECTIVES, Trial, decide_classes
+from autotune.measure import OBJECTIVES, TIME, Figure, Protocol, Samples, median
+from autotune.record import Trial, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 _TENFOLD = 10.0  # a second time that differs so from the first was taken in a busy moment, or the first was
@@ -62,13 +62,14 @@ class Finalists:
         chosen = self._right(ranked, self.protocol.finalists, self.protocol.within)
         beside = self._control_beside(chosen, firsts)
         costs: dict[Configuration, float] = {}
+        is_time = self.protocol.figure == TIME
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
             timed, given_up = self._steady(chosen, beside)
             self._note_timed(timed, given_up, firsts)
             costs |= {
-                c: timed.energy[c].median_j if timed.energy else samples.median_ms
+                c: samples.median_ms if is_time else timed.figures[c][self.protocol.figure].value
                 for c, samples in timed.samples.items()
                 if not timed.wrong[c] and c not in beside
             }
@@ -125,9 +126,9 @@ class Finalists:
         for configuration, samples in timed.samples.items():
             reason = timed.wrong[configuration]
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
-            energy = timed.energy.get(configuration)
+            figures = timed.figures.get(configuration, {})
             for known in (self._known[c] for c in alike):
-                trial = _retimed(known, samples, energy, given_up.get(configuration, ()))
+                trial = _retimed(known, samples, figures, given_up.get(configuration, ()))
                 told = f"right when first verified, wrong after it was timed: {reason}"
                 self._note(failed(trial, "wrong_result", told) if reason else trial)
 
@@ -150,9 +151,9 @@ class Finalists:
         return right
 
     def _first(self, trial: Trial) -> float:
-        """The figure of its first measurement that finalists are chosen by: joules where energy is measured."""
+        """The figure of its first measurement that finalists are chosen by."""
         assert trial.measurement is not None
-        return trial.measurement.energy_j if self.protocol.energy_seconds else trial.measurement.median_ms
+        return trial.measurement.first(self.protocol.figure)
 
     def _is_right(self, trial: Trial) -> bool:
         if self.prover.is_proved(trial):
@@ -195,18 +196,19 @@ def _first_ms(trial: Trial) -> float:
     return trial.measurement.median_ms
 
 
-def _retimed(trial: Trial, samples: Samples, energy: Energy | None, given_up: Sequence[float]) -> Trial:
-    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count, and of
-    the first energy; what was ``given_up`` for them is a note."""
+def _retimed(
+    trial: Trial, samples: Samples, figures: Mapping[str, Figure], given_up: Sequence[float]
+) -> Trial:
+    """``trial`` with what was measured in turn in place of the first sampling's spread and count, and of its
+    ``figures``; what was ``given_up`` for them is a note."""
     assert trial.measurement is not None
     measurement = replace(
         trial.measurement,
         retimed_ms=samples.median_ms,
         spread=samples.spread,
         samples=len(samples.times_ms),
+        figures={**trial.measurement.figures, **figures},
     )
-    if energy is not None:
-        measurement = with_energy(measurement, energy)
     busy = [
         f"timed once more beside the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
         f"before; {duration(samples.median_ms)} counts"

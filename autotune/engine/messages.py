@@ -9,7 +9,7 @@ The last lines' come in an Answer, or there is a Refused; like every process it 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.errors import StoreError
 from autotune.hardware import Device
-from autotune.measure import PROOF_VERSION, Energy, Protocol, Samples
+from autotune.measure import PROOF_VERSION, Figure, Protocol, Samples
 from autotune.record import Measurement, State, Trial
 
 
@@ -97,11 +97,12 @@ class Retime:
 
 @dataclass(frozen=True)
 class Retimed:
-    """Samples by configuration, why the result was wrong afterwards (or empty), and energy where it is measured."""
+    """By configuration: samples, why the result was wrong afterwards (or empty), and figures that take calls of their
+    own, where the protocol asks for any."""
 
     samples: Mapping[Configuration, Samples]
     wrong: Mapping[Configuration, str]
-    energy: Mapping[Configuration, Energy] = field(default_factory=dict)
+    figures: Mapping[Configuration, Mapping[str, Figure]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -259,13 +260,6 @@ def trial_of(
         measurement=measurement,
         phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
         proof=PROOF_VERSION,
-    )
-
-
-def with_energy(measurement: Measurement, energy: Energy) -> Measurement:
-    """``measurement`` with the energy of a call."""
-    return replace(
-        measurement, energy_j=energy.median_j, energy_spread=energy.spread, power_w=energy.median_w
     )
 
 

@@ -33,8 +33,8 @@ from autotune.engine.process_worker import TRIAL_SECONDS
 from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS, Answer, Reference, answered
-from autotune.record import ENERGY, Study, Trial, checked_objective, first_guesses, reasons, states_text
+from autotune.measure import CPU, CUDA, KERNEL, Answer, Reference, answered, find_objective
+from autotune.record import Study, Trial, first_guesses, reasons, states_text
 from autotune.search import Strategy
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SweepRequest:
     trial_seconds: float = TRIAL_SECONDS
     samples: int = 0
     race: float = 0.0
-    objective: str = "kernel"
+    objective: str = KERNEL
     clocks: str = ""
     strategy: Strategy = field(default_factory=Strategy)
     sanitize: bool = False
@@ -145,7 +145,7 @@ class SweepRequest:
 
     def check(self) -> None:
         """Names, values, limits and the record's folder, before anything is made. Raises AutotuneError."""
-        checked_objective(self.objective)
+        find_objective(self.objective)
         checked_clocks(self.clocks)
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
@@ -344,8 +344,7 @@ class Session:
         protocol = CPU if kind == "cpu" else CUDA
         if request.race:
             protocol = replace(protocol, race=request.race)
-        if request.objective == ENERGY:
-            protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+        protocol = replace(protocol, figure=find_objective(request.objective).figure)
         if request.clocks:
             protocol = replace(protocol, clocks=request.clocks)
         return Sweep(

@@ -41,17 +41,14 @@ from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Answer, Protocol
 from autotune.record import (
-    ENERGY,
     Baseline,
     Provenance,
     Store,
     Study,
     StudyStore,
     Trial,
-    cost,
     header,
     set_aside,
-    time_ms,
 )
 from autotune.search import Search, Strategy
 
@@ -117,11 +114,6 @@ class Sweep:
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
-    def _objective(self) -> str:
-        """By what the search learns."""
-        return ENERGY if self.protocol.energy_seconds else "kernel"
-
-    @property
     def busy_share(self) -> float:
         """How much of the measuring processes' time the device ran kernels of the plans, so far."""
         wall_s = time.perf_counter() - self._began
@@ -132,7 +124,7 @@ class Sweep:
         beside_before = [c.id for c in self._beside if c not in self._known]
         again = {c: t for c, t in self._selected().items() if self._is_due(t)}
         self.before = len(self._selected()) - len(again)
-        times = [] if self.again else [time_ms(trial) for trial in self._known.values()]
+        times = [] if self.again else [trial.time_ms for trial in self._known.values()]
         self.best_ms = min(times, default=math.inf)
         began = time.perf_counter()
         told: dict[str, Any] = {}
@@ -251,7 +243,7 @@ class Sweep:
         size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         first = [c for c in first if c not in excluded]
-        proposals = Proposals(search, size, 1 if is_cpu else 2, first, self._objective)
+        proposals = Proposals(search, size, 1 if is_cpu else 2, first, self.protocol.figure)
         total = len(self.configurations or ())
         done = (
             sum(c in self._known and c not in again for c in self.configurations or ()) if size is None else 0
@@ -306,7 +298,7 @@ class Sweep:
         )  # fmt: skip
         for configuration, trial in self._known.items():
             if configuration in timed or configuration not in again:
-                search.tell(configuration, cost(trial, self._objective))
+                search.tell(configuration, trial.value(self.protocol.figure))
         return search
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------

@@ -10,7 +10,7 @@ from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.engine.messages import Died, Job, Tried, static_profiles, trial_of
 from autotune.engine.runner import Answer, Chunks, Runner
 from autotune.engine.worker import Made, Worker
-from autotune.record import State, StudyStore, Trial, time_ms
+from autotune.record import State, StudyStore, Trial
 
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 
@@ -207,7 +207,7 @@ class Trials:
     def _know(self, trial: Trial) -> None:
         self.known[trial.configuration] = self._done[trial.configuration] = trial
         if trial.measurement:
-            self.best_ms = min(self.best_ms, time_ms(trial))
+            self.best_ms = min(self.best_ms, trial.time_ms)
         self.watch(trial)
 
     def _trial(self, configuration: Configuration, state: State, reason: str) -> Trial:

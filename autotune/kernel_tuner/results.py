@@ -17,7 +17,7 @@ from autotune import __version__
 from autotune.declaration import Parameters, evaluated
 from autotune.errors import StoreError, UsageError
 from autotune.files import write_text
-from autotune.record import ERRORS, Provenance, Trial, metadata_t4, results_t4, time_ms
+from autotune.record import ERRORS, Provenance, Trial, metadata_t4, results_t4
 
 TIMES = {"compile_time": "compile", "verification_time": "verify", "benchmark_time": "measure"}
 
@@ -82,7 +82,7 @@ def result(parameters: Parameters, trial: Trial, metrics: Metrics, wrong: Collec
     found = parameters.given(trial.configuration)
     measured = trial.measurement
     if measured and trial.configuration.id not in wrong:
-        found["time"] = time_ms(trial)
+        found["time"] = trial.time_ms
         found["times"] = list(measured.times_ms) or [measured.median_ms]
         metrics.add(found)
     else:

@@ -1,12 +1,19 @@
 from .answer import Answer as Answer, Reference as Reference, answered as answered
 from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
 from .deviation import Deviations as Deviations
-from .energy import (
-    ENERGY_SECONDS as ENERGY_SECONDS,
-    Energy as Energy,
-    call_energies as call_energies,
-    call_energy as call_energy,
-    idle_watts as idle_watts,
+from .figure import (
+    KERNEL as KERNEL,
+    OBJECTIVES as OBJECTIVES,
+    ONE_CALL as ONE_CALL,
+    QUANTITIES as QUANTITIES,
+    TIME as TIME,
+    Figure as Figure,
+    Objective as Objective,
+    figure_text as figure_text,
+    find_objective as find_objective,
+    median as median,
+    spread as spread,
+    unit as unit,
 )
 from .forecasts import (
     PARTS as PARTS,
@@ -23,14 +30,15 @@ from .sampling import (
     CPU as CPU,
     CUDA as CUDA,
     LONG_MS as LONG_MS,
+    PRODUCERS as PRODUCERS,
+    Producer as Producer,
     Protocol as Protocol,
     Samples as Samples,
     floors as floors,
     hopeless_ms as hopeless_ms,
     interleave as interleave,
     measure as measure,
-    median as median,
-    spread as spread,
+    produce as produce,
 )
 from .traced_ranking import static_ranking as static_ranking
 from .verify import (

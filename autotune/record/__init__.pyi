@@ -1,5 +1,4 @@
 from .baseline import Baseline as Baseline
-from .costs import cost as cost, cost_text as cost_text, once_ms as once_ms, time_ms as time_ms
 from .decision import (
     MOST as MOST,
     TIE as TIE,
@@ -7,6 +6,7 @@ from .decision import (
     Decision as Decision,
     Margin as Margin,
     Minimax as Minimax,
+    accuracy_class as accuracy_class,
     break_even as break_even,
     cheapest as cheapest,
     close_to_winner as close_to_winner,
@@ -34,13 +34,6 @@ from .effects import (
 )
 from .identity import header as header
 from .kernel_tuner import ERRORS as ERRORS, parsed as parsed, write_cache as write_cache
-from .objective import (
-    ENERGY as ENERGY,
-    OBJECTIVES as OBJECTIVES,
-    accuracy_class as accuracy_class,
-    checked_objective as checked_objective,
-    time_of as time_of,
-)
 from .optuna_log import quiet_optuna as quiet_optuna
 from .provenance import Provenance as Provenance
 from .ranking_csv import RANKING as RANKING, first_guesses as first_guesses, write_ranking as write_ranking

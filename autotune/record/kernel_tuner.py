@@ -15,7 +15,6 @@ from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
 from autotune.measure import median
-from autotune.record.costs import time_ms
 from autotune.record.exchange import Foreign, added, figures, policy_value
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
@@ -133,7 +132,7 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
     entry: dict[str, Any] = {names[policy]: value for policy, value in trial.configuration.items()}
     measured = trial.measurement
     entry |= {
-        "time": time_ms(trial) if measured else ERRORS[trial.state],
+        "time": trial.time_ms if measured else ERRORS[trial.state],
         "compile_time": phases.get("compile", 0.0),
         "verification_time": phases.get("verify", 0.0),
         "benchmark_time": phases.get("place", 0.0) + phases.get("measure", 0.0),
@@ -144,8 +143,8 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
         entry |= {
             "spread_relative": measured.spread,
             "samples": measured.samples,
-            "transfer_bytes": measured.transfer_bytes,
-            "footprint_bytes": measured.footprint_bytes,
+            "transfer_bytes": int(measured.value("transfer_bytes")),
+            "footprint_bytes": int(measured.value("footprint_bytes")),
         }
         entry |= figures(trial)
     else:

@@ -14,15 +14,15 @@ class Provenance:
     ``features`` are the extents by name, ``constants`` those that never vary, ``compared`` the expressions of the
     family's features, ``accuracy`` the policies that decide how exact a result is; ``operations`` and ``bytes`` those
     of one call, ``needs`` the least that a call needs of a unit; ``policies`` hold name -> {values, default, layout,
-    doc}. ``floor_ms`` is the time of an empty kernel, ``timer_floor_ms`` that of nothing at all. ``idle_w`` is what the
-    device used with nothing to do, where energy was measured. ``throttle_reasons`` is NVML's bit mask. ``searched``
-    says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was tried with the selection and is
-    part of none that the record holds, ``finalists`` which were chosen (``finalists.fingerprint``), ``retime_ratio``
-    the median of their second time over their first, ``proof`` what winners were proved on (version, ragged sizes, why
-    there are none, against which configuration), ``baseline`` what the family is held against (see
-    ``baseline.Baseline``), ``sanitized`` what compute-sanitizer saw (by, configurations), ``counters`` hardware
-    counters by configuration's id and kernel, ``phases_s`` wall seconds by phase, ``lost`` why a sweep ended early.
-    ``more`` is what the device, or another version of autotune, said besides."""
+    doc}. ``floor_ms`` is the time of an empty kernel, ``timer_floor_ms`` that of nothing at all. ``throttle_reasons``
+    is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was
+    tried with the selection and is part of none that the record holds, ``finalists`` which were chosen
+    (``finalists.fingerprint``), ``retime_ratio`` the median of their second time over their first, ``proof`` what
+    winners were proved on (version, ragged sizes, why there are none, against which configuration), ``baseline`` what
+    the family is held against (see ``baseline.Baseline``), ``sanitized`` what compute-sanitizer saw (by,
+    configurations), ``counters`` hardware counters by configuration's id and kernel, ``phases_s`` wall seconds by
+    phase, ``lost`` why a sweep ended early. ``more`` is what the device, or another version of autotune, said
+    besides."""
 
     title: str = ""
     device_name: str = ""
@@ -55,7 +55,6 @@ class Provenance:
     throttle_reasons: int | None = None
     timer_floor_ms: float | None = None
     floor_ms: float | None = None
-    idle_w: float | None = None
     reference_ms: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     finalists: str = ""

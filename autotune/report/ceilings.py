@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune import figures as units
 from autotune.declaration import Configuration
-from autotune.record import Decision, Study, Trial, fastest_first, time_ms
+from autotune.record import Decision, Study, Trial, fastest_first
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
 from autotune.report.charts import Bar, shares
 
@@ -35,7 +35,7 @@ def of_ceiling(study: Study, trial: Trial, ceilings: Mapping[str, Any] | None) -
     for counters in study.about.counters.get(trial.configuration.id, {}).values():
         for name, value in counters.items():
             needs[name] = needs.get(name, 0.0) + value
-    seconds = time_ms(trial) / 1000
+    seconds = trial.time_ms / 1000
     return {
         name: need / seconds / ceiling
         for name, need in needs.items()
@@ -60,7 +60,7 @@ def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any]
         Column("binding_unit", "nearest to its ceiling"), CONFIGURATION,
     )  # fmt: skip
     rows = [
-        (named.get(t.configuration), time_ms(t), *(of.get(n) for n in units_known),
+        (named.get(t.configuration), t.time_ms, *(of.get(n) for n in units_known),
          max(of, key=lambda n: of[n]) if of else None, t.configuration)
         for t, of in found
     ]  # fmt: skip

@@ -18,8 +18,6 @@ from autotune.record import (
     importance,
     margin,
     minimax,
-    once_ms,
-    time_ms,
     times_of,
 )
 
@@ -111,13 +109,13 @@ def _summary(
         row |= {
             "time_over_winner_low": over.low,
             "time_over_winner_high": over.high,
-            "time_ms": time_ms(trial),
+            "time_ms": trial.time_ms,
             "spread_relative": trial.measurement.spread,
-            "time_over_winner": time_ms(trial) / time_ms(decision.winner),
+            "time_over_winner": trial.time_ms / decision.winner.time_ms,
             "registers": trial.registers,
             "occupancy": trial.occupancy,
-            "footprint_bytes": trial.measurement.footprint_bytes,
-            "once_ms": once_ms(trial),
+            "footprint_bytes": trial.footprint_bytes,
+            "once_ms": trial.once_ms,
         }
     return row
 
@@ -133,7 +131,7 @@ def _baseline(study: Study, decision: Decision | None, baseline: Baseline) -> di
     }  # fmt: skip
     if baseline.median_ms:
         row |= {
-            "time_ms": baseline.beside_ms(time_ms(decision.winner)) if decision else baseline.median_ms,
+            "time_ms": baseline.beside_ms(decision.winner.time_ms) if decision else baseline.median_ms,
             "spread_relative": baseline.spread,
             "time_over_winner": baseline.over_winner or None,
             "registers": baseline.registers,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from autotune import figures as units
 from autotune.compile import LIMITS, KernelProfile, occupancy
-from autotune.record import Decision, Study, Trial, time_ms
+from autotune.record import Decision, Study, Trial
 from autotune.report.blocks import OCCUPANCY, TIME, Block, Column, Table
 from autotune.report.ceilings import ceiling_blocks
 from autotune.report.charts import Point, scatter
@@ -56,7 +56,7 @@ def _share(decision: Decision, kernel: str) -> float:
 
 def _kernel_ms(trial: Trial, kernel: str) -> float | None:
     """Its time; None where the plan did not launch it; that of the whole plan where kernels were not told apart."""
-    return trial.kernel_ms.get(kernel) if trial.kernel_ms else time_ms(trial)
+    return trial.kernel_ms.get(kernel) if trial.kernel_ms else trial.time_ms
 
 
 def _kernel(
@@ -141,7 +141,7 @@ def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]])
 def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
     rows = []
     for key, members in groups.items():
-        times = pd.Series([time_ms(trial) for trial in members])
+        times = pd.Series([trial.time_ms for trial in members])
         rows.append((*key, len(members), float(times.min()), float(times.median())))
     return rows
 
@@ -168,16 +168,13 @@ def _spills(timed: Sequence[Trial]) -> Block | None:
 
 
 def _footprints(timed: Sequence[Trial]) -> Block | None:
-    sizes = sorted({t.measurement.footprint_bytes for t in timed if t.measurement})
+    sizes = sorted({t.footprint_bytes for t in timed})
     if len(sizes) < 2:
         return None
     per = math.ceil(len(sizes) / MOST_FOOTPRINTS)
     ranges = [sizes[i : i + per] for i in range(0, len(sizes), per)]
     groups = {
-        (some[0], some[-1]): [
-            t for t in timed if t.measurement and some[0] <= t.measurement.footprint_bytes <= some[-1]
-        ]
-        for some in ranges
+        (some[0], some[-1]): [t for t in timed if some[0] <= t.footprint_bytes <= some[-1]] for some in ranges
     }
     columns = (
         Column("footprint_minimum_bytes", "bytes from", "count"),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
-from autotune.record import Provenance, cheapest, once_ms
+from autotune.record import Provenance, cheapest
 from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
@@ -53,7 +53,7 @@ def test_the_cheapest_for_so_many_calls(pairs: list[tuple[int, int]]) -> None:
     for calls in (*range(1, 60), 401, 1000):
         (now,) = [s.trial for s in stretches if s.calls_from <= calls <= s.calls_to]
         assert now.measurement
-        cost = once_ms(now) + calls * now.measurement.time_ms
+        cost = now.once_ms + calls * now.measurement.time_ms
         assert cost == min(once + calls * time for once, time in pairs)
 
 

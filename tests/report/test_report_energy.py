@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from report_pages import fake_study
 
-from autotune.record import ENERGY, Study, Trial, time_ms
+from autotune.record import ENERGY, Study, Trial
 from autotune.report.blocks import Block
 from autotune.report.energy import energy_blocks
 from autotune.report.trials import rows
@@ -37,7 +37,7 @@ def test_the_front_of_time_and_energy_with_what_has_a_name() -> None:
     assert found[by_time.winner.configuration][0] == "winner"
     assert found[by_energy.winner.configuration][0] == "least energy"
     assert found[study.control][0] == "control"
-    costs = {t.configuration: (time_ms(t), t.measurement.energy_j) for t in study.trials if t.measurement}
+    costs = {t.configuration: (t.time_ms, t.measurement.energy_j) for t in study.trials if t.measurement}
     beaten = {
         one
         for one, (ms, joules) in costs.items()
