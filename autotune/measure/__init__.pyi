@@ -15,14 +15,6 @@ from .figure import (
     spread as spread,
     unit as unit,
 )
-from .forecasts import (
-    PARTS as PARTS,
-    Forecast as Forecast,
-    Launched as Launched,
-    by_cycles as by_cycles,
-    forecast as forecast,
-    unseen_policies as unseen_policies,
-)
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiler_range import nvtx_range as nvtx_range
 from .reference import Swept as Swept, expected_outputs as expected_outputs
@@ -40,12 +32,10 @@ from .sampling import (
     measure as measure,
     produce as produce,
 )
-from .traced_ranking import static_ranking as static_ranking
 from .verify import (
     AGAIN as AGAIN,
     GUARD_BYTES as GUARD_BYTES,
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .warp_requests import Requests as Requests, requests as requests
 from .watched_process import Result as Result, Task as Task, watched as watched
