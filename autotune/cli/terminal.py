@@ -94,8 +94,8 @@ def _break_even(study: Study, decision: Decision) -> Iterable[str]:
 def _figures_beside(decision: Decision) -> Iterable[str]:
     """Those of the winner that its objective is shown with."""
     measured = decision.winner.measurement
-    for name in find_objective(decision.objective).beside if measured else ():
-        if found := measured.figure(name):
+    for name in find_objective(decision.objective).beside:
+        if measured and (found := measured.figure(name)):
             yield f"{QUANTITIES[name].label:<12} {figure_text(name, found.value)}"
 
 

@@ -33,13 +33,14 @@ class EnergyMeter:
     backend: Backend
     counter: Counter
     idle_w: float
-    seconds: float = SECONDS
+    seconds: float
 
     @classmethod
-    def of(cls, backend: Backend) -> "EnergyMeter":
-        """Of the backend's device, on which nothing runs. Raises DeviceError where nothing tells its energy."""
+    def of(cls, backend: Backend, seconds: float = 0.0) -> "EnergyMeter":
+        """Of the backend's device, on which nothing runs, by queues of ``seconds`` (0: as long as its counter takes).
+        Raises DeviceError where nothing tells its energy."""
         counter = energy_counter(backend.device)
-        return cls(backend, counter, idle_watts(counter))
+        return cls(backend, counter, idle_watts(counter), seconds or SECONDS)
 
     def __call__(self, execution: Execution, call_ms: float) -> dict[str, float]:
         joules, power = _queue(self.backend, execution, self.counter, self.seconds, call_ms)

@@ -173,7 +173,7 @@ class Trial:
             raise ValueError(
                 f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
             )
-        if not all(0 <= value < math.inf for value in _numbers(measurement or {})):
+        if not all(0 <= value < 2**63 for value in _numbers(measurement or {})):
             raise ValueError(f"a time or a size is negative or not finite: {measurement}")
         if measurement:
             figures = {name: Figure(**one) for name, one in measurement["figures"].items()}

@@ -8,6 +8,7 @@ import pytest
 from fakes import sweep
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 from rich.console import Console
 from test_decision import CONTROL, trial
 
@@ -32,7 +33,7 @@ CHEAP = "block_size=64,memory=global"
 
 def laid_out(found: Trial, transform: float, transfer: float = 0.0) -> Trial:
     assert found.measurement is not None
-    measurement = replace(found.measurement, transform_ms=transform, transfer_ms=transfer)
+    measurement = with_figures(found.measurement, transform_ms=transform, transfer_ms=transfer)
     return replace(found, measurement=measurement)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 from report_pages import RESULTS, fake_study, measured
 from scipy import stats
 
@@ -26,10 +27,8 @@ from autotune.report.trials import rows
 
 def trial(once: float, time: float) -> Trial:
     one, measurement = measured(fake_study())[0]
-    return replace(
-        one,
-        measurement=replace(measurement, transform_ms=once, transfer_ms=0.0, median_ms=time, retimed_ms=0.0),
-    )
+    timed = replace(measurement, median_ms=time, retimed_ms=0.0)
+    return replace(one, measurement=with_figures(timed, transform_ms=once, transfer_ms=0.0))
 
 
 costs = st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12)
