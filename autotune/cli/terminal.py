@@ -9,7 +9,6 @@ from autotune.figures import duration
 from autotune.hardware import Device
 from autotune.measure import KERNEL, QUANTITIES, figure_text, find_objective
 from autotune.record import (
-    Baseline,
     Decision,
     Study,
     Trial,
@@ -46,7 +45,7 @@ def print_study(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
             markup=False,
         )
-    baseline = Baseline.of(about.baseline)
+    baseline = about.baseline
     if baseline and baseline.reason:
         out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}", markup=False)
     if about.warning:
@@ -142,7 +141,7 @@ def _ladder(study: Study, decision: Decision) -> Table:
                 *beside,
                 configuration.changes(study.control),
             )
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.median_ms and decision.objective == KERNEL:
         told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
         table.add_row(

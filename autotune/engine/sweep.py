@@ -13,7 +13,7 @@ import time
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,7 @@ from autotune.declaration import (
     shared_arrays,
 )
 from autotune.device import LaunchError
-from autotune.engine.comparison import compared, digest
-from autotune.engine.finalists import Finalists, fingerprint
+from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
 from autotune.engine.messages import Describe, Reference, Setting, write_expected
 from autotune.engine.proof import Prover
@@ -41,7 +40,6 @@ from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, Answer, Protocol
 from autotune.record import (
-    Baseline,
     Provenance,
     Store,
     Study,
@@ -354,7 +352,7 @@ class Sweep:
             return {}
         mark = time.perf_counter()
         worker = next(worker for worker in self.workers if not worker.lost)
-        found = compared(
+        found = time_baseline(
             baseline,
             self.inputs,
             worker,
@@ -364,13 +362,13 @@ class Sweep:
             self.family.space.control,
         )
         self.phases["baseline"] += time.perf_counter() - mark
-        return {"baseline": found.to_dict()}
+        return {"baseline": asdict(found)}
 
     def _is_baseline_due(self) -> bool:
         """Whether the baseline is another than the one that was timed."""
         baseline = self.family.baseline
-        known = Baseline.of(self._record.about().baseline)
-        return baseline is not None and (known is None or known.digest != digest(baseline))
+        known = self._record.about().baseline
+        return baseline is not None and (known is None or known.digest != baseline_digest(baseline))
 
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""

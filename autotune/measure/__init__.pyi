@@ -1,4 +1,3 @@
-from .answer import Answer as Answer, Reference as Reference, answered as answered
 from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
 from .deviation import Deviations as Deviations
 from .figure import (
@@ -17,7 +16,13 @@ from .figure import (
 )
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiler_range import nvtx_range as nvtx_range
-from .reference import Swept as Swept, expected_outputs as expected_outputs
+from .reference import (
+    Answer as Answer,
+    Reference as Reference,
+    Swept as Swept,
+    answered as answered,
+    expected_outputs as expected_outputs,
+)
 from .sampling import (
     CPU as CPU,
     CUDA as CUDA,

@@ -1,4 +1,3 @@
-from .baseline import Baseline as Baseline
 from .decision import (
     MOST as MOST,
     TIE as TIE,
@@ -34,7 +33,7 @@ from .effects import (
 )
 from .identity import header as header
 from .optuna_log import quiet_optuna as quiet_optuna
-from .provenance import Provenance as Provenance
+from .provenance import Baseline as Baseline, Provenance as Provenance
 from .first_guesses import RANKING as RANKING, first_guesses as first_guesses
 from .readers import (
     holds_store as holds_store,

@@ -145,8 +145,6 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
 
     own = [s for s in others if s.device == study.device] or others
     nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(changed(other)))
-    if not nearest.parts:
-        return f"a new study: that of {nearest.about.date[:10]} does not say what its identity was made of"
     said = []
     for name in changed(nearest):
         before, now = nearest.parts.get(name), study.parts.get(name)

@@ -170,7 +170,7 @@ class Study:
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:
-        from autotune.report.notebook import study_html
+        from autotune.report.tables import study_html
 
         return study_html(self.record)
 

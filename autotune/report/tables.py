@@ -1,6 +1,7 @@
 """``summary.csv`` and ``effects.csv``: what the report concludes, as tables that read into pandas with no options."""
 
 from collections.abc import Iterable, Mapping
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,12 +15,15 @@ from autotune.record import (
     Decision,
     Study,
     Timed,
+    effects_frame,
     every_effect,
     importance,
     margin,
     minimax,
     times_of,
 )
+from autotune.report.blocks import CONFIGURATION, OCCUPANCY, OVER_WINNER, SPREAD, TIME, Column
+from autotune.report.verdict import verdict
 
 SUMMARY: Mapping[str, str] = MappingProxyType(
     {
@@ -85,7 +89,7 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
             decision = study.decision
             roles = study.roles(decision, common.configuration if common else None)
             rows += [_summary(study, decision, *one) for one in roles.items()]
-            if baseline := Baseline.of(study.about.baseline):
+            if baseline := study.about.baseline:
                 rows.append(_baseline(study, decision, baseline))
     frame = pd.DataFrame(rows, columns=list(SUMMARY))
     for column in ("registers", "footprint_bytes"):
@@ -162,3 +166,36 @@ def write_summary(studies: Iterable[Study], path: str | Path) -> Path:
 def write_effects(studies: Iterable[Study], path: str | Path) -> Path:
     """Write ``effects_csv_frame`` as CSV, whole or not at all. Raises StoreError."""
     return write_text(path, csv_text(effects_csv_frame(studies)))
+
+
+_COLUMNS = (
+    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"),
+    Column("registers", "registers", "count"), OCCUPANCY,
+    Column("footprint_bytes", "footprint", "bytes"), CONFIGURATION,
+)  # fmt: skip
+
+
+def study_html(study: Study) -> str:
+    """Every name and message of the record is escaped."""
+    said = verdict(study, study.decision, effects_frame(Timed.of(study)))
+    device = study.about.device_name or study.device
+    head = f"{study.family} on {study.workload}, {device}"
+    headline = "" if study.decision else f"{_text(said.headline)} "
+    cards = ", ".join(
+        f"{card.label} {card.text}{f' ({card.between})' if card.between else ''}" for card in said.cards
+    )
+    parts = [f"<p><b>{_text(head)}</b><br>{headline}{_text(cards)}</p>"]
+    parts += [f"<p>{_text(sentence)}</p>" for sentence in said.sentences]
+    parts += [f"<p>⚠ {_text(warning)}</p>" for warning in said.warnings]
+    frame = summary_frame([study]).dropna(axis="columns", how="all")
+    frame["in_tie_set"] = ["yes" if tied else "" for tied in frame["in_tie_set"]]
+    shown = {
+        column.label: [column.show(value) if pd.notna(value) else "" for value in frame[column.key]]
+        for column in _COLUMNS
+        if column.key in frame
+    }
+    return "".join(parts) + pd.DataFrame(shown).to_html(index=False, border=0, escape=True)
+
+
+def _text(text: object) -> str:
+    return escape(clean(str(text)))

@@ -20,8 +20,8 @@ from autotune.report.blocks import (
     TIME,
     Column,
 )
-from autotune.report.ceilings import of_ceiling
 from autotune.report.verdict import Roles
+from autotune.report.why import of_ceiling
 
 Code = Callable[
     [Study, Configuration], str

@@ -17,7 +17,6 @@ from autotune.record import (
     MOST,
     STATES,
     TIE,
-    Baseline,
     Decision,
     Margin,
     Study,
@@ -218,7 +217,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
 
 
 def _over_baseline(study: Study, winner: Trial) -> Iterable[Card]:
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.over_winner:
         ratio = baseline.over_winner
         told = f"{units.duration(baseline.beside_ms(winner.time_ms))} {units.spread(baseline.spread)}"
@@ -262,7 +261,7 @@ def ladder(
         rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
         role = "winner" if "winner" in known else "control" if "control" in known else "preset"
         entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.median_ms:
         ms = baseline.beside_ms(best) if decision else baseline.median_ms
         told = f"{baseline.kernel} in {baseline.source}"
@@ -395,14 +394,14 @@ def _beside(study: Study) -> Iterable[str]:
     """Of what the configurations are compared with."""
     if against := study.about.proof.get("against"):
         yield f"Right means: as {against} has it. No reference of another kind said what is right."
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.reason:
         yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"
 
 
 def _flat(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items() if item not in ("", None))
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_flat, value))
     return f"{value:,}" if type(value) is int else str(value)

@@ -12,7 +12,7 @@ import pytest
 from report_pages import HOSTILE, Page, fake_study
 
 from autotune.cli.commands import main
-from autotune.report.notebook import study_html
+from autotune.report.tables import study_html
 
 # ---- a notebook
 
