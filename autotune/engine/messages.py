@@ -53,15 +53,13 @@ class Reference:
 @dataclass(frozen=True)
 class Job:
     """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
-    equal for configurations that make the device do the very same, or empty. With ``timed``, the figures of a trial
-    that an older verification let through, it is verified again and not timed again. One that is ``in_full`` is
-    verified and sampled to the end, however slow it is."""
+    equal for configurations that make the device do the very same, or empty. One that is ``in_full`` is verified and
+    sampled to the end, however slow it is."""
 
     configuration: Configuration
     compiled: Compiled
     best_ms: float = math.inf
     same: str = ""
-    timed: Measurement | None = None
     in_full: bool = False
 
 

@@ -52,7 +52,6 @@ from autotune.search import Search, Strategy
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
-_VERDICTS = ("measured", "wrong_result")  # what verification said
 
 
 @dataclass(kw_only=True)
@@ -64,11 +63,10 @@ class Sweep:
     ``answer`` says what is right in place of the family's own reference. ``run`` returns the study as recorded;
     KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
-    The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
-    older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
-    with ``retime`` the finalists. ``root`` is the data folder. The record keeps ``asked`` for workers elsewhere. One
-    that ``joins`` is such a worker: it raises NotAsked for a study that is not in the record, and leaves finalists,
-    baseline and the study's description to who asked.
+    The control is tried beside a selection that leaves it out, so that there is something to compare with. With
+    ``again`` everything is tried again, with ``retime`` the finalists are timed again. ``root`` is the data folder.
+    The record keeps ``asked`` for workers elsewhere. One that ``joins`` is such a worker: it raises NotAsked for a
+    study that is not in the record, and leaves finalists, baseline and the study's description to who asked.
 
     ``phases`` are wall seconds by what they were spent on. Those of the measuring processes (``compile``: waiting for
     it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans
@@ -176,10 +174,8 @@ class Sweep:
 
     def _is_due(self, trial: Trial) -> bool:
         """Whether what is recorded is tried again. A failed compile or launch may have been the machine's fault (no
-        memory, full disk), and is cheap to repeat; a verdict of an older verification is none of today's."""
-        if self.again or trial.state in _TRIED_AGAIN:
-            return True
-        return trial.state in _VERDICTS and trial.proof < PROOF_VERSION
+        memory, full disk), and is cheap to repeat."""
+        return self.again or trial.state in _TRIED_AGAIN
 
     def _selected(self) -> dict[Configuration, Trial]:
         """What is known of what was asked for, and of the control."""
@@ -233,11 +229,10 @@ class Sweep:
 
     def _try(self, again: Mapping[Configuration, Trial]) -> None:
         """Every configuration that the search asks for: here, or in another sweep that shares the record. Those beside
-        the selection, and those that are only to be verified again, come before and are none of its trials."""
-        timed = {} if self.again else {c: t for c, t in again.items() if t.measurement}
-        first = [c for c in dict.fromkeys((*self._beside, *timed)) if c not in self._known or c in again]
+        the selection come before and are none of its trials."""
+        first = [c for c in self._beside if c not in self._known or c in again]
         excluded = {c: reason for c in first if (reason := self._compiler.exclusion(c))}
-        search = self._search(again, timed)
+        search = self._search(again)
         size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         first = [c for c in first if c not in excluded]
@@ -260,7 +255,7 @@ class Sweep:
                 yield from self._compiler.chunks(proposed, stopped)
 
         trials = self._trials(
-            again=again.keys(), timed=timed, watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
+            again=again.keys(), watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
         )
         self._began = time.perf_counter()
         trials.run(ChainMap(excluded, search.excluded), chunks)
@@ -288,14 +283,14 @@ class Sweep:
             store=self._record, known=self._known, phases=self.phases, **given,
         )  # fmt: skip
 
-    def _search(self, again: Mapping[Configuration, Trial], timed: Mapping[Configuration, Trial]) -> Search:
+    def _search(self, again: Mapping[Configuration, Trial]) -> Search:
         """A search that was told of what need not be tried again."""
         search = Search(
             self.space or self.family.space, self.configurations, self.strategy,
             seeds=self.seeds, exclusion=self._compiler.exclusion,
         )  # fmt: skip
         for configuration, trial in self._known.items():
-            if configuration in timed or configuration not in again:
+            if configuration not in again:
                 search.tell(configuration, trial.value(self.protocol.figure))
         return search
 

@@ -61,9 +61,9 @@ def first_of(trials: Iterable[Trial]) -> Mapping[Configuration, Configuration]:
 @dataclass(kw_only=True)
 class Trials:
     """``known`` is what the record holds, and is kept up to date; ``again`` are those in it that are to be tried
-    nevertheless, ``timed`` those of them whose figures stand and are only to be verified again. ``watch`` is called
-    with each trial that is done, here or in another sweep on the same record, ``set_aside`` with each configuration
-    that another one is trying just now. ``phases`` counts the seconds (see Sweep)."""
+    nevertheless. ``watch`` is called with each trial that is done, here or in another sweep on the same record,
+    ``set_aside`` with each configuration that another one is trying just now. ``phases`` counts the seconds (see
+    Sweep)."""
 
     workers: Sequence[Worker]
     family: Family
@@ -74,7 +74,6 @@ class Trials:
     again: Container[Configuration]
     phases: dict[str, float]
     watch: Callable[[Trial], None]
-    timed: Mapping[Configuration, Trial] = field(default_factory=dict)
     set_aside: Callable[[Configuration], None] = lambda configuration: None
     best_ms: float = math.inf
     claimed: set[Configuration] = field(default_factory=set)
@@ -115,8 +114,7 @@ class Trials:
             return None
         first = self._same_code.first(job)
         if first is None:
-            before = self.timed.get(job.configuration)
-            return replace(job, best_ms=self.best_ms, timed=before.measurement if before else None)
+            return replace(job, best_ms=self.best_ms)
         if first in self._done:
             self._released.append(_same_trial(self._done[first], job))
         else:
@@ -152,10 +150,7 @@ class Trials:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():
                 self.phases["compile" if phase == "wait" else phase] += seconds / len(self.workers)
-            trial = answer.trial
-            if trial.measurement and (before := self.timed.get(trial.configuration)):
-                trial = replace(trial, notes=before.notes)
-            self._record(trial)
+            self._record(answer.trial)
         elif isinstance(answer, Died):
             device = self.workers[0].device
             static = static_profiles(self.family, self.inputs, device, answer.job)

@@ -129,7 +129,7 @@ def _date(study: Study) -> str:
     return study.about.date
 
 
-_SHOWN = ("device", "compiler", "cache")
+_SHOWN = ("device", "compiler", "cache", "verification")
 
 
 def why_new(study: Study, recorded: Sequence[Study]) -> str:
