@@ -1,7 +1,7 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
-    Reference -> milliseconds    Retime -> Retimed    Compare -> Compared
+    MakeReference -> milliseconds    Retime -> Retimed    Compare -> Compared
     Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
 
 The last lines' come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
@@ -42,7 +42,7 @@ class Setting(SharedInputs):
 
 
 @dataclass(frozen=True)
-class Reference:
+class MakeReference:
     """Asks for the expected outputs of a Setting, as files in its ``arrays``; answered by the milliseconds that the
     reference took. ``cache`` is the compile cache's folder."""
 
@@ -190,7 +190,7 @@ class Describe:
 
 
 # What has one answer, with no job in hand.
-Request = Reference | Retime | Compare | Describe | Ragged | Prove
+Request = MakeReference | Retime | Compare | Describe | Ragged | Prove
 
 
 @dataclass(frozen=True)

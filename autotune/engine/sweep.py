@@ -31,14 +31,14 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, Reference, Setting, write_expected
+from autotune.engine.messages import Describe, MakeReference, Setting, write_expected
 from autotune.engine.proof import Prover
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
 from autotune.engine.worker import Made, Worker
 from autotune.errors import StoreError
 from autotune.files import data_root
-from autotune.measure import PROOF_VERSION, Answer, Protocol
+from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
     Provenance,
     Store,
@@ -77,7 +77,7 @@ class Sweep:
     family: Family
     workload: Workload
     inputs: Inputs
-    answer: Answer | None = None
+    answer: GivenOutputs | None = None
     configurations: Sequence[Configuration] | None
     space: Space | None = None
     strategy: Strategy = field(default_factory=Strategy)
@@ -219,7 +219,7 @@ class Sweep:
             reference_ms = self.answer.elapsed_ms
             write_expected(arrays, self.answer.outputs)
         else:
-            reference_ms = first.reference(Reference(setting, self.cache.root), self.family, self.inputs)
+            reference_ms = first.reference(MakeReference(setting, self.cache.root), self.family, self.inputs)
         for worker in self.workers:
             worker.study(setting, self.family, self.inputs)
         self.phases["reference"] += time.perf_counter() - mark

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.engine.messages import Died, Job, Tried, static_profiles, trial_of
-from autotune.engine.runner import Answer, Chunks, Runner
+from autotune.engine.runner import Chunks, Runner, TrialEnd
 from autotune.engine.worker import Made, Worker
 from autotune.record import State, StudyStore, Trial
 
@@ -146,7 +146,7 @@ class Trials:
 
     # -- trials ---------------------------------------------------------------------------------------------
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: TrialEnd) -> None:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():
                 self.phases["compile" if phase == "wait" else phase] += seconds / len(self.workers)

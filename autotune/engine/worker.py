@@ -11,9 +11,9 @@ from autotune.engine.messages import (
     Describe,
     Died,
     Job,
+    MakeReference,
     Prove,
     Ragged,
-    Reference,
     Retime,
     Setting,
     Tried,
@@ -47,7 +47,7 @@ class Worker(Protocol):
 
     def start(self) -> None: ...
 
-    def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:
+    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:
         """Expected outputs for ``study``: the milliseconds they took. Raises AutotuneError."""
         ...
 

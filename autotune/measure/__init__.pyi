@@ -17,9 +17,9 @@ from .figure import (
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiler_range import nvtx_range as nvtx_range
 from .reference import (
-    Answer as Answer,
+    GivenOutputs as GivenOutputs,
     Reference as Reference,
-    Swept as Swept,
+    SweptDevice as SweptDevice,
     answered as answered,
     expected_outputs as expected_outputs,
 )
@@ -43,4 +43,4 @@ from .verify import (
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .watched_process import Result as Result, Task as Task, watched as watched
+from .watched_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched

@@ -30,7 +30,7 @@ _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is n
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path, swept: "Swept | None" = None
+    family: Family, inputs: Inputs, cache_root: Path, swept: "SweptDevice | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
     reference it runs on the cpu device; on the device that is ``swept`` where the source is compiled as it stands, and
@@ -66,7 +66,7 @@ def expected_outputs(
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptDevice:
     """A device with what compiles for it."""
 
     backend: Backend
@@ -78,7 +78,7 @@ class Swept:
 
 
 def _of_configuration(
-    family: Family, inputs: Inputs, cache: Cache, swept: Swept | None
+    family: Family, inputs: Inputs, cache: Cache, swept: SweptDevice | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
@@ -88,14 +88,14 @@ def _of_configuration(
         return _run(family, inputs, swept, cache)
     backend = CpuBackend()
     try:
-        return _run(family, inputs, Swept(backend, backend.toolchain()), cache)
+        return _run(family, inputs, SweptDevice(backend, backend.toolchain()), cache)
     except CompilerError:
         if swept is None or swept.is_cpu:
             raise
         return _run(family, inputs, swept, cache)
 
 
-def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, NDArray[Any]]:
+def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[str, NDArray[Any]]:
     """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
     raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
     content is in the outputs before."""
@@ -144,7 +144,7 @@ def _refuse_unwritten(outputs: Mapping[str, NDArray[Any]], cleared: Set[str], wh
         )
 
 
-def _key(family: Family, inputs: Inputs, swept: Swept | None = None) -> str:
+def _key(family: Family, inputs: Inputs, swept: SweptDevice | None = None) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
     parts = [
@@ -248,7 +248,7 @@ Reference = Function | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class GivenOutputs:
     """Canonical outputs by name, and the milliseconds they took. ``function``, where there is one, says what is right
     for other inputs."""
 
@@ -266,7 +266,7 @@ class Answer:
         return digest.hexdigest()
 
 
-def answered(family: Family, inputs: Inputs, reference: Reference) -> Answer:
+def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutputs:
     """What ``reference`` says of ``inputs``. Raises WorkloadError for what is not as the outputs are declared, and
     whatever a function raises."""
     began = time.perf_counter()
@@ -283,7 +283,7 @@ def answered(family: Family, inputs: Inputs, reference: Reference) -> Answer:
         refuse_nothing(family, outputs)
     except FamilyError as problem:
         raise WorkloadError(str(problem)) from None
-    return Answer(outputs, (time.perf_counter() - began) * 1e3, function)
+    return GivenOutputs(outputs, (time.perf_counter() - began) * 1e3, function)
 
 
 def _called(family: Family, inputs: Inputs, function: Function) -> Mapping[str, Any]:

@@ -103,7 +103,7 @@ class Samples:
         return spread(self.times_ms)
 
 
-class Watched(Interface):
+class ThrottleWatch(Interface):
     """What is asked after each sampling; see ``clocks.Watch``."""
 
     def throttled(self) -> str:
@@ -119,7 +119,7 @@ class _Sampler:
     plan: Callable[[], None]
     protocol: Protocol
     cold: bool
-    watch: Watched | None
+    watch: ThrottleWatch | None
     retaken: int = 0
     dropped_ms: float = 0.0
     reasons: dict[str, None] = field(default_factory=dict)  # in the order met
@@ -174,7 +174,7 @@ def measure(
     cold: bool,
     first_ms: float,
     best_ms: float,
-    watch: Watched | None = None,
+    watch: ThrottleWatch | None = None,
     begun: Sequence[float] = (),
 ) -> Samples:
     """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
@@ -214,7 +214,7 @@ def interleave(
     before: Mapping[Any, Callable[[], None]],
     estimate_ms: float,
     few: frozenset[Any] = frozenset(),
-    watch: Watched | None = None,
+    watch: ThrottleWatch | None = None,
     after: Callable[[Any], None] = lambda key: None,
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``

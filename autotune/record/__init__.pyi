@@ -26,9 +26,7 @@ from .effects import (
     effects_frame as effects_frame,
     every_effect as every_effect,
     importance as importance,
-    pairs as pairs,
     policy_values as policy_values,
-    settings as settings,
     summarised as summarised,
 )
 from .identity import header as header
@@ -62,7 +60,6 @@ from .study import (
     added as added,
     latest as latest,
     newest as newest,
-    newest_of_each as newest_of_each,
     times_of as times_of,
 )
 from .trial import (

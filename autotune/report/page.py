@@ -27,7 +27,7 @@ from autotune.report.tables import groups
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
 from autotune.report.verdict import (
-    Answer,
+    Headline,
     Use,
     Verdict,
     answer,
@@ -52,7 +52,7 @@ class _View:
     across: str
     title: str
     study: Study
-    answer: Answer | None
+    answer: Headline | None
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
     ladder: Block

@@ -22,7 +22,16 @@ from autotune.record import (
     minimax,
     times_of,
 )
-from autotune.report.blocks import CONFIGURATION, OCCUPANCY, OVER_WINNER, SPREAD, TIME, Column
+from autotune.report.blocks import (
+    CONFIGURATION,
+    FOOTPRINT,
+    OCCUPANCY,
+    OVER_WINNER,
+    REGISTERS,
+    SPREAD,
+    TIME,
+    Column,
+)
 from autotune.report.verdict import verdict
 
 SUMMARY: Mapping[str, str] = MappingProxyType(
@@ -97,50 +106,47 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
     return frame
 
 
+def _head(study: Study, role: str, configuration: str, state: str) -> dict[str, Any]:
+    return {
+        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
+        "role": clean(role), "configuration": clean(configuration), "identity": study.identity, "state": clean(state),
+        "trials": len(study.trials), "measured": study.states().get("measured", 0), "in_tie_set": False,
+    }  # fmt: skip
+
+
 def _summary(
     study: Study, decision: Decision | None, role: str, configuration: Configuration
 ) -> dict[str, Any]:
     trial = next((t for t in reversed(study.trials) if t.configuration == configuration), None)
-    row: dict[str, Any] = {
-        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
-        "role": clean(role), "configuration": clean(configuration.id), "identity": study.identity,
-        "state": trial.state if trial else "not_tried", "trials": len(study.trials),
-        "measured": study.states().get("measured", 0),
-        "in_tie_set": bool(decision and trial in decision.tie_set),
-    }  # fmt: skip
-    if trial and trial.measurement and decision:
-        over = margin(trial, decision.winner)
-        row |= {
-            "time_over_winner_low": over.low,
-            "time_over_winner_high": over.high,
-            "time_ms": trial.time_ms,
-            "spread_relative": trial.measurement.spread,
-            "time_over_winner": trial.time_ms / decision.winner.time_ms,
-            "registers": trial.registers,
-            "occupancy": trial.occupancy,
-            "footprint_bytes": trial.footprint_bytes,
-            "once_ms": trial.once_ms,
-        }
-    return row
+    row = _head(study, role, configuration.id, trial.state if trial else "not_tried")
+    if not (trial and trial.measurement and decision):
+        return row
+    over = margin(trial, decision.winner)
+    return row | {
+        "in_tie_set": trial in decision.tie_set,
+        "time_over_winner_low": over.low,
+        "time_over_winner_high": over.high,
+        "time_ms": trial.time_ms,
+        "spread_relative": trial.measurement.spread,
+        "time_over_winner": trial.time_ms / decision.winner.time_ms,
+        "registers": trial.registers,
+        "occupancy": trial.occupancy,
+        "footprint_bytes": trial.footprint_bytes,
+        "once_ms": trial.once_ms,
+    }
 
 
 def _baseline(study: Study, decision: Decision | None, baseline: Baseline) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
-        "role": "baseline", "configuration": clean(f"{baseline.source}:{baseline.kernel}"),
-        "identity": study.identity, "trials": len(study.trials),
-        "measured": study.states().get("measured", 0),
-        "state": "measured" if baseline.median_ms else clean(f"not_tried: {baseline.cause}"),
-        "in_tie_set": False,
-    }  # fmt: skip
-    if baseline.median_ms:
-        row |= {
-            "time_ms": baseline.beside_ms(decision.winner.time_ms) if decision else baseline.median_ms,
-            "spread_relative": baseline.spread,
-            "time_over_winner": baseline.over_winner or None,
-            "registers": baseline.registers,
-        }
-    return row
+    state = "measured" if baseline.median_ms else f"not_tried: {baseline.cause}"
+    row = _head(study, "baseline", f"{baseline.source}:{baseline.kernel}", state)
+    if not baseline.median_ms:
+        return row
+    return row | {
+        "time_ms": baseline.beside_ms(decision.winner.time_ms) if decision else baseline.median_ms,
+        "spread_relative": baseline.spread,
+        "time_over_winner": baseline.over_winner or None,
+        "registers": baseline.registers,
+    }
 
 
 def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
@@ -169,9 +175,8 @@ def write_effects(studies: Iterable[Study], path: str | Path) -> Path:
 
 
 _COLUMNS = (
-    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"),
-    Column("registers", "registers", "count"), OCCUPANCY,
-    Column("footprint_bytes", "footprint", "bytes"), CONFIGURATION,
+    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"), REGISTERS, OCCUPANCY, FOOTPRINT,
+    CONFIGURATION,
 )  # fmt: skip
 
 

@@ -100,7 +100,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Headline:
     """The verdict in one sentence, for the top of the page: ``winner`` is that many ``times`` as fast as the control,
     ``between`` those, mostly by ``because``; how much of the space was ``covered``; and how a program uses it. Without
     ``is_reliable`` noise may have made the difference; ``times`` is empty where the control has no time."""
@@ -115,10 +115,10 @@ class Answer:
     use: Use
 
 
-def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
+def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline:
     winner, over = decision.winner, decision.over_control
     known = math.isfinite(over.ratio)
-    return Answer(
+    return Headline(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
         is_reliable=not unbeaten(decision),
@@ -250,29 +250,29 @@ def ladder(
     best = decision.winner.time_ms if decision else math.nan
     rows: list[tuple[Any, ...]] = []
     entries = []
+
+    def add(
+        label: str, short: str, role: str, ms: float, spread: float, configuration: Configuration | None
+    ) -> None:
+        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
+        rows.append((label, ms, spread, ms / best, *rates, None, configuration))
+        entries.append(Bar(short, short, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
+
     for configuration, known in names.items():
         trial, label = trials.get(configuration), ", ".join(known)
-        if not (trial and trial.measurement):
+        if trial and trial.measurement:
+            role = "winner" if "winner" in known else "control" if "control" in known else "preset"
+            add(label, label, role, trial.time_ms, trial.measurement.spread, configuration)
+        else:
             state = f"{trial.state}: {trial.reason}".strip(": ") if trial else "not tried"
             rows.append((label, None, None, None, None, None, state, configuration))
-            continue
-        ms = trial.time_ms
-        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
-        rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
-        role = "winner" if "winner" in known else "control" if "control" in known else "preset"
-        entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
     baseline = study.about.baseline
     if baseline and baseline.median_ms:
+        label = f"baseline: {baseline.kernel} in {baseline.source}"
         ms = baseline.beside_ms(best) if decision else baseline.median_ms
-        told = f"{baseline.kernel} in {baseline.source}"
-        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
-        rows.append((f"baseline: {told}", ms, baseline.spread, ms / best, *rates, None, None))
-        entries.append(
-            Bar("baseline", "baseline", ms, "preset", f"{units.duration(ms)}  ({units.ratio(ms / best)})")
-        )
-    table = without_empty(
-        Table("presets", "Presets in declared order, then the runner-up and the winner", columns, tuple(rows))
-    )
+        add(label, "baseline", "preset", ms, baseline.spread, None)
+    caption = "Presets in declared order, then the runner-up and the winner"
+    table = without_empty(Table("presets", caption, columns, tuple(rows)))
     if not entries:
         return table, None
     return table, bars("presets", "Times of the presets; the table has the figures", entries)

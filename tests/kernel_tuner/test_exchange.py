@@ -20,10 +20,10 @@ from autotune.kernel_tuner.cache import from_cache, parsed, to_cache, write_cach
 from autotune.kernel_tuner.records import import_files
 from autotune.kernel_tuner.t4 import from_t4, to_t4, write_t4
 from autotune.measure import Figure
-from autotune.record import Provenance, newest_of_each
+from autotune.record import Provenance
 from autotune.record.readers import read_record
 from autotune.record.results_csv import read_results
-from autotune.record.study import Study
+from autotune.record.study import Study, newest_of_each
 from autotune.record.trial import STATES, Measurement, Trial
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv.xz"
