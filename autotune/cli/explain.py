@@ -198,8 +198,9 @@ def _figures(item: Entry) -> str:
         for name in aim.beside
         if name in item.figures
     ]
+    spread = f" ± {item.cost_spread:.1%}" if item.figure(aim.figure).spread is not None else ""
     time = f"in {duration(item.median_ms)} ± {item.spread:.1%}"
-    return ", ".join([f"{aim.text(item.cost)} ± {item.cost_spread:.1%} a call", *beside, time])
+    return ", ".join([f"{aim.text(item.cost)}{spread} a call", *beside, time])
 
 
 def _say_objective(item: Entry, objective: str, out: Console) -> None:

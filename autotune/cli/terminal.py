@@ -156,7 +156,8 @@ def _ladder(study: Study, decision: Decision) -> Table:
 def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
     found = trial.measurement and trial.measurement.figure(find_objective(decision.objective).figure)
     if role == "winner" and found:
-        return f"± {found.spread or 0.0:.1%}, {len(decision.tie_set)} in the tie set"
+        spread = "" if found.spread is None else f"± {found.spread:.1%}, "
+        return f"{spread}{len(decision.tie_set)} in the tie set"
     if trial is decision.winner:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""

@@ -16,7 +16,7 @@ from autotune.engine.trials import first_of
 from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
 from autotune.figures import duration
-from autotune.measure import OBJECTIVES, TIME, Figure, Protocol, Samples, median
+from autotune.measure import OBJECTIVES, Figure, Protocol, Samples, median
 from autotune.record import Baseline, Trial, decide, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
@@ -65,17 +65,13 @@ class Finalists:
         chosen = self._right(ranked, self.protocol.finalists, self.protocol.within)
         beside = self._control_beside(chosen, firsts)
         costs: dict[Configuration, float] = {}
-        is_time = self.protocol.figure == TIME
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
             timed, given_up = self._steady(chosen, beside)
             self._note_timed(timed, given_up, firsts)
-            costs |= {
-                c: samples.median_ms if is_time else timed.figures[c][self.protocol.figure].value
-                for c, samples in timed.samples.items()
-                if not timed.wrong[c] and c not in beside
-            }
+            right = [c for c in timed.samples if not timed.wrong[c] and c not in beside]
+            costs |= {c: self._known[c].value(self.protocol.figure) for c in right}
             if not costs:
                 return
             best = min(costs, key=lambda c: costs[c])

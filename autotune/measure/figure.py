@@ -38,8 +38,8 @@ def spread(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Figure:
-    """A median, with the relative half-width of its 95 % interval (see ``spread``); None for what is counted, or is
-    timed once."""
+    """A median, with the relative half-width of its 95 % interval (see ``spread``); None where that is not known, as
+    of what is taken once."""
 
     value: float
     spread: float | None = None
