@@ -117,15 +117,12 @@ class Provenance:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Provenance":
         """Raises TypeError or ValueError for a dict that is none."""
-        known = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in plain.items()
-            if name != "more" and hasattr(_UNKNOWN, name) and value is not None
-        }
+        own = {name: plain[name] for name in _FIELDS if plain.get(name) is not None}
+        known = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
         require_types(cls, known)
         if baseline := known.get("baseline"):
             known["baseline"] = Baseline(**baseline)
-        return cls(**known, more={name: value for name, value in plain.items() if name not in known})
+        return cls(**known, more={name: value for name, value in plain.items() if name not in _FIELDS})
 
     def told(self, said: Mapping[str, Any]) -> "Provenance":
         """This with what is said besides, or in place of what was."""
@@ -133,3 +130,4 @@ class Provenance:
 
 
 _UNKNOWN = Provenance()
+_FIELDS = tuple(name for name in asdict(_UNKNOWN) if name != "more")
