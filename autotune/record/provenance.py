@@ -118,7 +118,7 @@ class Provenance:
     def from_dict(cls, plain: Mapping[str, Any]) -> "Provenance":
         """Raises TypeError or ValueError for a dict that is none."""
         own = {name: plain[name] for name in _FIELDS if plain.get(name) is not None}
-        known = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
+        known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in own.items()}
         require_types(cls, known)
         if baseline := known.get("baseline"):
             known["baseline"] = Baseline(**baseline)

@@ -120,7 +120,7 @@ def _against(
     named = [trial for trial in known if rows[trial.configuration] in shown][:MOST_ON_FRONT]
     return Block(
         title=f"Time against {own.label}", text=_told(objective, decision),
-        chart=_chart(own, points, f"{own.label} of a call"),
+        chart=_chart(own, points, own.label),
         table=Table.of(objective.name, caption, columns, named), folded_table=len(named) > 8,
     )  # fmt: skip
 
@@ -136,7 +136,7 @@ def _told(objective: Objective, decision: Decision) -> str:
     ]
     spread = "" if own.spread is None else f" ({units.spread(own.spread)})"
     parts = [f"{objective.text(own.value)}{spread}", *beside, f"in {units.duration(measured.time_ms)}"]
-    text = f"The least {objective.noun} of a call is {', '.join(parts)}"
+    text = f"Least {objective.noun}: {', '.join(parts)}"
     if decision.control and decision.control is not decision.winner:
         over = decision.over_control
         between = "" if math.isnan(over.low) else f" ({units.ratio(over.low)} to {units.ratio(over.high)})"
