@@ -10,10 +10,9 @@ from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batc
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Compare, Compared, Retime, Retimed
+from autotune.engine.messages import Compare, Compared, Retime, Retimed, Worker
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
-from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
 from autotune.figures import duration
 from autotune.measure import OBJECTIVES, Figure, Protocol, Samples, median

@@ -19,8 +19,7 @@ from autotune.compile import (
     sameness,
 )
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.engine.messages import Job
-from autotune.engine.worker import Made, Worker
+from autotune.engine.messages import Job, Made, Worker
 from autotune.measure import TIME
 from autotune.record import Trial
 from autotune.search import Search

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ from autotune.measure import (
     GUARD_BYTES,
     LONG_MS,
     PRODUCERS,
+    PROOF_VERSION,
     Deviations,
     Figure,
     Producer,
@@ -142,11 +143,13 @@ class Measurer:
             reason = cause(problem)
         if measurement:
             self.best_ms = min(self.best_ms, measurement.median_ms)
-        spent = {
-            name: s * 1e3 for name, s in attempt.seconds.items() if name in ("place", "verify", "measure")
-        }
-        trial = trial_of(self.workload, self.backend.device, job, state, reason, static, spent, measurement)
-        return Tried(replace(trial, notes=tuple(attempt.notes), errors=attempt.errors), attempt.seconds, lost)
+        spent = {name: s for name, s in attempt.seconds.items() if name in ("place", "verify", "measure")}
+        trial = trial_of(
+            self.workload, self.backend.device, job.configuration, state, reason, profiles=static,
+            measurement=measurement, phases_ms=job.phases_ms(spent), notes=tuple(attempt.notes), errors=attempt.errors,
+            proof=PROOF_VERSION,
+        )  # fmt: skip
+        return Tried(trial, attempt.seconds, lost)
 
     def _run(
         self, job: Job, placed: Callable[[], None], attempt: _Attempt

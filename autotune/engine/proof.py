@@ -8,9 +8,18 @@ from autotune.compile import HostCxx, Variant
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
+from autotune.engine.messages import (
+    Ended,
+    Job,
+    Prove,
+    Proved,
+    Ragged,
+    RaggedSize,
+    RaggedSizes,
+    Setting,
+    Worker,
+)
 from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
-from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION, GivenOutputs, answered
 from autotune.record import State, Trial

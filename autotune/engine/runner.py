@@ -15,9 +15,8 @@ from queue import Empty, SimpleQueue
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
 from autotune.device import open_backend
-from autotune.engine.messages import Died, Job, Tried
+from autotune.engine.messages import Died, Job, Made, Tried, Worker
 from autotune.engine.process_worker import ProcessWorker
-from autotune.engine.worker import Made, Worker
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
 

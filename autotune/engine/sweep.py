@@ -31,11 +31,10 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, MakeReference, Setting, write_expected
+from autotune.engine.messages import Describe, Made, MakeReference, Setting, Worker, write_expected
 from autotune.engine.proof import Prover
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
-from autotune.engine.worker import Made, Worker
 from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
-from autotune.engine.messages import Died, Job, Tried, static_profiles, trial_of
+from autotune.engine.messages import Died, Job, Made, Tried, Worker, static_profiles, trial_of
 from autotune.engine.runner import Chunks, Runner, TrialEnd
-from autotune.engine.worker import Made, Worker
 from autotune.record import State, StudyStore, Trial
 
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
@@ -43,7 +43,7 @@ def _same_trial(trial: Trial, job: Job) -> Trial:
     return replace(
         trial,
         configuration=job.configuration,
-        phases_ms={"compile": job.compiled.seconds * 1e3},
+        phases_ms=job.phases_ms({}),
         same_as=None if first == job.configuration else first,
         begun_s=0.0,
         worker="",
@@ -155,9 +155,11 @@ class Trials:
             device = self.workers[0].device
             static = static_profiles(self.family, self.inputs, device, answer.job)
             self.phases["faults"] += answer.seconds / len(self.workers)
-            spent = {"fault": answer.seconds * 1e3}
+            spent = answer.job.phases_ms({"fault": answer.seconds})
             self._record(
-                trial_of(self.workload, device, answer.job, answer.state, answer.reason, static, spent)
+                self._trial(
+                    answer.job.configuration, answer.state, answer.reason, profiles=static, phases_ms=spent
+                )
             )
         else:
             configuration, failure = answer
@@ -205,12 +207,5 @@ class Trials:
             self.best_ms = min(self.best_ms, trial.time_ms)
         self.watch(trial)
 
-    def _trial(self, configuration: Configuration, state: State, reason: str) -> Trial:
-        return Trial(
-            family=self.family.name,
-            workload=self.workload.name,
-            device=self.workers[0].device.slug,
-            configuration=configuration,
-            state=state,
-            reason=reason,
-        )
+    def _trial(self, configuration: Configuration, state: State, reason: str, **more: Any) -> Trial:
+        return trial_of(self.workload, self.workers[0].device, configuration, state, reason, **more)
