@@ -55,11 +55,7 @@ class Foreign:
             minimum_ms=min(samples, default=minimum),
             spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
             samples=int(told.get("samples", len(samples) or 1)),
-            figures={
-                name: Figure(int(told[name]))
-                for name in ("transfer_bytes", "footprint_bytes")
-                if name in told
-            },
+            figures={name: Figure(int(told.get(name, 0))) for name in ("transfer_bytes", "footprint_bytes")},
         )
         self._add(told, state="measured", measurement=measurement, phases_ms=phases)
 

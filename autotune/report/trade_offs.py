@@ -54,7 +54,8 @@ def choice_blocks(study: Study, decision: Decision, trials: Sequence[Trial], rol
         (FOOTPRINT, "memory", "device memory that the data takes"),
         (ONCE, "the cost of the layout", "cost of the layout, once"),
     ):
-        if len({column.of(trial) for trial in timed}) > 1:
+        values = {column.of(trial) for trial in timed}
+        if len(values) > 1 and None not in values:
             points = _points(column, timed, rows, roles)
             blocks.append(
                 Block(title=f"Time against {against}", chart=_chart(column, points, title), half=True)

@@ -49,7 +49,7 @@ def told(study: Study) -> list[tuple[object, ...]]:
     """What an exchange must keep of each trial."""
     return [
         (t.configuration, t.state, t.reason, t.measurement and (t.measurement.time_ms, t.measurement.spread,
-         t.measurement.samples, t.measurement.figures))
+         t.measurement.samples, *map(t.measurement.value, ("transfer_bytes", "footprint_bytes"))))
         for t in study.trials
     ]  # fmt: skip
 
