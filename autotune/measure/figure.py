@@ -134,6 +134,16 @@ class Objective:
         """A sum of its figures for people."""
         return figure_text(self.figure, cost)
 
+    def texts(self, figures: Mapping[str, Figure]) -> list[str]:
+        """Its figure with its interval, and those that are shown with it, for people."""
+        own = figures[self.figure]
+        spread = "" if own.spread is None else f" ± {own.spread:.1%}"
+        beside = [name for name in self.beside if name in figures]
+        return [
+            f"{self.text(own.value)}{spread}",
+            *(f"{QUANTITIES[name].label} {figure_text(name, figures[name].value)}" for name in beside),
+        ]
+
 
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
     {
