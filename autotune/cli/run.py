@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from autotune import files as paths
-from autotune.cli.ahead import Ahead
 from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
@@ -69,18 +69,12 @@ def run(
         return
 
     with _whole(output) as unfinished, ExitStack() as opened:
-        ahead: Ahead | None = None
-        if application is not None and len(devices) == 1:
-            ahead = opened.enter_context(
-                Ahead(family, policies, partial(_tuned, family, devices[0], policies))
-            )
 
         def open_kernel(name: str = "") -> "Opened":
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
-            own = ahead.kernel() if ahead and not name else None
-            kernel = own or _kernel(of, devices, policies, allocation, note)
+            kernel = _kernel(of, devices, policies, allocation, note)
             opened.enter_context(kernel)
             return kernel
 
@@ -149,14 +143,11 @@ def _kernel(
     family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
 ) -> "Opened":
     if len(devices) == 1:
-        return _tuned(family, devices[0], policies)
+        cache = Cache(default_root())
+        return TunedKernel(family, devices[0], policies, cache, objective=_ONE_CALL)
     from autotune.dispatch import SpreadKernel
 
     return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))
-
-
-def _tuned(family: Family, device: str, policies: Path | None) -> TunedKernel:
-    return TunedKernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL)
 
 
 def _teller(note: Note) -> "Callable[[Spread, Report], None]":
@@ -182,8 +173,6 @@ def _run_rank(kernel: "RankKernel", inputs: Inputs, output: Path | None, note: N
     except AutotuneError as problem:
         if kernel.is_told:
             raise
-        import typer
-
         raise typer.Exit(problem.exit_code) from None
     if not kernel.is_first:
         return

@@ -58,7 +58,6 @@ from .selection import (
     choose as choose,
     file_of as file_of,
     find as find,
-    find_ahead as find_ahead,
     of_objective as of_objective,
     untuned as untuned,
 )

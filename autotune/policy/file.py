@@ -151,28 +151,9 @@ def file_name(family: str, device: str) -> Path:
     return Path(family) / f"{device}.yaml"
 
 
-_ahead: dict[Path, tuple[tuple[int, ...], PolicyFile]] = {}  # by ``read_ahead``, each for who asks first
-
-
-def read_ahead(path: Path) -> None:
-    """Have the file ready for the next ``read_policy_file``, if it is still the same by then. What is wrong with it is
-    told there."""
-    with suppress(PolicyFileError, OSError):
-        _ahead[path] = _state(path), read_policy_file(path)
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    state = path.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
-
-
 def read_policy_file(path: Path) -> PolicyFile:
     """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
     one."""
-    state, found = _ahead.pop(path, ((), None))
-    with suppress(OSError):
-        if found is not None and _state(path) == state:
-            return found
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")

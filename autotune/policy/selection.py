@@ -26,7 +26,6 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError
 from autotune.hardware import Device
-from autotune.layout import layouts_digest
 from autotune.policy.acceptance import (
     accuracy_asked,
     entry_refusal,
@@ -39,7 +38,7 @@ from autotune.policy.acceptance import (
 )
 from autotune.policy.device_crossover import expected_ms, operations
 from autotune.policy.features import Features, distance, feature_values, nearest
-from autotune.policy.file import Crossover, Entry, PolicyFile, file_name, read_ahead
+from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.kept import Kept
 from autotune.policy.prediction import Taught
@@ -127,15 +126,6 @@ def find(
     if own is not None:
         own = with_refined(own, family, device, folders)
     return Policies(device, own, tuple(alike.values())), passed
-
-
-def find_ahead(family: Family, device: Device, folders: Sequence[Path]) -> None:
-    """Read now what ``find`` is going to, and what its entries are compared with."""
-    name = file_name(family.name, device.slug)
-    if (path := next((folder / name for folder in folders if _is_there(folder / name)), None)) is not None:
-        read_ahead(path)
-    layouts_digest()
-    _ = family.source_digest  # which is kept, as the other is
 
 
 def file_of(family: Family, name: str, folders: Iterable[Path]) -> Path | None:

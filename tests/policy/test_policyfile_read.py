@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import bundled
-from autotune.policy import file
-from autotune.policy.file import PolicyFile, parsed, read_ahead
+from autotune.policy.file import PolicyFile, parsed
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import update
 
@@ -259,28 +258,6 @@ def test_whatever_stands_in_its_place_is_read_or_refused(
         assert entry.median_ms > 0
     with suppress(TypeError):  # it cannot order places where numbers and words are keys side by side
         yamlfile.check(content, "policy", Path("p.yaml"), PolicyFileError)
-
-
-def test_a_file_read_ahead_is_given_once_and_only_as_it_is_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file, "_ahead", {})
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL)
-    read_ahead(path)
-    kept = file._ahead[path][1]
-    assert read(path) is kept
-    again = read(path)
-    assert again == kept and again is not kept
-    read_ahead(path)
-    path.write_text(SMALL.replace("family: f", "family: another"))
-    assert read(path).family == "another"
-    path.write_text("no policy file")
-    read_ahead(path)
-    read_ahead(tmp_path / "missing.yaml")
-    assert not file._ahead
-    with pytest.raises(PolicyFileError):
-        read(path)
 
 
 def test_the_committed_policy_files_are_read() -> None:

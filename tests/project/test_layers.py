@@ -163,7 +163,6 @@ HEAVY = {
 INSIDE = {
     "cli": {
         "ALLOCATIONS RankKernel Spread SpreadKernel report": "only where several devices, or a report, are asked for",
-        "run load_family typer": "a plain run is read before what it takes is imported, and needs no options of others",
         "clean read_limits share si spread write_text": "",
     },
     "compile": {
