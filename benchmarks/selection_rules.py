@@ -36,7 +36,8 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Option, Refinement
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged, volume
+from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
+from autotune.policy.device_crossover import volume
 from autotune.policy.prediction import process
 from autotune.record import Study
 

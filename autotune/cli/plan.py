@@ -26,15 +26,15 @@ from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.files import write_text
 from autotune.policy import (
-    MOST_NUMBERS,
     Point,
-    PolicyFile,
+    Prediction,
     Range,
     Taught,
     covering,
     next_point,
     promised,
     read_policy_file,
+    taught_by,
 )
 from autotune.record import Study, latest
 from autotune.report import live, saved
@@ -84,8 +84,8 @@ def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
                 f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
             )
         found[told[1]] = int(told[2]), int(told[3])
-    if not 1 <= len(found) <= MOST_NUMBERS:
-        raise UsageError(f"--over names {len(found)} numbers; give 1 to {MOST_NUMBERS}")
+    if not 1 <= len(found) <= Range.most:
+        raise UsageError(f"--over names {len(found)} numbers; give 1 to {Range.most}")
     return found
 
 
@@ -244,25 +244,13 @@ def near_the_best(
 
 def _taught(state: _Progress) -> Taught | None:
     """What the policy file knows of the range, by the numbers that were asked for."""
-    if state.path is None:
+    file = read_policy_file(state.path) if state.path else None
+    if file is None or file.prediction is None:
         return None
-    return taught_by(read_policy_file(state.path), state.points)
-
-
-def taught_by(file: PolicyFile, points: Mapping[str, Point]) -> Taught | None:
-    """The kept times of the entries that are named in ``points``, by the numbers there."""
-    rule = file.prediction
-    if rule is None:
-        return None
-    kept = {name: Configuration(one.configuration) for name, one in rule.kept.items()}
-    rows = {
-        name: {kept[at]: ms for at, ms in entry.times_ms.items()}
-        for name, entry in file.entries.items()
-        if name in points and entry.times_ms
-    }
-    winners = {name: Configuration(file.entries[name].configuration) for name in rows}
-    known = Taught({name: points[name] for name in rows}, rows, winners=winners)
-    return known if len(rows) > 1 else None
+    points = {name: point for name, point in state.points.items() if name in file.entries}
+    rule = Prediction(options={}, kept=file.prediction.kept)  # its reach is for the declared features
+    found = taught_by(rule, file.entries, points)
+    return found if len(found.rows) > 1 else None
 
 
 def _promise(plan: Plan, state: _Progress) -> float | None:

@@ -34,10 +34,8 @@ from autotune.policy import (
     beyond_proved,
     candidates,
     choose,
-    fastest_admitted,
     find,
     operations,
-    write_refined,
 )
 
 _log = logging.getLogger("autotune")
@@ -123,20 +121,10 @@ class Target:
         return operations(self.family, inputs.sizes, inputs.options, inputs.scalars)
 
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
-        more: dict[str, Any] = {"scalars": inputs.scalars, "objective": self._objective}
-        if isinstance(self._accuracy, MaxError):
-            return fastest_admitted(
-                self.family, self.policies, self._accuracy, inputs.sizes, inputs.options, self.kind, **more
-            )
         return candidates(
-            self.family,
-            self.policies,
-            inputs.sizes,
-            inputs.options,
-            self.kind,
-            accuracy=self._accuracy,
-            **more,
-        )
+            self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
+            accuracy=self._accuracy, objective=self._objective,
+        )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
@@ -259,9 +247,7 @@ class Target:
                 self.family, self.backend.device, self.backend.toolchain().identity, inputs.sizes, inputs.options,
                 inputs.scalars, tried[best], told, plan.times[best], sum(map(len, plan.times)),
             )  # fmt: skip
-            threading.Thread(
-                target=write_refined, args=(found,)
-            ).start()  # the process waits for it at its end
+            threading.Thread(target=found.write).start()  # the process waits for it at its end
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""
