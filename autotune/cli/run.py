@@ -20,7 +20,7 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.device import device_names
-from autotune.dispatch import TunedKernel, explained
+from autotune.dispatch import Choosing, TunedKernel, explained
 from autotune.errors import AutotuneError, StoreError, UnknownName, UsageError
 from autotune.files import written
 
@@ -144,7 +144,7 @@ def _kernel(
 ) -> "Opened":
     if len(devices) == 1:
         cache = Cache(default_root())
-        return TunedKernel(family, devices[0], policies, cache, objective=_ONE_CALL)
+        return TunedKernel(family, devices[0], policies, cache, Choosing(objective=_ONE_CALL))
     from autotune.dispatch import SpreadKernel
 
     return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))

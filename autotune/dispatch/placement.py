@@ -3,19 +3,18 @@
 import logging
 import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from autotune.compile import Cache
 from autotune.declaration import Family, Inputs
-from autotune.device import Backend, foreign, open_backend
-from autotune.dispatch.target import Target, Told
+from autotune.device import Backend, open_backend
+from autotune.dispatch.target import Choosing, Target, Told
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
-from autotune.policy import MaxError, Policies, PolicyFile, file_name, find, untuned
+from autotune.policy import Policies, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
 _WORTH_A_WARNING = 10.0  # times slower
@@ -89,14 +88,10 @@ class Placement:
     the choice open. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
 
     def __init__(
-        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | MaxError | None, objective: str = "kernel", own: PolicyFile | None = None,
-        refine: int | None = None,
-    ) -> None:  # fmt: skip
-        self._family = family
-        self._folders = folders
-        self._cache = cache
-        self._accuracy, self._objective, self._own, self._refine = accuracy, objective, own, refine
+        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache, choosing: Choosing
+    ) -> None:
+        self._family, self._folders = family, folders
+        self._target_on = partial(Target, family, folders=folders, cache=cache, choosing=choosing)
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
@@ -107,39 +102,25 @@ class Placement:
         self.first = self._opened(open_backend(device or "auto"), 5)
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
-        target = Target(
-            self._family,
-            backend,
-            self._folders,
-            self._cache,
-            self._accuracy,
-            self._objective,
-            self._own,
-            self._refine,
-        )
+        target = self._target_on(backend)
         self._targets[target.kind] = target
         if target.policies is None:
-            warnings.warn(
-                untuned(self._family, backend.device, self._folders, target.passed), stacklevel=stacklevel
-            )
+            told = untuned(self._family, backend.device, self._folders, target.passed)
+            warnings.warn(told, stacklevel=stacklevel)
         return target
 
     def _cpu(self) -> Target:
         with self._lock:
             return self._targets.get("cpu") or self._opened(open_backend("cpu"), 7)
 
-    def target_for(self, inputs: Inputs, example: Any = None, out: Any = None) -> Target:
-        """Where ``inputs`` run; ``example`` and ``out`` are arrays of the call, which stays on the GPU when they are
-        there."""
+    def target_for(self, inputs: Inputs, *, is_on_gpu: bool = False) -> Target:
+        """Where ``inputs`` run: a call whose arrays are on the GPU stays there."""
         if self.first.kind == "cpu" or "cuda" in self._out_of_use:
             cpu = self._cpu()
             if self._may_change:
                 self._tell_loss(cpu, inputs)
             return cpu
-        if not self._may_change or "cpu" in self._out_of_use:
-            return self.first
-        given = (example, *out.values()) if isinstance(out, Mapping) else (example, out)
-        if any(foreign.view(array) is not None for array in given):
+        if not self._may_change or is_on_gpu or "cpu" in self._out_of_use:
             return self.first
         choice = self.choice(inputs)
         _log.log(

@@ -9,7 +9,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -162,7 +162,7 @@ class Turn:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """What is queued inside is what the call takes."""
-        with self.of.timed(self.at):
+        with self.of.timed(self.at) if self.is_timed else nullcontext():
             yield
 
     def failed(self, problem: Exception) -> bool:

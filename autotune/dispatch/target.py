@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from autotune.policy import (
     find,
     operations,
 )
+from autotune.record import checked_objective
 
 _log = logging.getLogger("autotune")
 
@@ -63,30 +64,39 @@ class Told:
         return not is_known
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choosing:
+    """How a caller has a configuration chosen. ``accuracy`` asks for another accuracy class than the family's own, or
+    for any whose error is small enough, ``objective`` for what counts beside the kernels' time (``costs.cost``).
+    ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
+    configurations on inputs that nobody measured; None leaves it to the policy file. Raises UnknownName for an
+    objective that there is not."""
+
+    accuracy: Mapping[str, Any] | MaxError | None = None
+    objective: str = "kernel"
+    own: PolicyFile | None = None
+    refine: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_objective(self.objective)
+
+
 class Target:
-    """``accuracy`` asks for another accuracy class than the family's own, or for any whose error is small enough,
-    ``objective`` for what counts beside the
-    kernels' time (``costs.cost``). ``own`` is a policy file that comes before
-    those in ``folders``. ``refine`` is how many calls may try other configurations on inputs that nobody measured; None
-    leaves it to the policy file. For any number of threads."""
+    """One device, with what ``family``'s policy files in ``folders`` say of it. For any number of threads."""
 
     def __init__(
-        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | MaxError | None = None, objective: str = "kernel", own: PolicyFile | None = None,
-        refine: int | None = None,
-    ) -> None:  # fmt: skip
+        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache, choosing: Choosing
+    ) -> None:
         self.family = family
         self.backend = backend
         self.cache = cache
-        self.policies, self.passed = find(family, backend.device, folders, own)
+        self.policies, self.passed = find(family, backend.device, folders, choosing.own)
         self.mover = Mover(backend, cache)
-        self._accuracy, self._objective = accuracy, objective
-        if isinstance(accuracy, MaxError):
-            admitted(
-                family, self.policies, accuracy
-            )  # what it admits of nothing is said before the first call
+        self._choosing = choosing
+        if isinstance(choosing.accuracy, MaxError):  # that it admits nothing is said before the first call
+            admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
-        self.refine = asked if refine is None else refine
+        self._refine = asked if choosing.refine is None else choosing.refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
@@ -123,7 +133,7 @@ class Target:
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
         return candidates(
             self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
-            accuracy=self._accuracy, objective=self._objective,
+            accuracy=self._choosing.accuracy, objective=self._choosing.objective,
         )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
@@ -166,7 +176,7 @@ class Target:
         _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         self._warn_beyond(taken.configuration, inputs)
         chosen = self._made(taken, inputs)
-        if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
+        if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=self._refining([taken, *others], inputs, key))
         return chosen
 
@@ -223,7 +233,7 @@ class Target:
         work = threading.Thread(target=self._compile, args=(variants,), daemon=True)
         work.start()
         return Refining(
-            self.backend, Refinement(options, self.refine), lambda at: self._made(tried[at], bare),
+            self.backend, Refinement(options, self._refine), lambda at: self._made(tried[at], bare),
             lambda: not work.is_alive(), partial(self._settle, tried, bare, key),
         )  # fmt: skip
 

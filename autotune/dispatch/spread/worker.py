@@ -34,7 +34,7 @@ from autotune.device import (
 from autotune.dispatch.spread.inbox import AWAKE_S, Inbox
 from autotune.dispatch.spread.launches import ChunkLaunches
 from autotune.dispatch.spread.plan import Chunk, Units
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Choosing, Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
@@ -261,7 +261,7 @@ class Worker:
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         device, folders = self._backend.device, policy_folders(self._task.policies, self._family.folder)
-        target = Target(self._family, self._backend, folders, Cache(self._task.cache), refine=0)
+        target = Target(self._family, self._backend, folders, Cache(self._task.cache), Choosing(refine=0))
         if target.policies is None:
             warnings.warn(untuned(self._family, device, folders, target.passed), stacklevel=2)
         taken, _passed = target.explain(self._inputs)
