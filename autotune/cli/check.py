@@ -73,7 +73,7 @@ def _name(family: Family, named: str) -> str:
 
 
 @dataclass(frozen=True)
-class Result:
+class Checked:
     """``trouble`` is why an entry (or the whole file: ``entry`` empty) is refused; empty when it is accepted."""
 
     path: Path
@@ -106,7 +106,7 @@ def check(request: CheckRequest, out: Console) -> None:
         raise UsageError("--renew goes with --measure: what is renewed is timed again")
     if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
         raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
-    results: list[Result] = []
+    results: list[Checked] = []
     for path in request.files:
         for result in _file(request, path):
             results.append(result)
@@ -120,7 +120,7 @@ def check(request: CheckRequest, out: Console) -> None:
         )
 
 
-def _markdown(results: Sequence[Result]) -> str:
+def _markdown(results: Sequence[Checked]) -> str:
     refused = sum(bool(result.trouble) for result in results)
     rows = []
     for result in results:
@@ -131,18 +131,18 @@ def _markdown(results: Sequence[Result]) -> str:
     return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
-def _file(request: CheckRequest, path: Path) -> Iterator[Result]:
+def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
     try:
         file = read_policy_file(path)
         given = [load_family(folder) for folder in request.families]
         family = next((one for one in given if one.name == file.family), None)
         if family is None and given:
             names = " or ".join(one.name for one in given)
-            yield Result(path, "", f"it is for family {file.family}, not {names}")
+            yield Checked(path, "", f"it is for family {file.family}, not {names}")
             return
         family = family or load_family(file.family)
     except AutotuneError as problem:
-        yield Result(path, "", str(problem))
+        yield Checked(path, "", str(problem))
         return
     own, remark = _device(request, file)
     results = {name: _entry(path, family, item, own or file.device) for name, item in file.entries.items()}
@@ -151,13 +151,13 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Result]:
         file = read_policy_file(path)  # what was renewed is in it: the default is stale when every entry is
     yield from results.values()
     reason = file_refusal(family, file, file.device.kind) or known_configuration(family, file.default)[1]
-    yield Result(path, "default", reason, remark)
+    yield Checked(path, "default", reason, remark)
     if request.measure and own is None:
-        yield Result(path, "", f"cannot be measured here: {remark}")
+        yield Checked(path, "", f"cannot be measured here: {remark}")
     elif request.measure and (
         missing := request.asked(family).keys() - {item.workload for item in file.entries.values()}
     ):
-        yield Result(path, min(missing), "no such entry")
+        yield Checked(path, min(missing), "no such entry")
 
 
 def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str]:
@@ -174,17 +174,17 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     return found, ""
 
 
-def _entry(path: Path, family: Family, item: Entry, device: Device) -> Result:
+def _entry(path: Path, family: Family, item: Entry, device: Device) -> Checked:
     _, wrong = known_configuration(family, item.configuration)
-    return Result(path, item.name, entry_refusal(family, item, device) or wrong)
+    return Checked(path, item.name, entry_refusal(family, item, device) or wrong)
 
 
 # -- measuring ----------------------------------------------------------------------------------------------
 
 
 def _measured(
-    request: CheckRequest, family: Family, file: PolicyFile, results: dict[str, Result]
-) -> dict[str, Result]:
+    request: CheckRequest, family: Family, file: PolicyFile, results: dict[str, Checked]
+) -> dict[str, Checked]:
     """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
     asked = request.asked(family)
     wanted = [
@@ -208,8 +208,8 @@ def _measured(
 
 
 def _retimed(
-    request: CheckRequest, workers: Sequence[Worker], family: Family, item: Entry, result: Result
-) -> Result:
+    request: CheckRequest, workers: Sequence[Worker], family: Family, item: Entry, result: Checked
+) -> Checked:
     """What came of timing the entry's winner again, side by side with what it was compared with. One that is refused as
     stale is written with the hashes of now where its claims hold."""
     renewing = bool(result.trouble)

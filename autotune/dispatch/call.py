@@ -142,7 +142,7 @@ def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]
 
 
 @dataclass(frozen=True)
-class Result:
+class Destination:
     """Where one output goes: ``array`` is what the caller gets, None when it is not made yet; ``view`` its place on a
     GPU, ``memory`` that on the host, as numpy sees it; one of them is None."""
 
@@ -160,7 +160,7 @@ class Result:
         return self.array
 
 
-def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Result]:
+def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Destination]:
     """Where each output of ``asked`` goes: to ``out`` (an array, or a mapping by name), else to the GPU when the call
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
@@ -181,7 +181,7 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Re
         if array is not None:
             seen = memory if view is None else view
             _check(data, shape, array if seen is None else seen, can_lend)
-        found.append(Result(data, array, view, memory))
+        found.append(Destination(data, array, view, memory))
     return found
 
 

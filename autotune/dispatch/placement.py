@@ -4,6 +4,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -59,27 +60,6 @@ def loss(cpu_ms: float, gpus: Iterable[tuple[str, float]]) -> str:
     )
 
 
-def _known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
-    """What the policy files say of every GPU that the family was tuned on and that is still up to date."""
-    found = {}
-    for folder in folders:
-        try:
-            paths = sorted((folder / family.name).glob("*.yaml"))
-        except OSError:
-            continue
-        for path in paths:
-            try:
-                device = read(path).device
-            except PolicyFileError:
-                continue  # the file for this device is reported; others are nobody's concern
-            if device.kind != "cuda" or path.stem in found:
-                continue
-            policies, _ = find(family, device, [folder])
-            if policies and policies.own:
-                found[path.stem] = policies
-    return list(found.values())
-
-
 _log = logging.getLogger("autotune")
 
 
@@ -96,7 +76,6 @@ class Placement:
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
         self._out_of_use: set[str] = set()  # kinds of device that failed
-        self._gpus: list[Policies] | None = None
         self._told_loss = False
         self._told = Told()
         self.first = self._opened(open_backend(device or "auto"), 5)
@@ -139,6 +118,21 @@ class Placement:
         return faster_device(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
 
     @cached_property
+    def _gpus(self) -> list[Policies]:
+        """What the policy files say of every GPU that the family was tuned on and that is still up to date. The file
+        for this device is reported; what is wrong with others is nobody's concern."""
+        found: dict[str, Policies] = {}
+        for folder in self._folders:
+            with suppress(OSError):
+                for path in sorted((folder / self._family.name).glob("*.yaml")):
+                    with suppress(PolicyFileError):
+                        device = read(path).device
+                        policies, _ = find(self._family, device, [folder])
+                        if device.kind == "cuda" and policies and policies.own:
+                            found.setdefault(path.stem, policies)
+        return list(found.values())
+
+    @cached_property
     def _cpu_slug(self) -> str:
         from autotune.compile import cpu_model
 
@@ -167,11 +161,7 @@ class Placement:
 
     def _tell_loss(self, cpu: Target, inputs: Inputs) -> None:
         """Warn, once, when the cpu stands in for a GPU that was measured to be much faster."""
-        if self._told_loss:
-            return
-        if self._gpus is None:
-            self._gpus = _known_gpus(self._family, self._folders)
-        if not self._gpus:
+        if self._told_loss or not self._gpus:
             return
         work = cpu.work(inputs)
         times = [(policies.device.name, policies.expected_call_ms(work)) for policies in self._gpus]

@@ -25,8 +25,8 @@ from autotune.device import (
 from autotune.dispatch.call import (
     NOTHING,
     Arguments,
+    Destination,
     Request,
-    Result,
     arguments,
     known_sizes,
     request,
@@ -50,7 +50,7 @@ class _Call:
     that is under way, if any."""
 
     asked: Request
-    places: Sequence[Result]
+    places: Sequence[Destination]
     views: Mapping[str, View]
     capture: int
 

@@ -23,7 +23,7 @@ from autotune.device import (
     content_refusal,
     raw,
 )
-from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
+from autotune.dispatch.refinement import Chosen, Refinement, Refining
 from autotune.errors import AutotuneError
 from autotune.policy import (
     Candidate,
@@ -225,7 +225,7 @@ class Target:
     def _refining(self, tried: Sequence[Candidate], inputs: Inputs, key: object) -> Refining:
         """All are compiled in a thread of its own; until that is done the first one runs."""
         is_known = tried[0].match == "predicted"  # else the expected time is not of a configuration
-        options = [Option(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
+        expected = [(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
         bare = replace(inputs, arrays={})
         variants = tuple(
             Variant.of(self.family, c.configuration, inputs.options) for c in tried if c.configuration
@@ -233,7 +233,7 @@ class Target:
         work = threading.Thread(target=self._compile, args=(variants,), daemon=True)
         work.start()
         return Refining(
-            self.backend, Refinement(options, self._refine), lambda at: self._made(tried[at], bare),
+            self.backend, Refinement(expected, self._refine), lambda at: self._made(tried[at], bare),
             lambda: not work.is_alive(), partial(self._settle, tried, bare, key),
         )  # fmt: skip
 

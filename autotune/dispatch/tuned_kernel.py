@@ -32,7 +32,7 @@ from autotune.policy import Candidate, MaxError, PolicyFile
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
-class Swept(Protocol):
+class SweptFamily(Protocol):
     """What a sweep found (``autotune.Study``): the family's ``folder``, the ``device`` as ``load`` takes it, and what
     its policy file would say."""
 
@@ -47,7 +47,7 @@ class Swept(Protocol):
 
 
 def load(
-    family: str | PathLike[str] | Swept,
+    family: str | PathLike[str] | SweptFamily,
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,

@@ -105,7 +105,7 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class Place:
+class Whereabouts:
     """Where an input lies: the ``nearest`` entry and how far that is (``distance``); ``beyond`` are the
     features below or above everything measured, with the smallest and the largest that was."""
 
@@ -183,7 +183,7 @@ class Taught:
                 found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
         return self.load_counts * found
 
-    def place(self, asked: Features) -> Place:
+    def place(self, asked: Features) -> Whereabouts:
         """Where ``asked`` lies among the entries."""
         away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
         ends = {
@@ -191,7 +191,7 @@ class Taught:
             for name in next(iter(self.features.values()))
         }
         beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
-        return Place(nearest, away, beyond)
+        return Whereabouts(nearest, away, beyond)
 
     def without(self, entry: str) -> "Taught":
         """As if that entry had not been measured."""
