@@ -25,6 +25,7 @@ from autotune.device import (
 )
 from autotune.dispatch.refinement import Chosen, Refinement, Refining
 from autotune.errors import AutotuneError
+from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
     MaxError,
@@ -37,7 +38,6 @@ from autotune.policy import (
     find,
     operations,
 )
-from autotune.record import checked_objective
 
 _log = logging.getLogger("autotune")
 
@@ -67,7 +67,7 @@ class Told:
 @dataclass(frozen=True, kw_only=True)
 class Choosing:
     """How a caller has a configuration chosen. ``accuracy`` asks for another accuracy class than the family's own, or
-    for any whose error is small enough, ``objective`` for what counts beside the kernels' time (``costs.cost``).
+    for any whose error is small enough, ``objective`` for what counts beside the kernels' time.
     ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
     configurations on inputs that nobody measured; None leaves it to the policy file. Raises UnknownName for an
     objective that there is not."""
@@ -78,7 +78,7 @@ class Choosing:
     refine: int | None = None
 
     def __post_init__(self) -> None:
-        checked_objective(self.objective)
+        find_objective(self.objective)
 
 
 class Target:

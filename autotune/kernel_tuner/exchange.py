@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.measure import spread
+from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
 
@@ -55,8 +55,7 @@ class Foreign:
             minimum_ms=min(samples, default=minimum),
             spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
             samples=int(told.get("samples", len(samples) or 1)),
-            transfer_bytes=int(told.get("transfer_bytes", 0)),
-            footprint_bytes=int(told.get("footprint_bytes", 0)),
+            figures={name: Figure(int(told.get(name, 0))) for name in ("transfer_bytes", "footprint_bytes")},
         )
         self._add(told, state="measured", measurement=measurement, phases_ms=phases)
 

@@ -28,6 +28,7 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, PolicyValue, families
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
+from autotune.measure import find_objective
 from autotune.policy.acceptance import (
     accuracy_asked,
     entry_refusal,
@@ -43,7 +44,7 @@ from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.prediction import Features, Taught, distance, feature_values, nearest, taught_by
 from autotune.policy.refined import with_refined
-from autotune.record import accuracy_class, checked_objective
+from autotune.record import accuracy_class
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -238,8 +239,8 @@ def candidates(
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
     for another accuracy class than the family's own, or for all whose error is small enough: then the class that is
     expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
-    ``objective`` (``costs.cost``) count only in a file that has none of that one. Raises UnknownName, UsageError."""
-    checked_objective(objective)
+    ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
+    find_objective(objective)
     kind = policies.device.kind if policies else kind
     numbers = {**sizes, **(scalars or {})}
     classes = admitted(family, policies, accuracy) if isinstance(accuracy, MaxError) else [accuracy or {}]
