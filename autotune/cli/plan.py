@@ -27,14 +27,13 @@ from autotune.figures import loss_percent as percent
 from autotune.files import write_text
 from autotune.policy import (
     Point,
-    Prediction,
     Range,
     Taught,
     covering,
     next_point,
     promised,
     read_policy_file,
-    taught_by,
+    taught_at,
 )
 from autotune.record import Study, latest
 from autotune.report import live, saved
@@ -68,6 +67,11 @@ class _Progress:
     @property
     def seen(self) -> list[Point]:
         return [*self.points.values(), *self.skipped]
+
+    @property
+    def taught(self) -> Taught | None:
+        """What the policy file knows of the range, by the numbers that were asked for."""
+        return taught_at(read_policy_file(self.path) if self.path else None, self.points)
 
     @cached_property
     def began(self) -> float:
@@ -193,7 +197,7 @@ def run(plan: Plan, out: Console, err: Console) -> None:
 def _next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
-    return next_point(plan.over, state.seen, _taught(state), dict)
+    return next_point(plan.over, state.seen, state.taught, dict)
 
 
 def _swept(
@@ -242,19 +246,8 @@ def near_the_best(
     return tuple(ranked[:most])
 
 
-def _taught(state: _Progress) -> Taught | None:
-    """What the policy file knows of the range, by the numbers that were asked for."""
-    file = read_policy_file(state.path) if state.path else None
-    if file is None or file.prediction is None:
-        return None
-    points = {name: point for name, point in state.points.items() if name in file.entries}
-    rule = Prediction(options={}, kept=file.prediction.kept)  # its reach is for the declared features
-    found = taught_by(rule, file.entries, points)
-    return found if len(found.rows) > 1 else None
-
-
 def _promise(plan: Plan, state: _Progress) -> float | None:
-    known = _taught(state)
+    known = state.taught
     return promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
 
 

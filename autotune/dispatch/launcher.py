@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +60,7 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     return HOST if reason else MOVED
 
 
-@dataclass(frozen=True)
-class Transfers:
+class Transfers(NamedTuple):
     """How the arrays that come with a call get to ``variant``'s kernels (``inward``), and its results to the caller's
     arrays on the GPU (``outward``), by name. A device that ``lends`` fills constant memory from its own;
     ``orders_stay`` says that no order depends on what comes with a call."""
@@ -80,25 +79,17 @@ class Transfers:
         # Any permutation is right, so one that moves prepared arrays only is made once, whatever else it looks at.
         stay = not any(map(variant.is_reordered, sent))
         inward = {name: transfer_in(variant, name, array, lends, stay) for name, array in sent.items()}
-        moved = {n: "an order policy moves it on the host" if variant.is_reordered(n) else "" for n in views}
-        outward = {n: _transfer(variant, n, view, moved[n], inward=False) for n, view in views.items()}
+        outward = {}
+        for name, view in views.items():
+            obstacle = "an order policy moves it on the host" if variant.is_reordered(name) else ""
+            outward[name] = _transfer(variant, name, view, obstacle, inward=False)
         return cls(variant, inward, outward, lends, stay)
-
-    @property
-    def by_host(self) -> list[str]:
-        """The inputs that go through the host."""
-        return [name for name, how in self.inward.items() if how == HOST]
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for calls that one launcher can run."""
-        return self.variant.configuration.id, tuple(self.inward.items()), tuple(self.outward.items())
 
     @property
     def can_be_repeated(self) -> bool:
         """Whether new content can take the place of the old in all that goes through the host, with nothing else to be
         made again."""
-        return all(map(self._can_be_refilled, self.by_host))
+        return all(self._can_be_refilled(name) for name, how in self.inward.items() if how == HOST)
 
     def _can_be_refilled(self, name: str) -> bool:
         variant, layout = self.variant, self.variant.layouts[name]

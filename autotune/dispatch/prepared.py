@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -44,8 +44,7 @@ _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at
 _MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(NamedTuple):
     """What was ``asked``, where its results go (``places``), the ``views`` of those on the GPU, and the ``capture``
     that is under way, if any."""
 
@@ -252,12 +251,12 @@ class Prepared(Closing):
         transfers = Transfers.of(variant, given, call.views, lender is not None)
         if call.capture:
             transfers.refuse_capture(inputs.arrays, self._still_to_do(variant))
-        sent = {**given, **{name: self._on_host(name, given[name]) for name in transfers.by_host}}
+        sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
         key = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()), asked.stream,
             tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
-            call.capture, *transfers.key,
+            call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
         make = partial(Launcher, self._target, chosen, inputs, self._resident, transfers, call.views)

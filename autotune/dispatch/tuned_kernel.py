@@ -173,8 +173,9 @@ class TunedKernel(Closing):
         return self._answer(asked, out, RawCall(arrays, stream, named))
 
     def _answer(self, asked: Request, out: Any, call: RawCall | None) -> Any:
-        given = out.values() if isinstance(out, Mapping) else (out,)
-        is_on_gpu = asked.is_on_gpu or any(map(foreign.is_on_gpu, given))
+        is_on_gpu = asked.is_on_gpu
+        if out is not None and not is_on_gpu:
+            is_on_gpu = any(map(foreign.is_on_gpu, out.values() if isinstance(out, Mapping) else (out,)))
         target = self._placement.target_for(asked.inputs, is_on_gpu=is_on_gpu)
         try:
             calls = self._calls_on(target)

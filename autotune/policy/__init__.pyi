@@ -1,10 +1,7 @@
 from .acceptance import (
-    accuracy_asked as accuracy_asked,
-    changed as changed,
-    entry_refusal as entry_refusal,
     file_refusal as file_refusal,
     known_configuration as known_configuration,
-    other_accuracy as other_accuracy,
+    own_configuration as own_configuration,
     stale as stale,
 )
 from .comparison import (
@@ -17,7 +14,6 @@ from .device_crossover import operations as operations
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
-    Prediction as Prediction,
     file_name as file_name,
     read_policy_file as read_policy_file,
 )
@@ -35,16 +31,10 @@ from .prediction import (
     feature_values as feature_values,
     next_point as next_point,
     promised as promised,
-    taught_by as taught_by,
+    taught_at as taught_at,
 )
 from .refined import Refined as Refined
-from .renewal import (
-    contradictions as contradictions,
-    figures as figures,
-    needed as needed,
-    renewable as renewable,
-    renewed as renewed,
-)
+from .renewal import Claim as Claim
 from .selection import (
     Candidate as Candidate,
     MaxError as MaxError,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
-from autotune.policy.file import Entry, Prediction
+from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
 from autotune.search import GaussianProcess, expected_improvement
 
@@ -219,6 +219,15 @@ def taught_by(
         {name: features[name] for name in rows}, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts,
         {name: won for name in rows if (won := known(entries[name].configuration))},
     )  # fmt: skip
+
+
+def taught_at(file: PolicyFile | None, points: Mapping[str, Point]) -> Taught | None:
+    """What ``file`` knows of the entries at ``points``, by the numbers there; None where that is too little."""
+    if file is None or file.prediction is None:
+        return None
+    rule = replace(file.prediction, reach=REACH, load_counts=0.0)  # which are for the declared features
+    found = taught_by(rule, file.entries, {n: point for n, point in points.items() if n in file.entries})
+    return found if len(found.rows) > 1 else None
 
 
 @dataclass(frozen=True)
