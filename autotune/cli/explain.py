@@ -19,7 +19,7 @@ from autotune.errors import AutotuneError, UnknownName
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.hardware import Device
-from autotune.measure import KERNEL, QUANTITIES, figure_text, find_objective
+from autotune.measure import KERNEL, find_objective
 from autotune.policy import (
     Candidate,
     Entry,
@@ -193,14 +193,7 @@ def _figures(item: Entry) -> str:
     aim = find_objective(item.objective)
     if aim.is_time:
         return aim.text(item.cost)
-    beside = [
-        f"{QUANTITIES[name].label} {figure_text(name, item.figure(name).value)}"
-        for name in aim.beside
-        if name in item.figures
-    ]
-    spread = f" ± {item.cost_spread:.1%}" if item.figure(aim.figure).spread is not None else ""
-    time = f"in {duration(item.median_ms)} ± {item.spread:.1%}"
-    return ", ".join([f"{aim.text(item.cost)}{spread} a call", *beside, time])
+    return ", ".join([*aim.texts(item.figures), f"in {duration(item.median_ms)} ± {item.spread:.1%}"])
 
 
 def _say_objective(item: Entry, objective: str, out: Console) -> None:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.measure import KERNEL, QUANTITIES, figure_text, find_objective
+from autotune.measure import KERNEL, find_objective
 from autotune.record import (
     Decision,
     Study,
@@ -92,10 +92,9 @@ def _break_even(study: Study, decision: Decision) -> Iterable[str]:
 
 def _figures_beside(decision: Decision) -> Iterable[str]:
     """Those of the winner that its objective is shown with."""
-    measured = decision.winner.measurement
-    for name in find_objective(decision.objective).beside:
-        if measured and (found := measured.figure(name)):
-            yield f"{QUANTITIES[name].label:<12} {figure_text(name, found.value)}"
+    aim, measured = find_objective(decision.objective), decision.winner.measurement
+    if aim.beside and measured:
+        yield f"with it      {', '.join(aim.texts(measured.figures)[1:])}"
 
 
 def _how_sure(study: Study, decision: Decision) -> Iterable[str]:

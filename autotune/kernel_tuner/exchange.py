@@ -8,6 +8,8 @@ from autotune.declaration import Configuration, PolicyValue
 from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
+_FIGURES = ("transfer_bytes", "footprint_bytes")
+
 
 def figures(trial: Trial) -> dict[str, float]:
     """What the compiler told of each kernel, as another tuner's own figures."""
@@ -55,7 +57,7 @@ class Foreign:
             minimum_ms=min(samples, default=minimum),
             spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
             samples=int(told.get("samples", len(samples) or 1)),
-            figures={name: Figure(int(told.get(name, 0))) for name in ("transfer_bytes", "footprint_bytes")},
+            figures={name: Figure(int(told[name])) for name in _FIGURES if name in told},
         )
         self._add(told, state="measured", measurement=measurement, phases_ms=phases)
 

@@ -52,11 +52,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a figure is of: ``label`` as a heading, ``doc`` as a line of a table. One that ``is_extra`` is measured only
-    where a sweep asks for it."""
+    """What a figure is of: ``label`` as a heading; docs/results-csv.md says more. One that ``is_extra`` has a column
+    only in tables of trials that have it."""
 
     label: str
-    doc: str
     is_extra: bool = False
 
 
@@ -64,21 +63,14 @@ TIME = "time_ms"
 
 QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
     {
-        TIME: Quantity("time", "retimed_ms where there is one, else median_ms"),
-        "transform_ms": Quantity("transform", "host time to bring the inputs into this layout, once"),
-        "transfer_ms": Quantity("transfer", "time to copy them to the device, once"),
-        "transfer_bytes": Quantity(
-            "sent",
-            "bytes copied to the device for one call: its inputs in this layout, and what its plan sends",
-        ),
-        "footprint_bytes": Quantity("footprint", "device memory that the data takes in this layout"),
-        "energy_j": Quantity(
-            "energy", "median energy of one call, caches as calls leave them", is_extra=True
-        ),
-        "power_w": Quantity("power", "power meanwhile", is_extra=True),
-        "idle_w": Quantity(
-            "idle power", "power of the device with nothing to do, in that sweep", is_extra=True
-        ),
+        TIME: Quantity("time"),
+        "transform_ms": Quantity("transform"),
+        "transfer_ms": Quantity("transfer"),
+        "transfer_bytes": Quantity("sent"),
+        "footprint_bytes": Quantity("footprint"),
+        "energy_j": Quantity("energy", is_extra=True),
+        "power_w": Quantity("power", is_extra=True),
+        "idle_w": Quantity("idle power", is_extra=True),
     }
 )
 
@@ -133,6 +125,16 @@ class Objective:
     def text(self, cost: float) -> str:
         """A sum of its figures for people."""
         return figure_text(self.figure, cost)
+
+    def texts(self, figures: Mapping[str, Figure]) -> list[str]:
+        """Its figure with its interval, and those that are shown with it, for people."""
+        own = figures[self.figure]
+        spread = "" if own.spread is None else f" ± {own.spread:.1%}"
+        beside = [name for name in self.beside if name in figures]
+        return [
+            f"{self.text(own.value)}{spread}",
+            *(f"{QUANTITIES[name].label} {figure_text(name, figures[name].value)}" for name in beside),
+        ]
 
 
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType(

@@ -78,7 +78,7 @@ class Entry:
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     objective: str = KERNEL
-    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     runner_up_cost: float = 0.0
     break_even: int = 0
     break_even_with: str = ""
@@ -120,7 +120,7 @@ class Entry:
             "transfer_ms": Figure(self.transfer_ms),
             "transform_ms": Figure(self.transform_ms),
         }
-        return times[name] if name in times else Figure(**self.figures[name])
+        return times[name] if name in times else self.figures[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +272,8 @@ def entry_name(workload: str, accuracy: str, objective: str) -> str:
 
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
-    found = Entry(name=name, workload=name, **content)
+    figures = {key: Figure(**value) for key, value in content.get("figures", {}).items()}
+    found = Entry(**{"name": name, "workload": name, **content, "figures": figures})
     if found.objective not in OBJECTIVES:
         raise ValueError(f"entry {name}: objective {found.objective!r} is not one of {', '.join(OBJECTIVES)}")
     aim = OBJECTIVES[found.objective]
@@ -322,7 +323,9 @@ def _plain(item: Entry | Kept | Prediction | Crossover) -> dict[str, Any]:
 
 def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(mapping.items())
+        key: _sorted(value) if isinstance(value, Mapping) else value
+        for key, value in sorted(mapping.items())
+        if value is not None
     }
 
 

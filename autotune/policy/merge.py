@@ -12,7 +12,7 @@ from typing import Any
 
 from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
-from autotune.measure import KERNEL, Objective, find_objective
+from autotune.measure import KERNEL, Figure, Objective, find_objective
 from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import (
     Entry,
@@ -191,15 +191,16 @@ def runner_up_figures(runner_up: Trial | None, objective: str) -> dict[str, Any]
     return {"runner_up_ms": round(runner_up.time_ms, 7), "runner_up_cost": figure(runner_up.cost(objective))}
 
 
-def _figures(measured: Measurement, objective: Objective) -> dict[str, dict[str, float]]:
+def _figures(measured: Measurement, objective: Objective) -> dict[str, Figure]:
     """Those that ``objective`` names, where it is no time: an entry has its times at any rate."""
-    told: dict[str, dict[str, float]] = {}
-    for name in () if objective.is_time else (*objective.figures, *objective.beside):
-        if found := measured.figure(name):
-            told[name] = {"value": figure(found.value)}
-            if name in objective.figures and found.spread is not None:
-                told[name]["spread"] = round(found.spread, 5)
-    return told
+    if objective.is_time:
+        return {}
+    own = measured.figures[objective.figure]
+    beside = {name: found for name in objective.beside if (found := measured.figures.get(name))}
+    return {
+        objective.figure: Figure(figure(own.value), None if own.spread is None else round(own.spread, 5)),
+        **{name: Figure(figure(found.value)) for name, found in beside.items()},
+    }
 
 
 def figure(value: float) -> float:

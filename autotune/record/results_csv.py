@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TextIO
 
 import pandas as pd
@@ -20,81 +19,35 @@ from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue, load_family
 from autotune.errors import AutotuneError, StoreError
 from autotune.files import cell_text, clean, csv_text, plain_file, write_text
-from autotune.measure import OBJECTIVES, QUANTITIES, Figure, unit
+from autotune.measure import OBJECTIVES, QUANTITIES, TIME, Figure, unit
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, Trial, parsed_remarks
 
-_PLAIN = [name for name, quantity in QUANTITIES.items() if not quantity.is_extra and name != "time_ms"]
-_EXTRA = [name for name, quantity in QUANTITIES.items() if quantity.is_extra]
 _SPREAD = {  # of the figures that winners are chosen by, the columns of their intervals
     objective.figure: f"{objective.figure.rpartition('_')[0]}_spread_relative"
     for objective in OBJECTIVES.values()
-    if objective.figure in _EXTRA
+    if QUANTITIES[objective.figure].is_extra
 }
+_PLAIN = [name for name, quantity in QUANTITIES.items() if not quantity.is_extra and name != TIME]
+_EXTRA = [
+    column
+    for name, quantity in QUANTITIES.items()
+    if quantity.is_extra
+    for column in filter(None, (name, _SPREAD.get(name)))
+]
 
-
-def _docs(*names: str) -> dict[str, str]:
-    """The columns of figures."""
-    found: dict[str, str] = {}
-    for name in names:
-        found[name] = QUANTITIES[name].doc + ("; only where it was measured" if name in _EXTRA else "")
-        if name in _SPREAD:
-            found[_SPREAD[name]] = "half-width of that median's 95 % interval over it"
-    return found
-
-
-COLUMNS: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "configuration": "id of the configuration: policy=value pairs, sorted, joined by commas",
-        "preset": "the presets that are this configuration, joined by spaces; blank when none is",
-        "<policy>": "value of that policy, a column each (policy_<policy> where the plain name is taken)",
-        "state": "measured, excluded, compile_failed, launch_failed, wrong_result, timed_out or crashed",
-        "reason": "why it was not measured; blank when it was",
-        "rank": "place among those measured: the winner, then by time_ms",
-        **_docs("time_ms"),
-        "median_ms": "median time of one call of the whole plan",
-        "minimum_ms": "shortest time of one call",
-        "spread_relative": "half-width of the median's 95 % interval over the median",
-        "samples": "timings taken",
-        "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
-        **_docs(*_EXTRA),
-        "abandoned": "True when the first samples were so slow that sampling stopped",
-        "error_<output>": "largest difference of that output, or field of one, from the reference over the reference's "
-        "largest magnitude, where numbers can be stored in fewer bits",
-        "operations_per_s": "the workload's declared operations over time_ms",
-        "bytes_per_s": "the workload's declared bytes over time_ms",
-        "<unit>_per_s": "the least that a call needs of that unit, as the family declares, over time_ms",
-        "kernel_<kernel>_ms": "median time of that kernel within the plan",
-        "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
-        **_docs(*_PLAIN),
-        "registers_<kernel>": "registers of a thread",
-        "local_bytes_<kernel>": "stack frame of a thread",
-        "spill_store_bytes_<kernel>": "registers spilled to memory, of a thread",
-        "spill_load_bytes_<kernel>": "spilled registers read back, of a thread",
-        "static_shared_bytes_<kernel>": "shared memory of a block, known when compiled",
-        "dynamic_shared_bytes_<kernel>": "shared memory of a block, asked for at launch",
-        "constant_bytes_<kernel>": "constant memory",
-        "block_size_<kernel>": "threads of a block",
-        "blocks_per_sm_<kernel>": "blocks that fit a multiprocessor at once",
-        "occupancy_<kernel>": "theoretical occupancy, 0 to 1: active warps over the most that fit",
-        "limited_by_<kernel>": "what limits the occupancy: registers, shared, warps, blocks or launch",
-        "compile_ms": "wall time spent compiling",
-        "place_ms": "wall time spent placing data on the device",
-        "verify_ms": "wall time spent comparing the result with the reference",
-        "measure_ms": "wall time spent measuring",
-        "notes": "remarks on the measurement, joined by ' | '",
-        "identity": "hash over sources, space, workload, compiler and device; rows that share it compare",
-        "device_name": "the device's own name",
-        "driver": "its driver's version",
-        "clock_mhz": "clock of its multiprocessors at the end of the sweep; blank where nothing tells it",
-        "compiler": "compiler, version, target and fixed options",
-        "date": "when the sweep began, UTC",
-    }
+# In their order; docs/results-csv.md says what each of them is.
+COLUMNS = (
+    "family", "workload", "device", "configuration", "preset", "<policy>", "state", "reason", "rank", "time_ms",
+    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *_EXTRA, "abandoned", "error_<output>",
+    "operations_per_s", "bytes_per_s", "<unit>_per_s", "kernel_<kernel>_ms", "counter_<counter>_<kernel>", *_PLAIN,
+    "registers_<kernel>", "local_bytes_<kernel>", "spill_store_bytes_<kernel>", "spill_load_bytes_<kernel>",
+    "static_shared_bytes_<kernel>", "dynamic_shared_bytes_<kernel>", "constant_bytes_<kernel>",
+    "block_size_<kernel>", "blocks_per_sm_<kernel>", "occupancy_<kernel>", "limited_by_<kernel>", "compile_ms",
+    "place_ms", "verify_ms", "measure_ms", "notes", "identity", "device_name", "driver", "clock_mhz", "compiler",
+    "date",
 )  # fmt: skip
 
 
@@ -126,7 +79,7 @@ def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
 
 
 def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
-    """One row per trial of ``studies``, in their order, with the columns that ``COLUMNS`` documents.
+    """One row per trial of ``studies``, in their order, with the columns ``COLUMNS``.
 
     A figure that a trial does not have is blank (NA): times of a failure, registers on a cpu.
     """
@@ -152,7 +105,7 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_HEAD, *policies.values(), *_MIDDLE]
     errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
     order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
-    missing = set(_docs(*_EXTRA)).difference(*rows)
+    missing = set(_EXTRA).difference(*rows)
     order = [name for name in order if name not in missing]
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", *(name for name in order if name in QUANTITIES and unit(name) == "bytes")]
@@ -411,8 +364,8 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
                 _count(row, name) if unit(name) == "bytes" else figure(name),
                 figure(_SPREAD[name], 1.0) if name in _SPREAD else None,
             )
-            for name in (*_PLAIN, *_EXTRA)
-            if row.get(name)
+            for name in QUANTITIES
+            if name != TIME and row.get(name)
         },
         abandoned=row.get("abandoned") == "True",
     )

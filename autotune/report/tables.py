@@ -1,9 +1,8 @@
 """``summary.csv`` and ``effects.csv``: what the report concludes, as tables that read into pandas with no options."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -34,50 +33,17 @@ from autotune.report.blocks import (
 )
 from autotune.report.verdict import verdict
 
-SUMMARY: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "role": "winner, runner-up, control, a preset's name, minimax (the one choice for all workloads), or baseline",
-        "configuration": "id of the configuration; of the baseline, its source and kernel",
-        "state": "as in results.csv; not_tried when the sweep did not come to it",
-        "time_ms": "time to rank by; of the baseline, so many times the winner's as it took in turn with it",
-        "spread_relative": "half-width of the median's 95 % interval over the median",
-        "time_over_winner": "time_ms over the winner's",
-        "time_over_winner_low": "where the 95 % interval of that ratio begins; blank where a time has no interval",
-        "time_over_winner_high": "where it ends",
-        "in_tie_set": "True when it is within noise of the best",
-        "registers": "most registers of a thread, over the plan's kernels",
-        "occupancy": "least theoretical occupancy, 0 to 1, over the plan's kernels",
-        "footprint_bytes": "device memory that the data takes in this layout",
-        "once_ms": "what the layout costs once: transform and transfer",
-        "trials": "how many trials the study has",
-        "measured": "how many of them were measured",
-        "identity": "as in results.csv",
-    }
+# In their order; docs/results-csv.md says what each of them is.
+SUMMARY = (
+    "family", "workload", "device", "role", "configuration", "state", "time_ms", "spread_relative",
+    "time_over_winner", "time_over_winner_low", "time_over_winner_high", "in_tie_set", "registers", "occupancy",
+    "footprint_bytes", "once_ms", "trials", "measured", "identity",
 )  # fmt: skip
 
-EFFECTS: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "kernel": "the kernel whose time it is; blank for the whole plan",
-        "given_policy": "another policy that is held at one value; blank for the effect over all pairs",
-        "given_value": "that value",
-        "policy": "the policy that is changed, all others being equal",
-        "base": "its value before: the control's, or the one declared earlier",
-        "value": "its value after",
-        "pairs": "how many pairs of configurations differ in nothing else",
-        "mean_percent": "mean change of time over the pairs; negative is faster",
-        "median_percent": "median change",
-        "minimum_percent": "least change",
-        "maximum_percent": "greatest change",
-        "faster_share": "share of the pairs that got faster, 0 to 1",
-        "importance": "share of the variance of log time that only this policy explains; blank with given_policy",
-        "identity": "as in results.csv",
-    }
+EFFECTS = (
+    "family", "workload", "device", "kernel", "given_policy", "given_value", "policy", "base", "value", "pairs",
+    "mean_percent", "median_percent", "minimum_percent", "maximum_percent", "faster_share", "importance",
+    "identity",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from autotune import figures as units
 from autotune.declaration import Configuration
-from autotune.measure import OBJECTIVES, QUANTITIES, Objective, figure_text
+from autotune.measure import OBJECTIVES, Objective
 from autotune.record import Decision, Study, Trial, cheapest
 from autotune.report.blocks import (
     CONFIGURATION,
@@ -128,15 +128,8 @@ def _against(
 
 def _told(objective: Objective, decision: Decision) -> str:
     measured = decision.winner.measurement
-    own = measured.figure(objective.figure) if measured else None
-    assert measured and own
-    beside = [
-        f"{QUANTITIES[name].label} {figure_text(name, measured.value(name))}"
-        for name in objective.beside
-        if name in measured.figures
-    ]
-    spread = "" if own.spread is None else f" ({units.spread(own.spread)})"
-    parts = [f"{objective.text(own.value)}{spread}", *beside, f"in {units.duration(measured.time_ms)}"]
+    assert measured
+    parts = [*objective.texts(measured.figures), f"in {units.duration(measured.time_ms)}"]
     text = f"Least {objective.noun}: {', '.join(parts)}"
     if decision.control and decision.control is not decision.winner:
         over = decision.over_control

@@ -19,6 +19,7 @@ from autotune.declaration import load_family
 from autotune.device.energy import Reading
 from autotune.errors import DeviceError
 from autotune.hardware import Device
+from autotune.measure import Figure
 from autotune.measure.energy import EnergyMeter
 from autotune.policy import Claim, read_policy_file, update
 from autotune.record import Study, read_results, results_frame, write_results
@@ -121,7 +122,7 @@ def test_the_policy_file_keeps_it_and_explain_says_it(
     assert main([*arguments, "--objective", "energy"]) == 0
     shown = capsys.readouterr().out
     assert re.search(
-        r"tuned for energy: [34]\d\d mJ ± \d\.\d% a call, power \d+ W, idle power [\d.]+ W, in 2\.00 ms",
+        r"tuned for energy: [34]\d\d mJ ± \d\.\d%, power \d+ W, idle power [\d.]+ W, in 2\.00 ms",
         shown,
     )
     assert main(arguments) == 0
@@ -134,7 +135,7 @@ def test_an_entry_is_held_against_new_energy(study: Study, folder: Path, tmp_pat
     family = load_family(folder)
     assert Claim(family, item).contradictions(trials, 0.1) == []
     claimed = replace(
-        item, figures={"energy_j": {"value": item.cost / 2}}, margin_over_control=2 * item.margin_over_control
+        item, figures={"energy_j": Figure(item.cost / 2)}, margin_over_control=2 * item.margin_over_control
     )
     said = Claim(family, claimed).contradictions(trials, 0.1)
     assert any("more than the recorded energy" in line for line in said)
@@ -145,7 +146,7 @@ def test_the_terminal_shows_both(study: Study) -> None:
     out = Console(file=io.StringIO(), width=200)
     print_study(study, 1.0, {}, 0, GPU, out, "energy")
     shown = out.file.getvalue()  # type: ignore[attr-defined]
-    assert "power        200 W" in shown and "idle power   70.0 W" in shown
+    assert "with it      power 200 W, idle power 70.0 W" in shown
     assert "mJ" in shown and "2.00 ms" in shown
 
 

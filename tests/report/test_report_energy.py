@@ -50,7 +50,7 @@ def test_the_front_of_time_and_energy_with_what_has_a_name() -> None:
     }
     assert {one for one, row in found.items() if not row[0]} <= costs.keys() - beaten
     assert costs.keys() - beaten <= found.keys()
-    assert "(±2.0 %), power 50.0 W, idle power 75.0 W, in " in block.text
+    assert " ± 2.0%, power 50.0 W, idle power 75.0 W, in " in block.text
 
 
 def test_without_energy_there_is_nothing_of_it() -> None:
