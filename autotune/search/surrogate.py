@@ -214,15 +214,18 @@ class Relevances:
         self._groups = groups
         self.each = np.full(count, min(_MOST, _TOTAL / max(1, count)))
         self._middle = math.log(self.each[0]) if count else 0.0
+        self._others: Rows | None = None
 
     def scaled(self, rows: Rows) -> Rows:
         scaled: Rows = rows * np.sqrt(self.each).astype(np.float32)[self._groups]
         return scaled
 
     def across(self, rows: Rows, others: Rows) -> Rows:
+        if others is not self._others:  # an observation is added to the same candidates many times
+            self._others, self._squares = others, (others**2).sum(axis=1)
         apart = rows @ others.T
         apart *= -2
-        apart += (others**2).sum(axis=1)
+        apart += self._squares
         apart += (rows**2).sum(axis=1)[:, None]
         np.maximum(apart, 0, out=apart)
         np.negative(apart, out=apart)
