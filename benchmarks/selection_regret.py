@@ -42,8 +42,8 @@ from autotune.policy import (
     file_name,
     merged,
     read_policy_file,
-    volume,
 )
+from autotune.policy.device_crossover import volume
 from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (

@@ -9,7 +9,7 @@ import pytest
 import selection_regret
 
 from autotune.files import bundled
-from autotune.policy.features import distance, nearest
+from autotune.policy.prediction import distance, nearest
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 RECORDED = RESULTS / "allpairs-h200.csv.xz"
