@@ -1,4 +1,4 @@
-"""Writes the figures of README.md and docs/ from the tables in benchmarks/results.
+"""Writes the figures and tables of README.md and docs/ from what is in benchmarks/results.
 
     python benchmarks/pages.py [--check] [PAGE...]
 
@@ -18,25 +18,34 @@ A page has queries in comments, and a mark after each number that a query gives:
 A query is Python, with the functions of queries.py. Its lines that are expressions give a number, or a list of
 numbers; in order they are those of the marks up to the next query. A number is written as precisely as the page has it,
 and left where that is right: the digits after the point, the commas and the form of a power of ten are the page's.
-With ``--check`` nothing is written, and the status is 1 where a page would change.
+A table that a script of this folder makes is between
+
+    <!-- table: SCRIPT NAME -->
+    <!-- /table -->
+
+and is ``tables()[NAME]`` of that script. With ``--check`` nothing is written, and the status is 1 where a page would
+change.
 """
 
 import argparse
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import queries
 
-__all__ = ["MARK", "QUERY", "main", "pages", "printed", "rewritten", "values"]
+__all__ = ["MARK", "QUERY", "TABLE", "main", "pages", "printed", "rewritten", "values"]
 
 ROOT = Path(__file__).parents[1]
 QUERY = re.compile(r"^<!-- figures[:\n](.*?)-->$", re.MULTILINE | re.DOTALL)
 MARK = "<!--=-->"
+TABLE = re.compile(r"^<!-- table: (\w+) (\S+) -->$.*?^<!-- /table -->$", re.MULTILINE | re.DOTALL)
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _TO_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBER = re.compile(r"([\d,]*\.?\d+)(?:(e)(-?\d+)|(·10)([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+))?$")
@@ -85,7 +94,9 @@ def printed(number: str, value: float) -> str:
 
 
 def rewritten(text: str) -> str:
-    """A page with the figures that its queries give. Raises ValueError where a query has not as many as are marked."""
+    """A page with the figures that its queries give, and its tables. Raises ValueError where a query has not as many
+    figures as are marked."""
+    text = TABLE.sub(_made, text)
     queries = list(QUERY.finditer(text))
     ends = [query.end() for query in queries]
     begins = [query.start() for query in queries]
@@ -93,6 +104,12 @@ def rewritten(text: str) -> str:
     for query, end, begin in zip(queries, ends, [*begins, len(text)][1:], strict=True):
         filled += query[0] + _filled(text[end:begin], query[1].strip())
     return filled
+
+
+def _made(place: re.Match[str]) -> str:
+    script, name = place.groups()
+    made = importlib.import_module(script).tables()[name]
+    return f"<!-- table: {script} {name} -->\n\n{made}\n\n<!-- /table -->"
 
 
 def _filled(text: str, query: str) -> str:
@@ -124,10 +141,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for page in options.pages:
         before = page.read_text(encoding="utf-8")
         after = rewritten(before)
-        for old, new in zip(before.splitlines(), after.splitlines(), strict=True):
-            if old != new:
-                changed = True
-                print(f"{page}:\n- {old}\n+ {new}")
+        changed |= before != after
+        print(
+            "".join(unified_diff(before.splitlines(True), after.splitlines(True), str(page), "made", n=0)),
+            end="",
+        )
         if before != after and not options.check:
             page.write_text(after, encoding="utf-8")
     return int(changed and options.check)

@@ -47,6 +47,7 @@ SMALL = {
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
+    "pages": "--check",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",

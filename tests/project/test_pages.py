@@ -1,8 +1,10 @@
-"""The figures of README and docs/ are what their queries give."""
+"""The figures and tables of README and docs/ are what their queries and scripts give."""
 
 import importlib
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 KEPT = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".xz")}
-WRITTEN_WHOLE = ("layout-pictures.md", "mummergpu-policy-analysis.md")  # their own tests make them
 PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
 
 
@@ -25,7 +26,7 @@ def test_a_page_says_what_its_queries_give(name: str, pages: Any, capsys: pytest
     assert pages.main(["--check", str(PAGES[name])]) == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in WRITTEN_WHOLE])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_file_that_a_section_names_has_a_query_there(name: str, pages: Any) -> None:
     text = re.sub(
         r"^```.*?^```$", "", PAGES[name].read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
@@ -35,7 +36,9 @@ def test_every_file_that_a_section_names_has_a_query_there(name: str, pages: Any
         named = {file for file in re.findall(r"[\w.-]+\.csv(?:\.xz)?\b", section) if file in KEPT}
         named |= {"limits.json"} if "results/limits.json" in section else set()
         asked = {file for file in named if f'"{file}"' in queries}
-        assert named == asked, f"mark with a query what {name} says of {', '.join(sorted(named - asked))}"
+        assert named == asked or pages.TABLE.search(section), (
+            f"mark with a query what {name} says of {', '.join(sorted(named - asked))}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,29 @@ def test_a_query_gives_the_numbers_up_to_the_next(pages: Any) -> None:
 def test_marks_and_numbers_must_agree(page: str, pages: Any) -> None:
     with pytest.raises(ValueError, match=r"values for|without a number"):
         pages.rewritten(page)
+
+
+def test_every_table_that_a_script_makes_is_in_one_place(pages: Any) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PAGES.values()]
+    placed = sorted(place for text in texts for place in pages.TABLE.findall(text))
+    scripts = {script for script, _ in placed}
+    assert placed == sorted((s, name) for s in scripts for name in importlib.import_module(s).tables())
+
+
+def test_only_what_is_between_the_marks_of_a_table_is_rewritten(
+    pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SimpleNamespace(tables=lambda: {"a": "| A |", "b": "| B |"})
+    monkeypatch.setitem(sys.modules, "made", made)
+    text = (
+        "prose\n<!-- table: made a -->\nold\n<!-- /table -->\nmore\n<!-- table: made b -->\n<!-- /table -->\n"
+    )
+    page = pages.rewritten(text)
+    assert page == (
+        "prose\n<!-- table: made a -->\n\n| A |\n\n<!-- /table -->\n"
+        "more\n<!-- table: made b -->\n\n| B |\n\n<!-- /table -->\n"
+    )
+    assert pages.rewritten(page) == page
 
 
 def test_readme_shows_the_sweep_that_was_recorded(pages: Any) -> None:
