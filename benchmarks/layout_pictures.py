@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import read_rows
+from result_files import read_rows
 
 from autotune.layout import STORAGES, Data, Field, Layout, Links, StoredLinks, named_orders, packing
 from autotune.layout.curve import Curve

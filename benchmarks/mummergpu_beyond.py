@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from mummergpu_policy_analysis import H200, RESULTS, WORKLOADS, ranged, table
+from mummergpu_policy_analysis import H200, WORKLOADS, ranged, table
+from result_files import RESULTS, read_frame
 
 from autotune.declaration import Family, load_family
 from autotune.record import pairs, settings
@@ -40,7 +41,7 @@ STEPS = (
 def read(path: Path) -> dict[str, pd.DataFrame]:
     """A results.csv -> the measured rows of each workload, in ms ``match``, ``print``, ``total`` and ``all``: with the
     transfer and the transform of the layout."""
-    rows = pd.read_csv(path)
+    rows = read_frame(path)
     rows = rows[rows["state"] == "measured"]
     printing = [name for name in rows if str(name).startswith(("kernel_print", "kernel_scan"))]
     rows = rows.assign(match=rows["kernel_match_ms"], print=rows[printing].sum(axis=1), total=rows["time_ms"])
@@ -139,7 +140,7 @@ def one_call(rows: Mapping[str, pd.DataFrame], family: Family) -> str:
 
 def tables(rows: Path = ROWS, h200: Path = H200) -> dict[str, str]:
     """What docs/mummergpu.md has (pages.py)."""
-    of, paper, family = read(rows), pd.read_csv(h200), load_family("mummergpu")
+    of, paper, family = read(rows), read_frame(h200), load_family("mummergpu")
     return {
         "searches": searches(of, paper, family),
         "effects": effects(of, family),

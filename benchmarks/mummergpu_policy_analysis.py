@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from result_files import RESULTS, read_frame, write_text
 
 from autotune.record import pairs, settings
 
-RESULTS = Path(__file__).parent / "results"
 H200 = RESULTS / "mummergpu-h200.csv.xz"
 PAPER = RESULTS / "mummergpu-8800gtx"
 SOURCE = "github.com/yuhc/gpu-rodinia cuda/mummergpu/experiments"
@@ -113,7 +113,7 @@ def read(device: str, paths: Sequence[Path]) -> Rows:
     files = ", ".join(path.name for path in paths)
     if not paths:
         raise ValueError(f"no CSV for {device}; make the authors' with --normalise")
-    rows = pd.concat([pd.read_csv(path).assign(file=path.name) for path in paths])
+    rows = pd.concat([read_frame(path).assign(file=path.name) for path in paths])
     rows = rows[(rows["state"] == "measured") & (rows["block_size"] == BLOCK_SIZE)]
     for policy in POLICIES:
         rows = rows[rows[policy.column].isin([policy.off, policy.on])]
@@ -160,7 +160,8 @@ def normalise(originals: Path, folder: Path) -> None:
             made[f"occupancy_{kernel}"] = [round(occupancy_8800(count), 6) for count in used]
         made |= {"device_name": "GeForce 8800 GTX", "compiler": "CUDA 1.1"}
         made["source"] = f"{SOURCE}/{name}.allstats"
-        pd.DataFrame(made).sort_values("configuration").to_csv(folder / f"{workload}.csv", index=False)
+        table = pd.DataFrame(made).sort_values("configuration").to_csv(index=False)
+        write_text(folder / f"{workload}.csv", table)
 
 
 # -- figures ----------------------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from result_files import RESULTS, read_frame, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from planted import FAULTS, SIZES, Seen, families, sweep_all  # noqa: E402
 
-RESULTS = ROOT / "benchmarks" / "results"
 # By a part of the reason.
 MEANS = {
     "writes outside of": "guards",
@@ -80,7 +80,7 @@ def counted(device: str, sweeps: int, which: Sequence[str]) -> pd.DataFrame:
 def tables() -> dict[str, str]:
     """What docs/proof.md has (pages.py): of all CSVs that are there, the cpu's first."""
     paths = sorted(RESULTS.glob("planted-*.csv"), key=lambda path: (path.stem != "planted-cpu", path.stem))
-    frames = {path.stem.removeprefix("planted-"): pd.read_csv(path, keep_default_na=False) for path in paths}
+    frames = {path.stem.removeprefix("planted-"): read_frame(path, keep_default_na=False) for path in paths}
     most = {name: int(frame["sweeps"].max()) for name, frame in frames.items()}
     head = ["planted", *(f"{name}: caught by | in {most[name]}" for name in frames)]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---|---|" * len(frames)]
@@ -106,9 +106,10 @@ def _often(row: "pd.Series[Any]", most: int) -> str:
 
 def put(frame: pd.DataFrame, path: Path) -> None:
     """The rows of ``frame`` in place of those of the same faults in the file, in the order of the faults."""
-    before = pd.read_csv(path, keep_default_na=False) if path.is_file() else frame[:0]
+    before = read_frame(path, keep_default_na=False) if path.is_file() else frame[:0]
     rows = {row["fault"]: row for each in (before, frame) for row in each.to_dict("records")}
-    pd.DataFrame([rows[fault.name] for fault in FAULTS if fault.name in rows]).to_csv(path, index=False)
+    table = pd.DataFrame([rows[fault.name] for fault in FAULTS if fault.name in rows])
+    write_text(path, table.to_csv(index=False))
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 import yaml
+from result_files import RESULTS, read_frame
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
 
 
 @cache
@@ -24,7 +24,7 @@ def table(name: str) -> Any:
     """A table of ``results``; the ceilings of limits.json as a mapping."""
     if name.endswith(".json"):
         return json.loads((RESULTS / name).read_text(encoding="utf-8"))["ceilings"]
-    return pd.read_csv(RESULTS / name, low_memory=False)
+    return read_frame(RESULTS / name, low_memory=False)
 
 
 def rows(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:

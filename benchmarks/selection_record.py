@@ -8,14 +8,13 @@ median, times what that of the finalists changed by), and 1 where it was proved 
 """
 
 import argparse
-import csv
 import json
-import lzma
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from result_files import read_rows, write_rows
 from selection_inputs import RANGES
 from selection_sweep import read as read_pickle
 
@@ -71,18 +70,14 @@ def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Ite
 
 def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """A CSV file, compressed."""
-    with lzma.open(path, "wt", encoding="utf-8", newline="", preset=9) as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, list(rows), COLUMNS)
 
 
 def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
     """By family, what made each input and its study, as a sweep of today's sources would record it."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            groups.setdefault((row["family"], row["input"]), []).append(row)
+    for row in read_rows(path):
+        groups.setdefault((row["family"], row["input"]), []).append(row)
     families = {name: load_family(RANGES[name].family) for name in dict.fromkeys(name for name, _ in groups)}
     found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
     for (name, workload), rows in groups.items():

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from filelock import FileLock
 from planted import FAULTS, Fault, Seen, families, sweep_all
+from result_files import RESULTS, read_frame
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,8 +60,8 @@ def test_each_fault_has_a_name_of_its_own() -> None:
 
 
 def test_no_measured_sweep_refused_the_right_kernel() -> None:
-    for path in _benchmark().RESULTS.glob("planted-*.csv"):
-        measured = pd.read_csv(path, keep_default_na=False).set_index("fault")
+    for path in RESULTS.glob("planted-*.csv"):
+        measured = read_frame(path, keep_default_na=False).set_index("fault")
         assert set(measured.index) <= {fault.name for fault in FAULTS}
         assert measured.loc["none", "caught"] == 0, "the right kernel was refused"
 
