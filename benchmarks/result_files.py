@@ -82,7 +82,7 @@ def write_text(path: Path, table: str, about: Mapping[str, str] | None = None) -
 def _this_run() -> Mapping[str, str]:
     packages = ("numpy", "pandas", "optuna")
     return {
-        "command": shlex.join(["python", *sys.argv]),
+        "command": shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
         "commit": _said("git", "-C", str(RESULTS), "describe", "--always", "--dirty"),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "driver": _said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") or "none",
