@@ -194,8 +194,8 @@ def write(runs: Sequence[Run], out: Path) -> None:
     rows = [run.row(peers or runs[:1]) for run in runs]
     write_rows(out.with_name(f"{out.name}.csv"), rows)
     every = sorted({c for run in runs for c in run.times_ms})
-    times = [
-        {"configuration": c} | {f"{run.tuner} ms": run.times_ms.get(c, "") for run in runs} for c in every
+    times: list[dict[str, object]] = [
+        {"configuration": c, **{f"{run.tuner} ms": run.times_ms.get(c, "") for run in runs}} for c in every
     ]
     write_rows(out.with_name(f"{out.name}-times.csv"), times)
     for row in rows:

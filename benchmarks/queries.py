@@ -88,7 +88,7 @@ def hub_bests(times: pd.DataFrame, tuner: str) -> tuple[float, float]:
     """Kernel Tuner's own best and its figure for that of ``tuner``, of the configurations that both have timed."""
     both = times.dropna().set_index("configuration")
     theirs = both[f"{KERNEL_TUNER} ms"]
-    return theirs.min(), theirs[both[f"{tuner} ms"].idxmin()]
+    return theirs.min(), theirs.iloc[int(both[f"{tuner} ms"].argmin())]
 
 
 def t1_result(frame: pd.DataFrame, kernel: str, file: str) -> list[float]:
@@ -218,8 +218,8 @@ _OURS = "autotune, warm cache"
 
 def last_run(frame: pd.DataFrame, workload: str) -> pd.DataFrame:
     """The rows of the last run that had this workload."""
-    some = frame[frame["workload"] == workload]
-    return some[some["run"] == some[some["tool"] == _OURS]["run"].max()]
+    some = rows(frame, workload=workload)
+    return rows(some, run=rows(some, tool=_OURS)["run"].max())
 
 
 def command(frame: pd.DataFrame, workload: str, tool: str = _OURS, column: str = "seconds_median") -> float:

@@ -34,7 +34,8 @@ LARGE = 100_000  # bytes
 
 def read_frame(path: Path, **options: Any) -> pd.DataFrame:
     """A table without its head; ``options`` are pandas.read_csv's."""
-    return pd.read_csv(io.StringIO(_body(path)), **options)
+    frame: pd.DataFrame = pd.read_csv(io.StringIO(_body(path)), **options)
+    return frame
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
