@@ -27,9 +27,9 @@ if TYPE_CHECKING:
         torch_operator,
     )
     from autotune.errors import AutotuneError as AutotuneError
-    from autotune.report.notebook import study_html as study_html
     from autotune.report.study import Study as Study
     from autotune.report.study import sweep as sweep
+    from autotune.report.tables import study_html as study_html
 
     torch = torch_operator
 
@@ -76,7 +76,7 @@ __getattr__ = lazy(
         "declaration.plain_kernel": "Kernel",
         "dispatch": "TunedKernel Prepared load",
         "errors": "AutotuneError",
-        "report.notebook": "study_html",
+        "report.tables": "study_html",
         "report.study": "Study sweep",
     },
     whole={"torch": "dispatch.torch_operator"},

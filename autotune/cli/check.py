@@ -18,7 +18,7 @@ from autotune.engine import Sweep, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS
+from autotune.measure import CPU, CUDA, find_objective
 from autotune.policy import (
     Entry,
     PolicyFile,
@@ -34,7 +34,7 @@ from autotune.policy import (
     renewable,
     renewed,
 )
-from autotune.record import ENERGY, Store, Study
+from autotune.record import Store, Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +245,7 @@ def _study(
     if inputs.digest != item.workload_digest:
         return None
     protocol = CPU if workers[0].device.kind == "cpu" else CUDA
-    if item.objective == ENERGY:
-        protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+    protocol = replace(protocol, figure=find_objective(item.objective).figure)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
             workers=workers,

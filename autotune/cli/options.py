@@ -10,6 +10,7 @@ from rich.console import Console
 
 from autotune.cli.completion import family_names, policy_values, preset_names, workload_names
 from autotune.errors import UsageError
+from autotune.measure import OBJECTIVES
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -68,9 +69,8 @@ Objective = Annotated[
     str,
     typer.Option(
         "--objective",
-        metavar="kernel|with-transfer|with-transform|energy",
-        help="What is to be small: the kernels' time, with the copy to the device, with the layout's transform too, or "
-        "a call's energy.",
+        metavar="|".join(OBJECTIVES),
+        help=f"What is to be small: {'; '.join(f'{name}: {one.doc}' for name, one in OBJECTIVES.items())}.",
     ),
 ]
 

@@ -11,7 +11,7 @@ from autotune.declaration import Configuration, Family, load_workload
 from autotune.declaration import load_family as load
 from autotune.errors import DeviceError, StoreError, UsageError
 from autotune.figures import number
-from autotune.measure import COUNTERS, Result, Task, find_ncu, profile
+from autotune.measure import COUNTERS, WatchedResult, WatchedTask, find_ncu, profile
 from autotune.record import Store, Study, fastest_first, holds_store, newest
 
 
@@ -48,7 +48,7 @@ def profile_into(asked: Asked, out: Console) -> None:
     study = recorded(store, family, named.name if named else "", record)
     workload = named or load_workload(family, study.workload)
     which = chosen(study, family, asked.configurations, asked.top)
-    task = Task(
+    task = WatchedTask(
         family=str(family.folder), workload=str(asked.workload or study.workload),
         data=str(asked.data or ""), device=asked.device, compiler=asked.compiler,
         configurations=tuple(one.id for one in which), result="",
@@ -97,7 +97,7 @@ def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) 
 
 
 def keep(
-    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: Result
+    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: WatchedResult
 ) -> Study:
     """Put counters into the record beside those that are there, and return the study with them. Raises StoreError when
     what ran is not what was recorded."""

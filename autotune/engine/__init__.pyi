@@ -1,3 +1,4 @@
+from .messages import Worker as Worker
 from .joining import request_of as request_of
 from .process_worker import TRIAL_SECONDS as TRIAL_SECONDS
 from .runner import launched as launched, opened as opened
@@ -11,4 +12,3 @@ from .session import (
     sweeping as sweeping,
 )
 from .sweep import NotAsked as NotAsked, Sweep as Sweep, SweepInterrupted as SweepInterrupted
-from .worker import Worker as Worker

@@ -22,18 +22,15 @@ from autotune.declaration import (
 from autotune.device import device_names, foreign
 from autotune.engine import TRIAL_SECONDS, Case, SweepRequest, Swept, Watched, raise_unless_measured, sweeping
 from autotune.errors import NothingMeasured, UnknownName, UsageError, suggestion
-from autotune.figures import duration, energy
-from autotune.measure import Reference
+from autotune.figures import duration
+from autotune.measure import KERNEL, Reference, find_objective
 from autotune.policy import PolicyFile, merged, update
 from autotune.record import (
-    ENERGY,
     FAILED,
     Decision,
     Trial,
-    cost,
     latest,
     read_record,
-    time_ms,
     unbeaten,
 )
 from autotune.record import (
@@ -51,14 +48,14 @@ if TYPE_CHECKING:
 class Best:
     """The winner: its ``ms``, how many times of that the control takes (``speedup``, with the 95 % ``interval``; NaN
     where the control was not measured), and the ``tie_set``, whose times noise cannot tell from the best one. Where the
-    objective is energy, ``joules`` of a call, and all but ``ms`` are of those."""
+    objective is no time, ``cost`` is what it counts of a call, and all but ``ms`` are of that."""
 
     configuration: Configuration
     ms: float
     speedup: float
     interval: tuple[float, float]
     tie_set: tuple[Configuration, ...]
-    joules: float = 0.0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -117,14 +114,14 @@ class Study:
     def best(self) -> Best:
         decision = self.decision
         over, winner = decision.over_control, decision.winner
-        is_energy = decision.objective == ENERGY
+        cost = winner.cost(decision.objective)
         return Best(
             winner.configuration,
-            time_ms(winner) if is_energy else cost(winner, decision.objective),
+            cost if find_objective(decision.objective).is_time else winner.time_ms,
             over.ratio,
             (over.low, over.high),
             tuple(trial.configuration for trial in decision.tie_set),
-            cost(winner, ENERGY) if is_energy else 0.0,
+            cost,
         )
 
     @cached_property
@@ -164,16 +161,16 @@ class Study:
         decision = self.record.decided(self.request.objective)
         if decision is None:
             return f"<Study {where}: {len(self.trials)} trials, none measured>"
-        best = self.best
-        told = f"{energy(best.joules)} in {duration(best.ms)}" if best.joules else duration(best.ms)
+        best, aim = self.best, find_objective(decision.objective)
+        told = duration(best.ms) if aim.is_time else f"{aim.text(best.cost)} in {duration(best.ms)}"
         if not math.isnan(best.speedup):
-            better = f"{best.speedup:.2f} x {'less' if best.joules else 'faster'} than control"
+            better = f"{best.speedup:.2f} x {aim.better} than control"
             told += f", {unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:
-        from autotune.report.notebook import study_html
+        from autotune.report.tables import study_html
 
         return study_html(self.record)
 
@@ -201,7 +198,7 @@ def sweep(
     reference: Reference | None = None,
     expected: Any = None,
     cold: bool = True,
-    objective: str = "kernel",
+    objective: str = KERNEL,
     clocks: str | int = "",
     samples: int | None = None,
     race: float = 0.0,
