@@ -20,6 +20,7 @@ from selection_sweep import read as read_pickle
 
 from autotune.compile import KernelProfile, Variant
 from autotune.declaration import Configuration, Family, load_family
+from autotune.errors import UnknownName
 from autotune.layout import layouts_digest
 from autotune.policy import operations
 from autotune.record import Measurement, Provenance, Study, Trial
@@ -74,7 +75,8 @@ def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
-    """By family, what made each input and its study, as a sweep of today's sources would record it."""
+    """By family, what made each input and its study, as a sweep of today's sources would record it. A policy gone
+    since counts with its best value; what has a value or a kernel that is gone is left out."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
     for row in read_rows(path):
         groups.setdefault((row["family"], row["input"]), []).append(row)
@@ -82,12 +84,32 @@ def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
     found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
     for (name, workload), rows in groups.items():
         about = json.loads(rows[0]["about"])
-        found.setdefault(name, []).append((about["point"], _study(families[name], workload, about, rows)))
+        family = families[name]
+        today: dict[Configuration, Mapping[str, str]] = {}
+        for row in sorted(rows, key=lambda row: float(row["time_ms"])):
+            kernels = {row["kernel"], *json.loads(row["needs"] or "{}")} - {""}
+            configuration = _configuration(family, row["configuration"])
+            if configuration and kernels <= family.kernels.keys():
+                today.setdefault(configuration, row)
+        found.setdefault(name, []).append((about["point"], _study(family, workload, about, today)))
     return found
 
 
+def _configuration(family: Family, text: str) -> Configuration | None:
+    """Policies that came after it was recorded have their defaults; None where a value is gone."""
+    words = dict(word.split("=", 1) for word in text.split(","))
+    try:
+        named = {p.name: p.value(words[p.name]) for p in family.space.policies if p.name in words}
+    except UnknownName:
+        return None
+    return Configuration({**family.space.control, **named})
+
+
 def _study(
-    family: Family, workload: str, about: Mapping[str, Mapping[str, float]], rows: Sequence[Mapping[str, str]]
+    family: Family,
+    workload: str,
+    about: Mapping[str, Mapping[str, float]],
+    rows: Mapping[Configuration, Mapping[str, str]],
 ) -> Study:  # fmt: skip
     sizes = {name: int(value) for name, value in about["features"].items()}
     numbers = {**about["scalars"], **sizes}
@@ -103,18 +125,18 @@ def _study(
     return Study(
         family=family.name, workload=workload, device="nvidia-h200", identity=workload, control=family.space.control,
         about=Provenance.from_dict(told),
-        trials=tuple(_trial(family, workload, row, numbers, about["options"]) for row in rows),
+        trials=tuple(_trial(family, workload, *each, numbers, about["options"]) for each in rows.items()),
     )  # fmt: skip
 
 
 def _trial(
-    family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
+    family: Family,
+    workload: str,
+    configuration: Configuration,
+    row: Mapping[str, str],
+    numbers: Mapping[str, float],
+    options: Mapping[str, Any],
 ) -> Trial:  # fmt: skip
-    pairs = (pair.partition("=") for pair in row["configuration"].split(","))
-    named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
-    configuration = Configuration(
-        {**family.space.control, **named}
-    )  # of policies that came later, the defaults
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
