@@ -156,6 +156,7 @@ def _trial(
             blocks=blocks_of(family, configuration, kernel, numbers, options),
         )
         for kernel, (block, registers, shared, at_once) in needs.items()
+        if kernel in family.kernels
     )
     return Trial(
         family=family.name, workload=workload, device="nvidia-h200", configuration=configuration, state="measured",
