@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.layout import STORAGES, Data, Field, Layout, Links, StoredLinks, named_orders, packing
+from autotune.layout import STORAGES, Data, Field, Layout, Links, named_orders, packing
 from autotune.layout.curve import Curve
 from autotune.layout.swizzle import Swizzle
 
@@ -80,19 +80,6 @@ def of_numbers(across: int = 8, shape: tuple[int, int] = (4, 8), **choice: Any) 
 
 def of_records(across: int = 8, count: int = 6, **choice: Any) -> str:
     return drawn(cells([Layout(data=RECORDS, **choice)], (count,)), across)
-
-
-def of_links(nodes: Data) -> str:
-    """The units of 2 bytes of elements whose first link is not stored, and the second in 16 bits."""
-    layout = Layout(data=nodes, links=StoredLinks((("next", "next"), ("jump", "relative16"))))
-    assert layout.links is not None
-    stored = layout.links.dtype(nodes)
-    words = [name for name, *_ in stored.descr for _ in range(stored[name].itemsize // layout.texel_bytes)]
-    found = [""] * layout.room((4,)).texels
-    for element in range(4):
-        for part, word in enumerate(words):
-            found[layout.address(element, part, 0)] = f"{word}{element}"
-    return drawn(found, len(words))
 
 
 def of_words(name: str, count: int, vector: int = 1) -> str:
@@ -237,24 +224,6 @@ def pictures() -> Iterator[Picture]:
         "What is read together lies together, what is seldom read lies apart.",
         of_records(records="x+y+z-m"),
         _record("three_apart", "four_and_four"),
-    )
-    nodes = Data(
-        name="x",
-        role="input",
-        record="R",
-        fields=(
-            Field("weight", "float32"),
-            Field("next", "int32", "element"),
-            Field("jump", "int32", "element"),
-        ),
-        shape=("element",),
-    )
-    yield Picture(
-        "links",
-        "{layout: links, values: [absolute, relative16, compact], means: {compact: {next: next, jump: relative16}}}",
-        "What leads to the next element is not stored, what leads elsewhere as how far, in 16 bits: here 6 bytes of an "
-        "element of 12. Only what the data allow.",
-        of_links(nodes),
     )
     pair = [Layout(data=Data(name=n, role="input", fields=(Field("", "float32"),), shape=("element",)), group=(2, k))
             for k, n in enumerate("ab")]  # fmt: skip

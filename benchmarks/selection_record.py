@@ -40,6 +40,11 @@ COLUMNS = (
 )
 
 _SMS = 132  # of an H200
+# What kernels do since these policies were removed, by the value that stood for it.
+_LEFT = {
+    "block_columns": "32", "block_width": "16", "count_in": "shared", "key_bits": "needed", "order": "chain",
+    "output_axes": "length_major", "staging": "0",
+}  # fmt: skip
 
 
 def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Iterator[dict[str, object]]:
@@ -108,18 +113,32 @@ def _study(
     return Study(
         family=family.name, workload=workload, device="nvidia-h200", identity=workload, control=family.space.control,
         about=Provenance.from_dict(told),
-        trials=tuple(_trial(family, workload, row, numbers, about["options"]) for row in rows),
+        trials=tuple(
+            _trial(family, workload, row, configuration, numbers, about["options"])
+            for row in rows
+            if (configuration := _configuration(family, row["configuration"]))
+        ),
     )  # fmt: skip
 
 
+def _configuration(family: Family, text: str) -> Configuration | None:
+    """A recorded configuration in today's space, of policies that came later the defaults; None where it is gone."""
+    named = dict(pair.split("=", 1) for pair in text.split(","))
+    known = {policy.name: policy for policy in family.space.policies}
+    if any(_LEFT.get(name) != value for name, value in named.items() if name not in known):
+        return None
+    chosen = dict(family.space.control)
+    for name in known.keys() & named.keys():
+        if named[name] not in map(str, known[name].values):
+            return None
+        chosen[name] = known[name].value(named[name])
+    return Configuration(chosen)
+
+
 def _trial(
-    family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
+    family: Family, workload: str, row: Mapping[str, str], configuration: Configuration,
+    numbers: Mapping[str, float], options: Mapping[str, Any],
 ) -> Trial:  # fmt: skip
-    pairs = (pair.partition("=") for pair in row["configuration"].split(","))
-    named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
-    configuration = Configuration(
-        {**family.space.control, **named}
-    )  # of policies that came later, the defaults
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
