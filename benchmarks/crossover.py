@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import yaml
-from harness import arguments, check, write_rows
+from harness import arguments, check
+from result_files import write_rows
 
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare

@@ -1,13 +1,12 @@
 """Pictures of how each layout stores a small array, made from the addresses that the layout library computes.
 
-    python benchmarks/layout_pictures.py [--page]
+    python benchmarks/layout_pictures.py
 
-Prints docs/layout-pictures.md, or writes it with ``--page``. The figures in it are those of
-``benchmarks/results/layout-costs-h200.csv``, where that is (``layout_costs.py`` makes it).
+Prints what pages.py puts into docs/layout-pictures.md. The figures in it are those of
+``benchmarks/results/layout-costs-h200.csv`` (``layout_costs.py`` makes it).
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from result_files import read_rows
 
 from autotune.layout import STORAGES, Data, Field, Layout, Links, named_orders, packing
 from autotune.layout.curve import Curve
 from autotune.layout.swizzle import Swizzle
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "layout-pictures.md"
 COSTS = ROOT / "benchmarks" / "results" / "layout-costs-h200.csv"
 EMPTY = "."
 
@@ -281,52 +280,22 @@ def _orders() -> Iterator[Picture]:
 
 
 def costs() -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The rows of each array and layout; none where nothing was measured yet."""
+    """The rows of each array and layout."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    if COSTS.is_file():
-        with COSTS.open(newline="") as file:
-            for row in csv.DictReader(file):
-                found.setdefault((row["array"], row["layout"]), []).append(row)
+    for row in read_rows(COSTS):
+        found.setdefault((row["array"], row["layout"]), []).append(row)
     return found
 
 
-HEAD = """\
-# Layouts in pictures
-
-How each layout stores a small array. A line is a stretch of memory, the number before it the address of its first
-texel, and a dot a place that is no element's. [layout_pictures.py](../benchmarks/layout_pictures.py) makes this page
-from the addresses that the layout library computes; what each value means is in [Layouts](layouts.md).
-"""
-OF_FIGURES = """\
-The figures are of an NVIDIA H200 with cold caches ([layout_costs.py](../benchmarks/layout_costs.py) made
-[layout-costs-h200.csv](../benchmarks/results/layout-costs-h200.csv)): the time of what reads the array, in parts of the
-time that it takes with the plain layout. Arrays of 64 MB (numbers) and 128 MB (records), medians of nine runs whose
-intervals are up to 5 % wide to each side. One array at a time, alone in its kernel: what a layout gives in a kernel of
-yours, a sweep says. Orders on trees: [the lookup example](../examples/lookup/README.md) and [the
-forest](../examples/forest/README.md).
-"""
-
-
-def page() -> str:
+def tables() -> dict[str, str]:
+    """What docs/layout-pictures.md has (pages.py)."""
     known = costs()
-    lines = [HEAD]
-    if known:
-        lines += [OF_FIGURES, *_fastest(known)]
+    lines = []
     for picture in pictures():
-        lines += [
-            f"## {picture.title}",
-            "",
-            f"`{picture.yaml}`",
-            "",
-            picture.told,
-            "",
-            "```text",
-            picture.drawing,
-            "```",
-            "",
-        ]
+        lines += [f"## {picture.title}", "", f"`{picture.yaml}`", "", picture.told, ""]
+        lines += ["```text", picture.drawing, "```", ""]
         lines += _figures([each for each in picture.costs if each in known], known)
-    return "\n".join(lines).rstrip() + "\n"
+    return {"fastest": "\n".join(_fastest(known)).rstrip(), "pictures": "\n".join(lines).rstrip()}
 
 
 def _fastest(known: dict[tuple[str, str], list[dict[str, str]]]) -> list[str]:
@@ -357,15 +326,10 @@ def _figures(
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+    argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--page", action="store_true", help="write the page")
-    given = parser.parse_args(words)
-    if given.page:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        print(page())
+    ).parse_args(words)
+    print("\n\n".join(tables().values()))
     return 0
 
 

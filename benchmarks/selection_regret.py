@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from harness import read_rows, write_rows
+from result_files import read_rows, write_rows
 
 from autotune.declaration import Configuration, Family, load_family
 from autotune.files import bundled

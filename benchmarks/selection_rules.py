@@ -28,8 +28,8 @@ from statistics import mean, quantiles
 import numpy as np
 import selection_record
 import selection_regret
-from harness import write_rows
 from numpy.typing import NDArray
+from result_files import write_rows
 from selection_inputs import RANGES
 
 from autotune.compile import Variant
