@@ -31,7 +31,7 @@ _SPREAD = {  # of the figures that winners are chosen by, the columns of their i
     if QUANTITIES[objective.figure].is_extra
 }
 _PLAIN = [name for name, quantity in QUANTITIES.items() if not quantity.is_extra and name != TIME]
-_EXTRA = [
+EXTRA = [
     column
     for name, quantity in QUANTITIES.items()
     if quantity.is_extra
@@ -41,7 +41,7 @@ _EXTRA = [
 # In their order; docs/results-csv.md says what each of them is.
 COLUMNS = (
     "family", "workload", "device", "configuration", "preset", "<policy>", "state", "reason", "rank", "time_ms",
-    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *_EXTRA, "abandoned", "error_<output>",
+    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *EXTRA, "abandoned", "error_<output>",
     "operations_per_s", "bytes_per_s", "<unit>_per_s", "kernel_<kernel>_ms", "counter_<counter>_<kernel>", *_PLAIN,
     "registers_<kernel>", "local_bytes_<kernel>", "spill_store_bytes_<kernel>", "spill_load_bytes_<kernel>",
     "static_shared_bytes_<kernel>", "dynamic_shared_bytes_<kernel>", "constant_bytes_<kernel>",
@@ -105,7 +105,7 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_HEAD, *policies.values(), *_MIDDLE]
     errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
     order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
-    missing = set(_EXTRA).difference(*rows)
+    missing = set(EXTRA).difference(*rows)
     order = [name for name in order if name not in missing]
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", *(name for name in order if name in QUANTITIES and unit(name) == "bytes")]
@@ -182,7 +182,9 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
         "retimed_ms": measured.retimed_ms or None,
         **{name: figure.value for name, figure in measured.figures.items()},
     }
-    row |= {column: found.spread for name, column in _SPREAD.items() if (found := measured.figure(name))}
+    for name, column in _SPREAD.items():
+        if (found := measured.figure(name)) and found.spread is not None:
+            row[column] = found.spread
     amounts = {name: amount for name in ("operations", "bytes") if (amount := getattr(study.about, name))}
     if measured.time_ms > 0:
         seconds = measured.time_ms / 1000
