@@ -364,7 +364,7 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         figures={
             name: Figure(
                 _count(row, name) if unit(name) == "bytes" else figure(name),
-                figure(_SPREAD[name], 1.0) if name in _SPREAD else None,
+                figure(_SPREAD[name]) if row.get(_SPREAD.get(name, "")) else None,
             )
             for name in QUANTITIES
             if name != TIME and row.get(name)
