@@ -3,6 +3,7 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
+import errno
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -13,7 +14,6 @@ from typing import Annotated
 import typer
 
 from autotune import __version__
-from autotune.cli.answers import answered
 from autotune.cli.options import (
     CallInput,
     CallOutput,
@@ -50,7 +50,7 @@ from autotune.cli.policy_commands import (
 from autotune.cli.record_commands import compare, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
-from autotune.errors import Interrupted, UsageError
+from autotune.errors import AutotuneError, Interrupted, UsageError
 from autotune.extensions import extending
 
 _INTERRUPTED = Interrupted.exit_code
@@ -326,29 +326,46 @@ for _named in (COMMANDS, *(extension.COMMANDS for extension in extending("comman
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. What a command raises is printed as one line."""
 
     def tell(line: str) -> None:
         err.print(line, markup=False)
 
-    def command() -> int:
-        """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
-        try:
-            result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-            code = int(result) if isinstance(result, int) else 0
-        except typer.Abort:
-            code = _INTERRUPTED
-        except typer.Exit as leaving:
-            code = leaving.exit_code
-        except _click_exception() as problem:
-            problem.show()  # type: ignore[attr-defined]
-            return int(problem.exit_code)  # type: ignore[attr-defined]
-        if code == _INTERRUPTED:
-            raise KeyboardInterrupt
-        return code
-
     warnings.showwarning = lambda message, *_args, **_kwargs: tell(f"warning: {message}")
-    return answered(command, tell)
+    try:
+        return _run(arguments)
+    except Interrupted as interrupted:
+        tell(str(interrupted))
+        return interrupted.exit_code
+    except AutotuneError as problem:
+        tell(f"error: {problem}")
+        return problem.exit_code
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        tell(f"error: a name that is too long for a file: {str(problem.filename)[:60]}…")
+        return UsageError.exit_code
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return _INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The exit code of the command. typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it:
+    neither says a word, and here both raise KeyboardInterrupt."""
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = int(result) if isinstance(result, int) else 0
+    except typer.Abort:
+        code = _INTERRUPTED
+    except typer.Exit as leaving:
+        code = leaving.exit_code
+    except _click_exception() as problem:
+        problem.show()  # type: ignore[attr-defined]
+        return int(problem.exit_code)  # type: ignore[attr-defined]
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def _click_exception() -> type[Exception]:

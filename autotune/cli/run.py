@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import files as paths
-from autotune.cli.ahead import Ahead
 from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
-from autotune.dispatch import TunedKernel, explained
+from autotune.dispatch import Choosing, TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import written
 
@@ -61,16 +60,12 @@ def run(
     application = application_of(family, texts)
     inputs = None if application else read_inputs(family, texts, workload, output, data)
     with _whole(output) as unfinished, ExitStack() as opened:
-        ahead: Ahead | None = None
-        if application is not None and opener is None:
-            ahead = opened.enter_context(Ahead(family, policies, partial(_tuned, family, device, policies)))
 
         def open_kernel(name: str = "") -> OpenKernel:
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
-            own = ahead.kernel() if ahead and not name else None
-            kernel = own or (opener(of) if opener else _tuned(of, device, policies))
+            kernel = opener(of) if opener else _tuned(of, device, policies)
             opened.enter_context(kernel)
             return kernel
 
@@ -140,7 +135,7 @@ def _put(family: Family, outputs: Mapping[str, NDArray[Any]], unfinished: Path |
 
 
 def _tuned(family: Family, device: str, policies: Path | None) -> TunedKernel:
-    return TunedKernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL)
+    return TunedKernel(family, device, policies, Cache(default_root()), Choosing(objective=_ONE_CALL))
 
 
 def write_outputs(

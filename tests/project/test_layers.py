@@ -175,7 +175,6 @@ HEAVY = {
 INSIDE = {
     "cli": {
         "report": "only where a report is asked for",
-        "run load_family typer": "a plain run is read before what it takes is imported, and needs no options of others",
         "clean read_limits share si spread write_text": "",
     },
     "compile": {
