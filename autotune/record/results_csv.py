@@ -32,7 +32,7 @@ _SPREAD = {  # of the figures that winners are chosen by, the columns of their i
     if QUANTITIES[objective.figure].is_extra
 }
 _PLAIN = [name for name, quantity in QUANTITIES.items() if not quantity.is_extra and name != TIME]
-_EXTRA = [
+EXTRA = [
     column
     for name, quantity in QUANTITIES.items()
     if quantity.is_extra
@@ -42,7 +42,7 @@ _EXTRA = [
 # In their order; docs/results-csv.md says what each of them is.
 COLUMNS = (
     "family", "workload", "device", "configuration", "preset", "<policy>", "state", "reason", "rank", "time_ms",
-    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *_EXTRA, "abandoned", "error_<output>",
+    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *EXTRA, "abandoned", "error_<output>",
     "operations_per_s", "bytes_per_s", "<unit>_per_s", "kernel_<kernel>_ms", "counter_<counter>_<kernel>", *_PLAIN,
     "registers_<kernel>", "local_bytes_<kernel>", "spill_store_bytes_<kernel>", "spill_load_bytes_<kernel>",
     "static_shared_bytes_<kernel>", "dynamic_shared_bytes_<kernel>", "constant_bytes_<kernel>",
@@ -106,7 +106,7 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_HEAD, *policies.values(), *_MIDDLE]
     errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
     order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
-    missing = set(_EXTRA).difference(*rows)
+    missing = set(EXTRA).difference(*rows)
     order = [name for name in order if name not in missing]
     frame = pd.DataFrame(rows, columns=order)
     counts = ["rank", "samples", *(name for name in order if name in QUANTITIES and unit(name) == "bytes")]
@@ -183,7 +183,9 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
         "retimed_ms": measured.retimed_ms or None,
         **{name: figure.value for name, figure in measured.figures.items()},
     }
-    row |= {column: found.spread for name, column in _SPREAD.items() if (found := measured.figure(name))}
+    for name, column in _SPREAD.items():
+        if (found := measured.figure(name)) and found.spread is not None:
+            row[column] = found.spread
     amounts = {name: amount for name in ("operations", "bytes") if (amount := getattr(study.about, name))}
     if measured.time_ms > 0:
         seconds = measured.time_ms / 1000
@@ -363,7 +365,7 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         figures={
             name: Figure(
                 _count(row, name) if unit(name) == "bytes" else figure(name),
-                figure(_SPREAD[name], 1.0) if name in _SPREAD else None,
+                figure(_SPREAD[name]) if row.get(_SPREAD.get(name, "")) else None,
             )
             for name in QUANTITIES
             if name != TIME and row.get(name)
