@@ -188,7 +188,7 @@ def in_space(item: Any, policies: Sequence[str], lost: Collection[str], gone: Co
         "needs": {k: v for k, v in item.needs.items() if k not in gone},
     }
     if item.runner_up in lost:
-        changes |= {"runner_up": "", "runner_up_ms": 0.0, "runner_up_j": 0.0}
+        changes |= {"runner_up": "", "runner_up_ms": 0.0, "runner_up_cost": 0.0}
     else:
         changes["runner_up"] = without(item.runner_up, policies)
     if item.break_even_with in lost:

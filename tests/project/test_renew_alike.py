@@ -24,7 +24,8 @@ def stale(tmp_path: Path) -> Path:
     shutil.copy(bundled("policies") / "allpairs" / path.name, path)
     file = read_policy_file(path)
     name = "primer"
-    entry = replace(file.entries[name], source_digest="0" * 64, tie_set=[], runner_up="", break_even_with="")
+    swept = replace(file.entries[name], renewed="", renewed_from={})
+    entry = replace(swept, source_digest="0" * 64, tie_set=[], runner_up="", break_even_with="")
     write(
         path,
         replace(
