@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from autotune.api import Study as Study
+    from autotune.api import sweep as sweep
     from autotune.declaration.plain_kernel import Kernel as Kernel
     from autotune.dispatch import (
         Prepared as Prepared,
@@ -27,9 +29,7 @@ if TYPE_CHECKING:
         torch_operator,
     )
     from autotune.errors import AutotuneError as AutotuneError
-    from autotune.report.notebook import study_html as study_html
-    from autotune.report.study import Study as Study
-    from autotune.report.study import sweep as sweep
+    from autotune.report import study_html as study_html
 
     torch = torch_operator
 
@@ -73,11 +73,11 @@ def lazy(
 __getattr__ = lazy(
     __name__,
     {
+        "api": "Study sweep",
         "declaration.plain_kernel": "Kernel",
         "dispatch": "TunedKernel Prepared load",
         "errors": "AutotuneError",
-        "report.notebook": "study_html",
-        "report.study": "Study sweep",
+        "report": "study_html",
     },
     whole={"torch": "dispatch.torch_operator"},
 )

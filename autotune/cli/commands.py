@@ -9,34 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autotune import __version__
 from autotune.cli.options import (
     Allocation,
-    Clocks,
     Data,
     DeviceOption,
     Devices,
     FamilyArgument,
-    Objective,
     Policies,
-    Preset,
-    Race,
-    Samples,
-    Sanitize,
-    Search,
-    Seconds,
-    Seed,
-    Set,
-    Trials,
-    TrialSeconds,
-    Workload,
+    Processes,
     err,
-    narrowed,
     out,
+    sweep_options,
 )
 from autotune.cli.policy_commands import (
     check_command,
@@ -48,7 +36,9 @@ from autotune.cli.policy_commands import (
 from autotune.cli.record_commands import compare, convert, import_, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
+from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError, Interrupted, UsageError
+from autotune.files import policy_folder
 
 _INTERRUPTED = Interrupted.exit_code
 
@@ -151,12 +141,10 @@ def lint_command(
     print_findings(lint(folder), folder, strict, out, json)
 
 
+@sweep_options()
 def sweep_command(
     family: FamilyArgument,
-    workload: Workload = None,
-    device: Devices = "auto",
-    preset: Preset = "full",
-    set_: Set = None,
+    policies: Policies = None,
     static: Annotated[
         bool,
         typer.Option(
@@ -166,44 +154,6 @@ def sweep_command(
     arch: Annotated[
         list[str] | None, typer.Option("--arch", metavar="sm_XX", help="Target of --static; again for more.")
     ] = None,
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            metavar="URL|DIR",
-            help="Keep the record there and not in --out: shared:DIR, postgresql://…, grpc://… for many hosts, or a "
-            "folder.",
-        ),
-    ] = None,
-    policies: Policies = None,
-    data: Data = None,
-    compiler: Annotated[str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="CUDA compiler.")] = "",
-    processes: Annotated[
-        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
-    ] = 0,
-    trial_seconds: TrialSeconds = 120,
-    samples: Samples = 0,
-    race: Race = 0,
-    objective: Objective = "kernel",
-    clocks: Clocks = "",
-    search: Search = "exhaustive",
-    trials: Trials = None,
-    seconds: Seconds = None,
-    seed: Seed = 0,
-    sanitize: Sanitize = False,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Try everything anew, what is recorded too; the record keeps both."),
-    ] = False,
-    retime: Annotated[
-        bool, typer.Option("--retime", help="Time the finalists again, on a machine that is idle now.")
-    ] = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
@@ -216,39 +166,18 @@ def sweep_command(
             help="Sweep on a host that ssh reaches, with autotune as PROGRAM there; the results come back.",
         ),
     ] = "",
+    **asked: Any,
 ) -> None:
     """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune.cli import sweep as sweeping
-    from autotune.engine import SweepRequest
-    from autotune.search import Strategy
 
-    request = SweepRequest(
-        family=load_family(family),
-        workloads=tuple(workload or ()),
-        device=device,
-        preset=preset,
-        narrowed=narrowed(set_),
-        out=out_,
-        store=store,
-        policies=policies,
-        data=data,
-        compiler=compiler,
-        processes=processes,
-        trial_seconds=trial_seconds,
-        samples=samples,
-        race=race,
-        objective=objective,
-        clocks=clocks,
-        strategy=Strategy(sampler=search, trials=trials, seconds=seconds, seed=seed),
-        sanitize=sanitize,
-        again=again,
-        retime=retime,
-        strict=strict,
-    )
-    if static and sanitize:
+    request, place = SweepRequest(family=load_family(family), **asked), policy_folder(policies)
+    if static and request.sanitize:
         raise UsageError("--sanitize watches kernels run, and --static runs none: leave one of them out")
     if static and on:
         raise UsageError("--static needs no device, so no other host: leave --on out")
+    if static and strict:
+        raise UsageError("--static runs nothing, so nothing fails there: leave --strict out")
     if static:
         from autotune.cli.static_pass import run_static
 
@@ -258,9 +187,9 @@ def sweep_command(
     elif on:
         from autotune.cli.remote import Host, sweep_on
 
-        raise typer.Exit(sweep_on(Host.of(on), request, out))
+        raise typer.Exit(sweep_on(Host.of(on), request, place, out, strict=strict))
     else:
-        sweeping.run(request, out, err)
+        sweeping.run(request, place, out, err, strict=strict)
 
 
 def worker_command(
@@ -277,9 +206,7 @@ def worker_command(
         ),
     ] = None,
     data: Data = None,
-    processes: Annotated[
-        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
-    ] = 0,
+    processes: Processes = 0,
     wait: Annotated[
         float, typer.Option("--wait", metavar="S", min=0.0, help="Wait so long for a sweep to begin.")
     ] = 300,

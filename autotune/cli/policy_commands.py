@@ -1,28 +1,25 @@
 """The commands about policy files and records: explain, check, regret, export."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autotune.cli.options import (
     Data,
-    Devices,
     FamilyArgument,
     Objective,
     Policies,
-    Preset,
-    Search,
-    Set,
-    Trials,
     TrialSeconds,
     Workload,
     err,
-    narrowed,
     out,
     sized,
+    sweep_options,
 )
 from autotune.declaration import load_family
+from autotune.engine import SweepRequest
+from autotune.files import policy_folder
 
 
 def explain_command(
@@ -57,6 +54,7 @@ def explain_command(
     explain(load_family(family), workload, device, policies, data, out, objective, sized(size))
 
 
+@sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
 def plan_command(
     family: FamilyArgument,
     over: Annotated[
@@ -86,37 +84,27 @@ def plan_command(
     seconds: Annotated[
         float, typer.Option("--time", metavar="S", min=0, help="Begin no other size after so many seconds.")
     ] = 1e9,
-    device: Devices = "auto",
-    preset: Preset = "full",
-    set_: Set = None,
-    search: Search = "exhaustive",
-    trials: Trials = None,
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
-        ),
-    ] = None,
     policies: Policies = None,
-    data: Data = None,
-    trial_seconds: TrialSeconds = 120,
+    **asked: Any,
 ) -> None:
     """Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file."""
     from autotune.cli import plan
-    from autotune.engine import SweepRequest
     from autotune.policy import Range
-    from autotune.search import Strategy
 
     found, names = load_family(family), plan.ranges(over)
-    request = SweepRequest(
-        family=found, device=device, preset=preset, narrowed=narrowed(set_), out=out_, policies=policies, data=data,
-        strategy=Strategy(sampler=search, trials=trials), trial_seconds=trial_seconds,
-    )  # fmt: skip
-    asked = plan.Plan(
-        request=request, template=plan.template(found, workload, list(names)),
-        over=Range(names, plan.condition(where, names)), regret=plan.share(regret), sizes=sizes, seconds=seconds,
-    )  # fmt: skip
-    plan.run(asked, out, err)
+    plan.run(
+        plan.Plan(
+            request=SweepRequest(family=found, **asked),
+            policies=policy_folder(policies),
+            template=plan.template(found, workload, list(names)),
+            over=Range(names, plan.condition(where, names)),
+            regret=plan.share(regret),
+            sizes=sizes,
+            seconds=seconds,
+        ),
+        out,
+        err,
+    )
 
 
 def check_command(

@@ -24,6 +24,7 @@ FLOORS = (
     ("search",),
     ("engine", "policy"),
     ("dispatch", "report", "export"),
+    ("api",),
     ("family", "cli", "kernel_tuner"),  # beside each other: what families import is for nobody here
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
@@ -268,7 +269,7 @@ def test_imports_inside_functions_keep_something_light(module: str) -> None:
 
 def test_there_are_few_packages_each_with_its_sentence() -> None:
     packages = sorted(path.parent for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "_bundled")
-    assert len(packages) <= 14
+    assert len(packages) <= 15
     for package in packages:
         said = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
         first = said.split("\n\n")[0]
