@@ -50,17 +50,8 @@ DeviceOption = Annotated[
     str,
     typer.Option(
         "--device",
-        metavar="auto|cpu|cuda|cuda:N,M",
-        help="What runs it: auto is the first GPU, else the cpu; several GPUs share the work of one call.",
-    ),
-]
-
-Allocation = Annotated[
-    str,
-    typer.Option(
-        "--allocation",
-        metavar="automatic|contiguous|dynamic",
-        help="Which of several devices gets which units of the work; automatic balances by a cost model.",
+        metavar="auto|cpu|cuda|cuda:N",
+        help="The device that runs it; auto is the first GPU, else the cpu.",
     ),
 ]
 
@@ -79,6 +70,37 @@ Data = Annotated[Path | None, _typed("data")]
 Devices = Annotated[str, _typed("device")]
 Processes = Annotated[int, _typed("processes")]
 TrialSeconds = Annotated[float, _typed("trial_seconds")]
+
+CallWorkload = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        "-w",
+        metavar="NAME|PATH",
+        help="Input from a workload; default the family's own when no -i is given.",
+    ),
+]
+
+CallInput = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="NAME=VALUE",
+        help="An input (a file), a scalar or an option; again for more.",
+    ),
+]
+
+CallOutput = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where the result goes: .npy, .npz or the family's own.",
+    ),
+]
 
 
 def sweep_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -129,6 +151,11 @@ def words(request: SweepRequest) -> Iterator[str]:
         elif value != option.default:
             for one in value if isinstance(value, tuple) else (value,):
                 yield from (f"--{option.word}", str(one))
+
+
+def note(line: str) -> None:
+    """Print a line as it is."""
+    out.print(line, markup=False)
 
 
 def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
