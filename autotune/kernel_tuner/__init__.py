@@ -8,32 +8,9 @@ in a process of its own. What has no counterpart is left out with a warning that
 import sys
 from typing import Any
 
-from autotune.kernel_tuner.observers import observer
-from autotune.kernel_tuner.results import (
-    CompilationFailedConfig,
-    InvalidConfig,
-    RuntimeFailedConfig,
-    get_best_config,
-    get_config_string,
-    store_metadata_file,
-    store_output_file,
-    store_results,
-)
-from autotune.kernel_tuner.tuning import run_kernel, tune_cache, tune_kernel
+import lazy_loader
 
-__all__ = [
-    "CompilationFailedConfig",
-    "InvalidConfig",
-    "RuntimeFailedConfig",
-    "get_best_config",
-    "get_config_string",
-    "run_kernel",
-    "store_metadata_file",
-    "store_output_file",
-    "store_results",
-    "tune_cache",
-    "tune_kernel",
-]
+_listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # Kernel Tuner's modules, by whose names all of this can be imported, too.
 _MODULES = (
@@ -52,8 +29,10 @@ _ABSENT = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return _listed(name)
     if name.endswith("Observer"):
-        return observer(name)
+        return _listed("observer")(name)
     if name in _MODULES:
         return sys.modules[__name__]
     if name in _ABSENT:
@@ -61,7 +40,3 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(
         f"autotune.kernel_tuner has no {name!r}: of Kernel Tuner it has {', '.join(__all__)}, and observers"
     )
-
-
-def __dir__() -> list[str]:
-    return __all__

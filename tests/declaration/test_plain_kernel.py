@@ -18,7 +18,6 @@ from autotune.cli.lint import lint
 from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
-from autotune.kernel_tuner import tune_kernel
 
 
 def test_it_is_a_family_folder() -> None:
@@ -285,6 +284,7 @@ def test_a_kernel_with_another_type_for_an_argument_is_refused(text: str, said: 
 
 
 def test_tune_kernel_has_the_same_rule() -> None:
+    tune_kernel = pytest.importorskip("autotune.kernel_tuner").tune_kernel
     n, given = 64, np.zeros(64)
     with pytest.raises(
         UsageError, match=r"takes `float\* c`, and the argument c is an array of float64.* double\*"

@@ -25,7 +25,6 @@ from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident, compiled_module
 from autotune.errors import FamilyError, UnknownName
-from autotune.export.choices import chosen
 from autotune.layout.conversion import ALIAS, COPIED, SEEN, converted, relation, tile_edge
 from autotune.layout.layout import Layout
 
@@ -326,6 +325,7 @@ def test_what_cannot_be_converted_is_refused(change: Change, message: str, tmp_p
 
 
 def test_a_family_with_conversions_is_not_exported(tmp_path: Path) -> None:
+    chosen = pytest.importorskip("autotune.export.choices").chosen
     with pytest.raises(FamilyError, match="seen is a converted view of kept, whose copy a kernel makes"):
         chosen(load(tmp_path, viewing()), [], "kernel")
 

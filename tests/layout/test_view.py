@@ -23,7 +23,6 @@ from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
 from autotune.errors import FamilyError
-from autotune.export.choices import chosen
 from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
@@ -261,5 +260,6 @@ def test_lint_knows_that_a_constant_layout_policy_is_to_be_read(tmp_path: Path) 
 
 def test_a_family_with_views_is_not_exported(tmp_path: Path) -> None:
     family = load(tmp_path, viewing())
+    chosen = pytest.importorskip("autotune.export.choices").chosen
     with pytest.raises(FamilyError, match="demo cannot be exported: seen is a view of kept"):
         chosen(family, [], "kernel")

@@ -129,7 +129,7 @@ def test_the_python_reference_has_signatures_and_docstrings(site: Path) -> None:
     for name in (
         "dispatch.load",
         "dispatch.TunedKernel.explain",
-        "dispatch.Spread.run",
+        "spread.Spread.run",
         "errors.UnknownName",
     ):
         assert f"autotune.{name}" in page.ids

@@ -75,7 +75,7 @@ __global__ void add(typename Policy::y y, typename Policy::total total, int row,
 PYTHON = """\
 import numpy as np
 
-from autotune.spread.plan import Units
+from autotune.family import Units
 
 
 def run(execution, first, count):

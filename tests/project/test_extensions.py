@@ -1,0 +1,85 @@
+"""Each extension can be deleted: its folder, its line in extensions.py, and nothing else of autotune."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.extensions import EXTENSIONS
+
+ROOT = Path(__file__).parents[2]
+# What goes with an extension besides its folder and its tests: tests of pages and programs that are about it.
+ITS_OWN = ("tests/project", "tests/examples", "tests/support", "tests/families", "benchmarks", "docs")
+SUITE = os.environ.get("AUTOTUNE_EXTENSIONS_SUITE", "")  # what pytest runs of the core's tests; all: tests
+
+
+def imported(path: Path) -> set[str]:
+    """The packages of autotune that a file imports, at any depth."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("autotune.")}
+    return found
+
+
+def core_files() -> list[Path]:
+    """The core and its tests."""
+    return sorted(
+        path
+        for folder in ("autotune", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.relative_to(ROOT).parts[1] not in EXTENSIONS
+        and not path.relative_to(ROOT).as_posix().startswith(ITS_OWN)
+    )
+
+
+@pytest.mark.parametrize("path", core_files(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_core_and_its_tests_import_no_extension(path: Path) -> None:
+    assert not imported(path) & set(EXTENSIONS)
+
+
+@pytest.mark.parametrize("gone", EXTENSIONS)
+def test_the_core_works_without(gone: str, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for name in ("autotune", "kernels", "workloads", "policies", "tests", "pyproject.toml"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__", gone))
+        else:
+            shutil.copy(source, tree / name)
+    registry = tree / "autotune" / "extensions.py"
+    text, count = re.subn(rf'^    "{gone}": .*\n', "", registry.read_text(), flags=re.MULTILINE)
+    assert count == 1
+    registry.write_text(text)
+
+    def run(*words: str) -> str:
+        environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tree, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    modules = [
+        ".".join(path.relative_to(tree).with_suffix("").parts).removesuffix(".__init__")
+        for path in (tree / "autotune").rglob("*.py")
+        if path.name != "__main__.py" and "new_family" not in path.parts
+    ]
+    where = run("-c", f"import {', '.join(sorted(modules))}\nprint(autotune.__file__)")
+    assert where.strip() == str(tree / "autotune" / "__init__.py")
+    help_text = run("-m", "autotune", "--help")
+    assert "sweep" in help_text
+    sweep = ("-m", "autotune", "sweep", "allpairs", "--preset", "ladder", "--device", "cpu")
+    assert "winner" in run(*sweep, "--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies"))
+    if SUITE:
+        run("-m", "pytest", "-q", "-p", "no:cacheprovider", *SUITE.split())
