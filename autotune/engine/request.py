@@ -5,11 +5,11 @@ The command line, ``autotune.sweep``, ``--on HOST`` and what a worker is sent ar
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from autotune import files as paths
 from autotune.compile import is_compiler
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from autotune.measure import Protocol, Reference
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
     """The field ``name`` of a request, as a person gives it. ``word`` is what the command line calls it, ``letter`` its
     short form there; ``least`` is the least number. A ``shared`` one is what each host that takes part has to know."""
@@ -62,11 +62,6 @@ class Option:
         return get_origin(self.kind) in (tuple, Mapping)
 
 
-def _option(help_: str, metavar: str = "", **more: Any) -> dict[str, Option]:
-    """What a field has as its metadata."""
-    return {"option": Option(help=help_, metavar=metavar, **more)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """What is swept on: a workload; its ``inputs``, where they are at hand; and what is right for them, where that is
@@ -86,129 +81,116 @@ class SweepRequest:
     chosen: tuple[Configuration, ...] | None = None
     joins: bool = False
 
-    workloads: tuple[str, ...] = field(
-        default=(),
-        metadata=_option(
+    workloads: Annotated[
+        tuple[str, ...],
+        Option(
             "A workload's name or file; again for more. Default: the family's own.",
             "NAME|PATH",
-            word="workload",
-            letter="w",
+            "workload",
+            "w",
         ),
-    )
-    device: str = field(
-        default="auto",
-        metadata=_option(
+    ] = ()
+    device: Annotated[
+        str,
+        Option(
             "What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
             "auto|cpu|cuda|cuda:N,M",
         ),
-    )
-    preset: str = field(
-        default="full",
-        metadata=_option(
-            "A named part of the space; `autotune list FAMILY` names them.", "NAME", shared=True
-        ),
-    )
-    narrowed: Mapping[str, Sequence[str]] = field(
-        default_factory=dict,
-        metadata=_option(
-            "Hold a policy to these values; again for more.", "POLICY=V1,V2", word="set", shared=True
-        ),
-    )
-    search: str = field(
-        default="exhaustive",
-        metadata=_option(
+    ] = "auto"
+    preset: Annotated[
+        str, Option("A named part of the space; `autotune list FAMILY` names them.", "NAME", shared=True)
+    ] = "full"
+    narrowed: Annotated[
+        Mapping[str, Sequence[str]],
+        Option("Hold a policy to these values; again for more.", "POLICY=V1,V2", "set", shared=True),
+    ] = field(default_factory=dict)
+    search: Annotated[
+        str,
+        Option(
             "Which configurations are tried, and in which order; auto suits a space too large to try whole.",
             "|".join(SAMPLERS),
             shared=True,
         ),
+    ] = "exhaustive"
+    trials: Annotated[int | None, Option("Try at most this many configurations more.", "N", shared=True)] = (
+        None
     )
-    trials: int | None = field(
-        default=None, metadata=_option("Try at most this many configurations more.", "N", shared=True)
-    )
-    time: float | None = field(
-        default=None,
-        metadata=_option("Begin no new configuration after this many seconds.", "S", shared=True),
-    )
-    seed: int = field(
-        default=0,
-        metadata=_option(
-            "Random seed of the search; the same seed gives the same sequence.", "N", shared=True
-        ),
-    )
-    objective: str = field(
-        default="kernel",
-        metadata=_option(
+    time: Annotated[
+        float | None, Option("Begin no new configuration after this many seconds.", "S", shared=True)
+    ] = None
+    seed: Annotated[
+        int, Option("Random seed of the search; the same seed gives the same sequence.", "N", shared=True)
+    ] = 0
+    objective: Annotated[
+        str,
+        Option(
             "Figure to minimise: the kernels' time; with the copy to the device; with the layout transform too; or "
             "the energy of a call.",
             "|".join(OBJECTIVES),
             shared=True,
         ),
-    )
-    clocks: str = field(
-        default="",
-        metadata=_option(
+    ] = "kernel"
+    clocks: Annotated[
+        str,
+        Option(
             "Hold the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
             "MHZ|base|max",
             shared=True,
         ),
-    )
-    samples: int = field(
-        default=0,
-        metadata=_option(
+    ] = ""
+    samples: Annotated[
+        int,
+        Option(
             "Exactly this many samples of each configuration and no finalists, to compare with tuners that do so.",
             "N",
             least=0,
             shared=True,
         ),
-    )
-    race: float = field(
-        default=0.0,
-        metadata=_option(
+    ] = 0
+    race: Annotated[
+        float,
+        Option(
             "A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 disables it.",
             "R",
             least=0,
             shared=True,
         ),
-    )
-    trial_seconds: float = field(
-        default=120.0,  # generous: most take less than one
-        metadata=_option(
+    ] = 0.0
+    trial_seconds: Annotated[
+        float,
+        Option(
             "A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
             "S",
             least=0.1,
             shared=True,
         ),
-    )
-    sanitize: bool = field(
-        default=False,
-        metadata=_option(
+    ] = 120.0  # generous: most take less than one
+    sanitize: Annotated[
+        bool,
+        Option(
             "Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result."
         ),
+    ] = False
+    again: Annotated[bool, Option("Try everything again, also what is recorded; the record keeps both.")] = (
+        False
     )
-    again: bool = field(
-        default=False,
-        metadata=_option("Try everything again, also what is recorded; the record keeps both."),
-    )
-    retime: bool = field(
-        default=False, metadata=_option("Time the finalists again, on a machine that is idle now.")
-    )
-    compiler: str = field(default="", metadata=_option("CUDA compiler.", "nvrtc|nvcc", shared=True))
-    processes: int = field(default=0, metadata=_option("Compiler processes; 0 is one a core.", "N", least=0))
-    out: Path | None = field(
-        default=None,
-        metadata=_option("Results and record; default ./autotune-results/FAMILY.", "DIR", letter="o"),
-    )
-    store: str | None = field(
-        default=None,
-        metadata=_option(
+    retime: Annotated[bool, Option("Time the finalists again, on a machine that is idle now.")] = False
+    compiler: Annotated[str, Option("CUDA compiler.", "nvrtc|nvcc", shared=True)] = ""
+    processes: Annotated[int, Option("Compiler processes; 0 is one a core.", "N", least=0)] = 0
+    out: Annotated[
+        Path | None, Option("Results and record; default ./autotune-results/FAMILY.", "DIR", letter="o")
+    ] = None
+    store: Annotated[
+        str | None,
+        Option(
             "Keep the record there and not in --out: shared:DIR, postgresql://…, grpc://… for many hosts, or a "
             "folder.",
             "URL|DIR",
         ),
-    )
-    data: Path | None = field(
-        default=None, metadata=_option("Where workloads find their data files (or AUTOTUNE_DATA).", "DIR")
-    )
+    ] = None
+    data: Annotated[
+        Path | None, Option("Where workloads find their data files (or AUTOTUNE_DATA).", "DIR")
+    ] = None
 
     @property
     def strategy(self) -> Strategy:
@@ -294,17 +276,17 @@ class SweepRequest:
         return [Case(workload=load_workload(self.family, name)) for name in self.workloads or ("",)]
 
 
-OPTIONS: Mapping[str, Option] = {
-    one.name: replace(
-        option,
-        name=one.name,
-        kind=one.type,
-        default={} if one.default is MISSING else one.default,
-        word=option.word or one.name.replace("_", "-"),
-    )
-    for one in fields(SweepRequest)
-    if (option := one.metadata.get("option"))
-}
+def _options() -> Iterator[Option]:
+    """What the fields of a request say of themselves."""
+    for one in fields(SweepRequest):
+        if get_origin(one.type) is Annotated:
+            kind, option = get_args(one.type)
+            default = {} if one.default is MISSING else one.default
+            word = option.word or one.name.replace("_", "-")
+            yield replace(option, name=one.name, kind=kind, default=default, word=word)
+
+
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _options()}
 
 
 def _called(family: Family, workload: Workload) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from autotune.compile import CompileFailure, Toolchain
 from autotune.declaration import Configuration, Family, Inputs
@@ -21,7 +21,7 @@ from autotune.engine.messages import (
 from autotune.hardware import Device
 
 # A configuration with what the compiler made of it.
-Made = Job | tuple[Configuration, CompileFailure]
+Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
 
 
 class Worker(Protocol):

@@ -70,9 +70,7 @@ def test_a_module_imports_from_floors_above_it_and_what_they_list(path: Path) ->
         parts = [*module.split("."), name][1:]
         other = parts[0]
         if other == own or other not in FLOOR:
-            assert other == own or other in ("__version__", "lazy", "study_html", "Kernel"), (
-                f"{module}: {name}"
-            )
+            assert other == own or other in ("__version__", "study_html", "Kernel"), f"{module}: {name}"
             continue
         assert FLOOR[other] < FLOOR[own], f"{other} stands beside or below {own}"
         if (PACKAGE / other).is_dir():
