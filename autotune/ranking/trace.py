@@ -69,7 +69,7 @@ class _Session(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Range:
+class AddressRange:
     """Where an array lies: in which memory, from which address, how many bytes. ``memory`` is empty for what is no
     array."""
 
@@ -85,7 +85,7 @@ class Trace:
     kernel: str
     geometry: Geometry
     accesses: Accesses
-    ranges: tuple[Range, ...]
+    ranges: tuple[AddressRange, ...]
 
 
 class EnoughTraced(Exception):
@@ -155,14 +155,14 @@ class TracingBackend(CpuBackend):
         self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
 
 
-def _ranges(placed: CpuPlaced, of: Any, module: CpuModule) -> list[Range]:
+def _ranges(placed: CpuPlaced, of: Any, module: CpuModule) -> list[AddressRange]:
     stored = placed.stored
     if stored.memory == "constant":
         begin = module.window.ctypes.data + stored.constant_offset
-        return [Range("constant", begin, stored.nbytes)] if of is module else []
-    found = [Range(stored.memory, placed.buffer.ctypes.data, placed.buffer.nbytes)]
+        return [AddressRange("constant", begin, stored.nbytes)] if of is module else []
+    found = [AddressRange(stored.memory, placed.buffer.ctypes.data, placed.buffer.nbytes)]
     if stored.memory == "texture":
-        found.append(Range("", int.from_bytes(placed.argument[:8], "little"), _NO_BYTES))
+        found.append(AddressRange("", int.from_bytes(placed.argument[:8], "little"), _NO_BYTES))
     return found
 
 

@@ -19,7 +19,7 @@ Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Call:
+class SpreadCall:
     """What ``autotune run`` takes, but for the device."""
 
     family: Family
@@ -30,7 +30,7 @@ class Call:
     data: Path | None
 
 
-def spread_call(call: Call, device: str, allocation: str, mpi: bool, note: Note) -> None:
+def spread_call(call: SpreadCall, device: str, allocation: str, mpi: bool, note: Note) -> None:
     """Run the call on the devices that ``device`` names, or, with ``mpi``, on those of all ranks. Raises UsageError,
     UnknownName for what cannot be spread, AutotuneError."""
     if allocation not in ALLOCATIONS:
@@ -77,7 +77,7 @@ def _teller(note: Note) -> Callable[[Spread, Report], None]:
     return tell
 
 
-def _run_rank(call: Call, kernel: RankKernel, note: Note) -> None:
+def _run_rank(call: SpreadCall, kernel: RankKernel, note: Note) -> None:
     """One call of all ranks; the first prints what it did, and writes the results."""
     texts = checked_texts(call.workload, call.given, call.output)
     if application_of(call.family, texts) is not None:

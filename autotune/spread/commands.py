@@ -39,9 +39,9 @@ def spread_command(
     ] = False,
 ) -> None:
     """Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."""
-    from autotune.spread.call import Call, spread_call
+    from autotune.spread.call import SpreadCall, spread_call
 
-    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
+    call = SpreadCall(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
     spread_call(call, device, allocation, mpi, options.note)
 
 

@@ -92,7 +92,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Allocation:
     """``queues`` has each worker's chunks in the order in which it runs them; ``shared`` are for whoever has room.
     ``steals`` says that a worker whose queue is empty takes from the one with the most left."""
 
@@ -127,7 +127,7 @@ def allocate(
     models: Sequence[Model],
     batch: int = 0,
     bytes_per_unit: ArrayLike = 0.0,
-) -> Plan:
+) -> Allocation:
     """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
     which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
     given, batch = batch, min(batch or units.batch, units.batch)
@@ -137,21 +137,23 @@ def allocate(
         case "contiguous":
             edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])
             queues = tuple(tuple(chunks_of(units, low, high, batch)) for low, high in pairwise(edges))
-            return Plan(allocation, batch, queues)
+            return Allocation(allocation, batch, queues)
         case "dynamic":
             if not given and len(models) > 1:  # a batch that is all there is would be one worker's
                 batch = min(batch, -(-len(units) // (_TURNS * len(models))))
-            return Plan(allocation, batch, ((),) * len(models), tuple(_costliest_first(units, batch)))
+            return Allocation(allocation, batch, ((),) * len(models), tuple(_costliest_first(units, batch)))
     raise UnknownName("allocation", allocation, ALLOCATIONS)
 
 
-def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike) -> Plan:
+def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike) -> Allocation:
     """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
     better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
     device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
     never what is waited for."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
-    plans = [Plan("automatic", size, _balanced(units, models, size), steals=True) for size in sorted(sizes)]
+    plans = [
+        Allocation("automatic", size, _balanced(units, models, size), steals=True) for size in sorted(sizes)
+    ]
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
     ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
@@ -161,7 +163,7 @@ def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit
     return finest[-1] if len(models) > 1 else plan
 
 
-def _tailed(plan: Plan, units: Units, models: Sequence[Model], piece: float) -> Plan:
+def _tailed(plan: Allocation, units: Units, models: Sequence[Model], piece: float) -> Allocation:
     """The plan with the end of each queue in chunks of a share ``piece`` of its time, that a worker which is done can
     take: what is left then is little, whatever the models were off by."""
     queues = []
@@ -205,7 +207,7 @@ def _costliest_first(units: Units, batch: int) -> list[Chunk]:
 
 
 def predicted(
-    plan: Plan, units: Units, models: Sequence[Model], bytes_per_unit: ArrayLike = 0.0
+    plan: Allocation, units: Units, models: Sequence[Model], bytes_per_unit: ArrayLike = 0.0
 ) -> list[float]:
     """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
     last chunk, which nothing hides."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family, Inputs, SharedArray
 from autotune.errors import UsageError
-from autotune.spread.plan import Chunk, Plan, Times, allocate, predicted
+from autotune.spread.plan import Allocation, Chunk, Times, allocate, predicted
 from autotune.spread.ranks import Ranks, device_of
 from autotune.spread.spread import CHUNK_SECONDS, Report, Spread, SpreadKernel, Watch
 from autotune.spread.team import Member
@@ -51,7 +51,7 @@ class RankSpread(Spread):
             configuration=configuration, policies=policies, chunk_seconds=chunk_seconds,
         )  # fmt: skip
         self._meanwhile = self.ranks.look
-        self._plan = Plan("", 1, ())
+        self._plan = Allocation("", 1, ())
         self._arrived: dict[str, list[NDArray[Any]]] = {}  # other ranks' sums
         self._writes_there = False  # to the first rank's memory, being on its host
         self._are_there: list[bool] = []  # which ranks do
@@ -136,7 +136,7 @@ class RankSpread(Spread):
         self.ranks.gathered(None)
         begin = time.perf_counter()
         awaited = self._awaited() if gather else {}
-        own = Plan(plan.allocation, plan.batch, (plan.queues[number],))
+        own = Allocation(plan.allocation, plan.batch, (plan.queues[number],))
         self._team.run(own, leaves=gather, keeps=self._is_kept)
         if gather:
             self._collect(awaited)

@@ -34,9 +34,9 @@ from autotune.dispatch import arguments
 from autotune.errors import UsageError
 from autotune.figures import seconds as in_words
 from autotune.processes import own_folder
-from autotune.spread.plan import Chunk, Model, Plan, Times, allocate, calibrated, predicted
+from autotune.spread.plan import Allocation, Chunk, Model, Times, allocate, calibrated, predicted
 from autotune.spread.team import Member, Share, Team
-from autotune.spread.worker import Task, Worker
+from autotune.spread.worker import ChunkTask, ChunkWorker
 
 CHUNK_SECONDS = 120.0  # without a sign of life from a worker that has work: then it is ended
 _CALIBRATED_SHARE = 1 / 16  # of a worker's work, at most, in one chunk that is run to learn what it takes
@@ -152,7 +152,7 @@ class Spread:
     def _start(self) -> None:
         begin = time.perf_counter()
         folder = self._stack.enter_context(own_folder())
-        task = Task.of(
+        task = ChunkTask.of(
             self.family,
             self.inputs,
             self._stack.enter_context(shared_arrays(self.inputs.arrays)),
@@ -169,7 +169,7 @@ class Spread:
         self.configuration, self.match = self._chosen()
         self.names = self.inputs.names(self.configuration)
         for member in self.members:
-            member.ask(Worker.bind, dict(self.configuration))
+            member.ask(ChunkWorker.bind, dict(self.configuration))
         self.units: Units = self.family.module.units(self.inputs.arrays, self.names)  # type: ignore[union-attr]
         outputs = {
             data.name: tuple(self.inputs.sizes[extent] for extent in data.shape)
@@ -197,7 +197,7 @@ class Spread:
         if self._given is not None:
             text = ",".join(f"{name}={value}" for name, value in self._given.items())
             return self.family.space.configuration(text or "control"), "given"
-        self.members[0].ask(Worker.chosen)
+        self.members[0].ask(ChunkWorker.chosen)
         self._team.drive()
         values, match = self.members[0].answer
         return Configuration(values), match
@@ -213,7 +213,9 @@ class Spread:
         self._parts = {name: array.mapped() for name, array in parts.items()}
         self._sums = {name: [array.mapped() for array in arrays] for name, arrays in sums.items()}
         kept = self._team.ask(
-            lambda member: member.ask(Worker.take, parts, {name: sums[name][member.number] for name in sums})
+            lambda member: member.ask(
+                ChunkWorker.take, parts, {name: sums[name][member.number] for name in sums}
+            )
         ).values()
         self.is_pinned = all(is_pinned for is_pinned, _ in kept)
         self._is_streamed = all(is_streamed for _, is_streamed in kept)
@@ -253,7 +255,7 @@ class Spread:
 
     def _timed(self, chunks: Sequence[Chunk]) -> Times:
         """What each chunk takes on every device."""
-        return self._team.ask(lambda member: member.ask(Worker.calibrated, chunks))
+        return self._team.ask(lambda member: member.ask(ChunkWorker.calibrated, chunks))
 
     # -- runs -----------------------------------------------------------------------------------------------
 
@@ -357,7 +359,7 @@ class Spread:
 class Planned:
     """A plan by ``models``, and the ``seconds`` that it should take, each by the worker's number."""
 
-    plan: Plan
+    plan: Allocation
     models: Mapping[int, Model]
     seconds: Mapping[int, float]
 

@@ -14,8 +14,8 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 from autotune.spread.inbox import AWAKE_S, Inbox
-from autotune.spread.plan import Chunk, Plan
-from autotune.spread.worker import Done, Lost, Task, Worker, serve, told
+from autotune.spread.plan import Allocation, Chunk
+from autotune.spread.worker import ChunkTask, ChunkWorker, Done, Lost, serve, told
 
 _Given = TypeVarTuple("_Given")
 _MEANWHILE_S = 5e-4
@@ -68,7 +68,7 @@ class Member:
 
     device: Device
 
-    def __init__(self, name: str, number: int, task: Task, folder: str, chunk_seconds: float) -> None:
+    def __init__(self, name: str, number: int, task: ChunkTask, folder: str, chunk_seconds: float) -> None:
         self.name, self.number, self.lost = name, number, ""
         self.queue: deque[Chunk] = deque()
         self.in_hand: deque[Chunk] = deque()
@@ -104,13 +104,13 @@ class Member:
                 self._since = time.monotonic()
             self.has_left = False
             self.in_hand += chunks
-            self.tell(Worker.add, chunks)
+            self.tell(ChunkWorker.add, chunks)
 
-    def tell(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
-        """Have the process's Worker do something, when the mail is sent."""
+    def tell(self, method: Callable[[ChunkWorker, *_Given], Any], *given: *_Given) -> None:
+        """Have the process's ChunkWorker do something, when the mail is sent."""
         self._mail.append((method, given, False))
 
-    def ask(self, method: Callable[[Worker, *_Given], Any], *given: *_Given) -> None:
+    def ask(self, method: Callable[[ChunkWorker, *_Given], Any], *given: *_Given) -> None:
         """The same, of which there will be an ``answer``."""
         self._await()
         self._mail.append((method, given, True))
@@ -125,7 +125,7 @@ class Member:
         """Its results that only its device has leave behind all chunks that it was given; then there is an answer."""
         self._await()
         self.has_left = True
-        self.tell(Worker.fetch, (*self.kept, *self.in_hand))
+        self.tell(ChunkWorker.fetch, (*self.kept, *self.in_hand))
 
     def _await(self) -> None:
         if not self.is_busy:
@@ -180,7 +180,9 @@ class Team:
         self.drive()
         return {member.number: member.answer for member in asked if not member.lost}
 
-    def run(self, plan: Plan, *, leaves: bool, keeps: bool, beside: Callable[[], None] | None = None) -> None:
+    def run(
+        self, plan: Allocation, *, leaves: bool, keeps: bool, beside: Callable[[], None] | None = None
+    ) -> None:
         """Every chunk of the plan once; ``beside`` is called once, when all are at their first ones. With ``leaves``
         results leave as they are made; with ``keeps`` some stay on the devices, so that a chunk is lost with its device
         until ``fetch``; with both these leave behind each member's last chunk. Raises DeviceError when no member is
@@ -192,7 +194,7 @@ class Team:
             member.share = Share(device=member.name, lost=member.lost)
         for member, queue in zip(self.alive, plan.queues, strict=True):
             member.kept.clear()
-            member.tell(Worker.begin, leaves)
+            member.tell(ChunkWorker.begin, leaves)
             if plan.steals:
                 member.queue = deque(queue)
             else:

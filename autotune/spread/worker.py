@@ -45,7 +45,7 @@ _AHEAD = 3  # chunks queued on the device at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(SharedInputs):
+class ChunkTask(SharedInputs):
     """A call of a family, as a worker is told of it."""
 
     policies: Path | None
@@ -180,14 +180,14 @@ class Lost:
     reason: str
 
 
-def serve(pipe: Connection, task: Task, device: str) -> None:
+def serve(pipe: Connection, task: ChunkTask, device: str) -> None:
     """The process's life (see processes.Child)."""
     if device == "cpu":
         os.environ.setdefault("AUTOTUNE_CPU_THREADS", str(task.cpu_threads))
     with reporting(pipe):
         try:
             with ExitStack() as stack:
-                Worker(pipe, task, device, stack).work()
+                ChunkWorker(pipe, task, device, stack).work()
         except LaunchError as problem:
             pipe.send(Lost(str(problem)))
             os._exit(1)  # no destructor of this process would find its context
@@ -202,11 +202,11 @@ def _unpickled(message: bytes) -> Any:
     return pickle.loads(message)  # noqa: S301 - as Connection.recv does
 
 
-class Worker:
+class ChunkWorker:
     """Is asked by ``team.Member``, in order; chunks are done in between. Its first answer, to nothing, is its
     device."""
 
-    def __init__(self, pipe: Connection, task: Task, device: str, stack: ExitStack) -> None:
+    def __init__(self, pipe: Connection, task: ChunkTask, device: str, stack: ExitStack) -> None:
         self._pipe, self._task, self._stack = pipe, task, stack
         self._backend: Backend = open_backend(device)
         self._stack.callback(self._backend.close)

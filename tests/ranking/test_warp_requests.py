@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.compile import Geometry
-from autotune.ranking.trace import ACCESS, OTHER, READ, WRITE, Range, Trace
+from autotune.ranking.trace import ACCESS, OTHER, READ, WRITE, AddressRange, Trace
 from autotune.ranking.warp_requests import Requests, joined, requests
 
 BEGIN = 1 << 20
@@ -35,7 +35,7 @@ def trace(memory: str, *parts: np.ndarray) -> Trace:
     """The parts one after another in each thread."""
     found = np.concatenate(parts)
     found = found[np.argsort(found["thread"], kind="stable")]
-    return Trace("k", Geometry((1, 1, 1), (32, 1, 1)), found, (Range(memory, BEGIN, PLENTY),))
+    return Trace("k", Geometry((1, 1, 1), (32, 1, 1)), found, (AddressRange(memory, BEGIN, PLENTY),))
 
 
 def asked(memory: str, *parts: np.ndarray, cache: float = PLENTY) -> Requests:

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from autotune.declaration import Units
 from autotune.errors import FamilyError, UnknownName
-from autotune.spread.plan import ALLOCATIONS, Chunk, Model, Plan, allocate, calibrated, chunks_of, predicted
+from autotune.spread.plan import (
+    ALLOCATIONS,
+    Allocation,
+    Chunk,
+    Model,
+    allocate,
+    calibrated,
+    chunks_of,
+    predicted,
+)
 from autotune.spread.spread import Planned
 
 
@@ -26,7 +35,7 @@ def units(costs: Any, batch: int = 1, groups: Any = None) -> Units:
     )
 
 
-def run_by(plan: Plan) -> list[list[int]]:
+def run_by(plan: Allocation) -> list[list[int]]:
     """The units of each worker's queue, then those of the shared one."""
     return [
         [unit for chunk in queue for unit in range(chunk.first, chunk.first + chunk.count)]
@@ -159,7 +168,7 @@ def test_queues_end_in_small_chunks() -> None:
 
 def test_what_a_plan_takes() -> None:
     work = units([1, 2, 3, 4])
-    plan = Plan("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
+    plan = Allocation("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
     slower = Model.through([(0.0, 0.25), (100.0, 200.25)])
     assert predicted(plan, work, [ONE, slower]) == pytest.approx([4.0, 12.5])
     # copies go on beside computing, but for the last one

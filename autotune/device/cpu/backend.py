@@ -28,8 +28,8 @@ from autotune.device.cpu.native import (
     CONSTANT_BYTES,
     DESCENDING,
     DRAWN,
-    Launch,
-    Texture,
+    HostTexture,
+    LaunchRequest,
     images,
     runtime,
 )
@@ -90,7 +90,7 @@ class CpuPlaced:
     stored: Stored
     argument: bytes
     buffer: Bytes
-    _texture: Texture | None = None
+    _texture: HostTexture | None = None
     guards: tuple[Bytes, Bytes] = _NO_GUARDS
 
     def free(self) -> None:
@@ -161,7 +161,7 @@ class CpuBackend(Closing):
             raise LaunchError(f"cannot load the binary {path}: {problem}") from None
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
-            function.argtypes = (ctypes.POINTER(Launch),)
+            function.argtypes = (ctypes.POINTER(LaunchRequest),)
         return CpuModule(functions, image.window, image.lock, lambda: images.release(path), image.variable)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
@@ -310,7 +310,7 @@ class CpuBackend(Closing):
         pointers = (ctypes.c_char_p * number)(*arguments)
         sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
         order, seed = next(self._orders)
-        request = Launch(
+        request = LaunchRequest(
             self._runtime or self._load_runtime(),
             geometry.grid,
             geometry.block,
@@ -395,12 +395,12 @@ class CpuBackend(Closing):
         return self._runtime
 
 
-def _texture(stored: Stored, buffer: Bytes, pitch: int) -> Texture:
+def _texture(stored: Stored, buffer: Bytes, pitch: int) -> HostTexture:
     """Over ``buffer``; the rows of a plane, or of an image, are ``pitch`` texels apart."""
     width, height = stored.plane or (stored.texels, 1)
     if stored.raster:
         width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
-    return Texture(buffer.ctypes.data, width, height, pitch)
+    return HostTexture(buffer.ctypes.data, width, height, pitch)
 
 
 def _aligned(nbytes: int) -> Bytes:

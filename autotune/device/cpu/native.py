@@ -16,7 +16,7 @@ CONSTANT_BYTES = 65536
 ASCENDING, DESCENDING, DRAWN = range(3)  # kernels/include/autotune/cpu/abi.hpp: Order
 
 
-class Launch(ctypes.Structure):
+class LaunchRequest(ctypes.Structure):
     """kernels/include/autotune/cpu/abi.hpp: Launch."""
 
     _fields_ = (
@@ -35,7 +35,7 @@ class Launch(ctypes.Structure):
     )
 
 
-class Texture(ctypes.Structure):
+class HostTexture(ctypes.Structure):
     """kernels/include/autotune/cpu/texture.hpp: autotune_texture."""
 
     _fields_ = (
@@ -47,7 +47,7 @@ class Texture(ctypes.Structure):
 
 
 @dataclass
-class Image:
+class LoadedLibrary:
     """A loaded library, its constant window, the lock for that and for the source's own arrays, and how many modules
     use them."""
 
@@ -70,10 +70,10 @@ class Image:
 class _Images:
     """Libraries by path: a library is one for all variants in it and has one constant window."""
 
-    loaded: dict[Path, Image] = field(default_factory=dict)
+    loaded: dict[Path, LoadedLibrary] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def acquire(self, path: Path) -> Image:
+    def acquire(self, path: Path) -> LoadedLibrary:
         with self.lock:
             if path not in self.loaded:
                 handle = _ctypes.dlopen(str(path), ctypes.DEFAULT_MODE)
@@ -81,7 +81,7 @@ class _Images:
                 library.autotune_constant_window.restype = ctypes.c_void_p
                 address = library.autotune_constant_window()
                 raw = (ctypes.c_ubyte * CONSTANT_BYTES).from_address(address)
-                self.loaded[path] = Image(handle, library, np.frombuffer(memoryview(raw), np.uint8))
+                self.loaded[path] = LoadedLibrary(handle, library, np.frombuffer(memoryview(raw), np.uint8))
             image = self.loaded[path]
             image.users += 1
             return image
