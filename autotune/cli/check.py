@@ -14,11 +14,10 @@ from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import Sweep, Worker, launched, opened
+from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS
 from autotune.policy import (
     Entry,
     PolicyFile,
@@ -34,7 +33,7 @@ from autotune.policy import (
     renewable,
     renewed,
 )
-from autotune.record import ENERGY, Store, Study
+from autotune.record import Store, Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,9 +243,7 @@ def _study(
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
-    protocol = CPU if workers[0].device.kind == "cpu" else CUDA
-    if item.objective == ENERGY:
-        protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+    protocol = SweepRequest(family=family, objective=item.objective).protocol(workers[0].device.kind)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
             workers=workers,

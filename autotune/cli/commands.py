@@ -212,19 +212,10 @@ def run_command(
     ] = False,
 ) -> None:
     """Run the tuned kernel once on given data."""
-    from autotune.cli.run import run
+    from autotune.cli.run import Call, run_on
 
-    run(
-        load_family(family, check=False),
-        workload,
-        input_ or [],
-        output,
-        device,
-        policies,
-        data,
-        explain,
-        note,
-    )
+    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
+    run_on(device, call, note, explain=explain)
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them

@@ -1,12 +1,13 @@
 """What commands share: options with their help, and the consoles they print to.
 
 The options of a sweep are ``engine.OPTIONS``: ``sweep_options`` gives them to a command, ``words`` writes a request as
-a command line.
+a command line. What a shell completes is families, and a family's workloads, presets and policies; a family is read no
+further than its declaration.
 """
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,12 +15,61 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from autotune.cli.completion import family_names, policy_values, preset_names, workload_names
+from autotune.declaration import Family, families, load_family, workloads
 from autotune.engine import OPTIONS, SweepRequest
-from autotune.errors import UsageError
+from autotune.errors import AutotuneError, UsageError
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+# -- what a shell completes: it asks while a line is typed, so nothing here raises
+
+
+def family_names(incomplete: str) -> list[str]:
+    """Folders are completed by the shell itself."""
+    return _beginning(families(), incomplete)
+
+
+def workload_names(context: typer.Context, incomplete: str) -> list[str]:
+    family = _family(context)
+    return _beginning(workloads(family) if family else (), incomplete)
+
+
+def preset_names(context: typer.Context, incomplete: str) -> list[str]:
+    family = _family(context)
+    return _beginning(family.space.preset_names if family else (), incomplete)
+
+
+def policy_values(context: typer.Context, incomplete: str) -> list[str]:
+    """``name=`` for each policy, then its values, one behind the other."""
+    if (family := _family(context)) is None:
+        return []
+    name, given, value = incomplete.partition("=")
+    policies = {policy.name: policy for policy in family.space.policies}
+    if not given or name not in policies:
+        return _beginning((f"{each}=" for each in policies), incomplete)
+    before, comma, last = value.rpartition(",")
+    taken = before.split(",")
+    left = (str(each) for each in policies[name].values if str(each) not in taken)
+    return [f"{name}={before}{comma}{each}" for each in _beginning(left, last)]
+
+
+def _family(context: typer.Context) -> Family | None:
+    """The one whose name stands on the line already; an option that waits for its value leaves it unassigned."""
+    for name in (context.params.get("family"), *context.args):
+        try:
+            return load_family(str(name or ""), check=False)
+        except AutotuneError:
+            continue
+    return None
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+# -- options
+
 
 _COMPLETED = {"workloads": workload_names, "preset": preset_names, "narrowed": policy_values}
 

@@ -192,7 +192,7 @@ def regret_command(
     ] = None,
 ) -> None:
     """What each workload loses with the others' winners. And what one configuration for all of them costs."""
-    from autotune.cli.regret import print_regrets
+    from autotune.cli.compare import print_regrets
     from autotune.record import read_regrets, write_matrix
 
     found = read_regrets(record)

@@ -78,7 +78,7 @@ def limits(
     again: Annotated[bool, typer.Option("--again", help="Measure anew what is cached.")] = False,
 ) -> None:
     """The measured ceilings of a GPU: bandwidths and rates. Times are held against them."""
-    from autotune.cli.ceilings import device_ceilings, print_ceilings, write_ceilings
+    from autotune.cli.profile import device_ceilings, print_ceilings, write_ceilings
     from autotune.compile import Cache, default_root
     from autotune.device import open_backend
 
