@@ -20,13 +20,12 @@ from autotune.cli.options import (
     CallWorkload,
     Data,
     DeviceOption,
-    Devices,
     FamilyArgument,
     Policies,
-    Processes,
     err,
     note,
     out,
+    place,
     sweep_options,
 )
 from autotune.cli.policy_commands import (
@@ -152,11 +151,11 @@ def sweep_command(
         sweeping.run(request, place, out, err, strict=strict)
 
 
+@sweep_options("device", "data", "processes")
 def worker_command(
     store: Annotated[
         str, typer.Option("--store", metavar="URL|DIR", help="The record of the sweep, as that names it.")
     ],
-    device: Devices = "auto",
     family: Annotated[
         list[str] | None,
         typer.Option(
@@ -165,16 +164,15 @@ def worker_command(
             help="A family's folder on this host, whose code may run; again for more.",
         ),
     ] = None,
-    data: Data = None,
-    processes: Processes = 0,
     wait: Annotated[
         float, typer.Option("--wait", metavar="S", min=0.0, help="Wait so long for a sweep to begin.")
     ] = 300,
+    **asked: Any,
 ) -> None:
     """Join a sweep that another host began. Tries its configurations here, and leaves when none is left."""
     from autotune.cli.worker import work
 
-    work(store, device, tuple(family or ()), data, processes, wait, out, err)
+    work(store, tuple(family or ()), asked, wait, out, err)
 
 
 def report_command(
@@ -184,10 +182,7 @@ def report_command(
             metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
         ),
     ],
-    out_: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
-    ] = None,
+    out_: Annotated[Path | None, place("Where the files go; default DIR itself.")] = None,
     trace: Annotated[
         bool,
         typer.Option("--trace", help="Write trace.json as well: the sweep's timeline, for ui.perfetto.dev."),

@@ -87,6 +87,16 @@ def _typed(name: str) -> Any:
     )
 
 
+def one_workload(about: str) -> Any:
+    """The option for one workload."""
+    return typer.Option("--workload", "-w", metavar="NAME|PATH", help=about, autocompletion=workload_names)
+
+
+def place(about: str, metavar: str = "DIR") -> Any:
+    """The option for where files go."""
+    return typer.Option("--out", "-o", metavar=metavar, help=about)
+
+
 FamilyArgument = Annotated[
     str,
     typer.Argument(
@@ -112,23 +122,13 @@ Policies = Annotated[
     ),
 ]
 
-Workload = Annotated[list[str] | None, _typed("workloads")]
 Preset = Annotated[str, _typed("preset")]
 Set = Annotated[list[str] | None, _typed("narrowed")]
 Objective = Annotated[str, _typed("objective")]
 Data = Annotated[Path | None, _typed("data")]
-Devices = Annotated[str, _typed("device")]
-Processes = Annotated[int, _typed("processes")]
-TrialSeconds = Annotated[float, _typed("trial_seconds")]
 
 CallWorkload = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        "-w",
-        metavar="NAME|PATH",
-        help="Input from a workload; default the family's own when no -i is given.",
-    ),
+    str, one_workload("Input from a workload; default the family's own when no -i is given.")
 ]
 
 CallInput = Annotated[

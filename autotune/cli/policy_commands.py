@@ -10,10 +10,10 @@ from autotune.cli.options import (
     FamilyArgument,
     Objective,
     Policies,
-    TrialSeconds,
-    Workload,
     err,
+    one_workload,
     out,
+    place,
     sized,
     sweep_options,
 )
@@ -24,10 +24,7 @@ from autotune.files import policy_folder
 
 def explain_command(
     family: FamilyArgument,
-    workload: Annotated[
-        str,
-        typer.Option("--workload", "-w", metavar="NAME|PATH", help="The input; default the family's own."),
-    ] = "",
+    workload: Annotated[str, one_workload("The input; default the family's own.")] = "",
     device: Annotated[
         str,
         typer.Option(
@@ -70,13 +67,7 @@ def plan_command(
         str, typer.Option("--where", metavar="EXPRESSION", help="Only sizes for which this holds.")
     ] = "",
     workload: Annotated[
-        str,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="NAME|PATH",
-            help="Whose numbers the ranges replace; default the family's first that has them.",
-        ),
+        str, one_workload("Whose numbers the ranges replace; else the family's first that has them.")
     ] = "",
     sizes: Annotated[
         int, typer.Option("--sizes", metavar="N", min=1, help="Sweep at most so many sizes.")
@@ -107,6 +98,7 @@ def plan_command(
     )
 
 
+@sweep_options("workloads", "data", "trial_seconds")
 def check_command(
     policy: Annotated[
         list[Path] | None,
@@ -129,7 +121,6 @@ def check_command(
             help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
         ),
     ] = False,
-    workload: Workload = None,
     tolerance: Annotated[
         float,
         typer.Option("--tolerance", metavar="T", min=0.0, help="How much worse a time may be: 0.1 is 10 %."),
@@ -146,8 +137,6 @@ def check_command(
         str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
     ] = "auto",
     policies: Policies = None,
-    data: Data = None,
-    trial_seconds: TrialSeconds = 120,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -156,6 +145,7 @@ def check_command(
             help="Append the lines there as a Markdown table, for a job's summary.",
         ),
     ] = None,
+    **asked: Any,
 ) -> None:
     """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
     from autotune.cli.check import CheckRequest, check, policy_files
@@ -167,11 +157,9 @@ def check_command(
             device=device,
             measure=measure,
             renew=renew,
-            workloads=tuple(workload or ()),
             tolerance=tolerance,
-            trial_seconds=trial_seconds,
-            data=data,
             markdown=markdown,
+            **asked,
         ),
         out,
     )
@@ -185,10 +173,7 @@ def regret_command(
         ),
     ],
     out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the whole matrix as a CSV, a row a configuration."
-        ),
+        Path | None, place("Write the whole matrix as a CSV, a row a configuration.", "FILE")
     ] = None,
 ) -> None:
     """What each workload loses with the others' winners. And what one configuration for all of them costs."""

@@ -13,13 +13,7 @@ from autotune.engine import SweepRequest
 def rank_command(
     family: options.FamilyArgument,
     workload: Annotated[
-        str,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="NAME|PATH",
-            help="The input that is traced; default the family's own.",
-        ),
+        str, options.one_workload("The input that is traced; default the family's own.")
     ] = "",
     arch: Annotated[
         list[str] | None, typer.Option("--arch", metavar="sm_XX", help="Target; again for more.")
