@@ -167,7 +167,7 @@ def pictures() -> Iterator[Picture]:
         "{layout: swizzle, values: [none, xor4]}",
         "Columns change places within each row, so that a column lies in other banks in each row. For shared memory "
         "and what is copied there as it lies.",
-        of_numbers(swizzle=Swizzle(4, 1)),
+        of_numbers(steps=(Swizzle(4, 1),)),
         _number("swizzle", "xor8x4"),
     )
     yield Picture(

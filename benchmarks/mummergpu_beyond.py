@@ -16,7 +16,7 @@ import pandas as pd
 from mummergpu_policy_analysis import H200, RESULTS, WORKLOADS, ranged, table, updated
 
 from autotune.declaration import Family, load_family
-from autotune.record import pairs, settings
+from autotune.record.effects import pairs, settings
 
 ROWS = RESULTS / "mummergpu-h200-beyond.csv.xz"
 SEARCHES = {

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.record import pairs, settings
+from autotune.record.effects import pairs, settings
 
 RESULTS = Path(__file__).parent / "results"
 H200 = RESULTS / "mummergpu-h200.csv.xz"

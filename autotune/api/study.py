@@ -11,10 +11,11 @@ from autotune.declaration import Configuration, Family
 from autotune.device import device_names
 from autotune.engine import SweepRequest
 from autotune.errors import NothingMeasured
-from autotune.figures import duration, energy
+from autotune.figures import duration
 from autotune.files import policy_folder
+from autotune.measure import find_objective
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import ENERGY, FAILED, Decision, Trial, cost, latest, read_record, time_ms, unbeaten
+from autotune.record import FAILED, Decision, Trial, latest, read_record, unbeaten
 from autotune.record import Study as Recorded
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 class Best:
     """The winner: its ``ms``, how many times of that the control takes (``speedup``, with the 95 % ``interval``; NaN
     where the control was not measured), and the ``tie_set``, whose times noise cannot tell from the best one. Where the
-    objective is energy, ``joules`` of a call, and all but ``ms`` are of those."""
+    objective is no time, ``cost`` is what it counts of a call, and all but ``ms`` are of that."""
 
     configuration: Configuration
     ms: float
     speedup: float
     interval: tuple[float, float]
     tie_set: tuple[Configuration, ...]
-    joules: float = 0.0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,14 @@ class Study:
     def best(self) -> Best:
         decision = self.decision
         over, winner = decision.over_control, decision.winner
-        is_energy = decision.objective == ENERGY
+        cost = winner.cost(decision.objective)
         return Best(
             winner.configuration,
-            time_ms(winner) if is_energy else cost(winner, decision.objective),
+            cost if find_objective(decision.objective).is_time else winner.time_ms,
             over.ratio,
             (over.low, over.high),
             tuple(trial.configuration for trial in decision.tie_set),
-            cost(winner, ENERGY) if is_energy else 0.0,
+            cost,
         )
 
     @cached_property
@@ -138,10 +139,10 @@ class Study:
         decision = self.record.decided(self.request.objective)
         if decision is None:
             return f"<Study {where}: {len(self.trials)} trials, none measured>"
-        best = self.best
-        told = f"{energy(best.joules)} in {duration(best.ms)}" if best.joules else duration(best.ms)
+        best, aim = self.best, find_objective(decision.objective)
+        told = duration(best.ms) if aim.is_time else f"{aim.text(best.cost)} in {duration(best.ms)}"
         if not math.isnan(best.speedup):
-            better = f"{best.speedup:.2f} x {'less' if best.joules else 'faster'} than control"
+            better = f"{best.speedup:.2f} x {aim.better} than control"
             told += f", {unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
         return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"

@@ -30,7 +30,7 @@ from autotune.engine import (
 )
 from autotune.errors import StoreError, UnknownName, UsageError, suggestion
 from autotune.files import replaced, write_text
-from autotune.measure import Reference
+from autotune.measure import KERNEL, Reference
 from autotune.report import live, watching
 
 _LONGEST = 60  # characters that the sizes take of a name
@@ -52,7 +52,7 @@ def sweep(
     reference: Reference | None = None,
     expected: Any = None,
     cold: bool = True,
-    objective: str = "kernel",
+    objective: str = KERNEL,
     clocks: str | int = "",
     samples: int = 0,
     race: float = 0.0,

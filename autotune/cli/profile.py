@@ -20,7 +20,15 @@ from autotune.device import Backend
 from autotune.errors import DeviceError, StoreError, UsageError
 from autotune.figures import number, share, si, spread
 from autotune.files import write_text
-from autotune.measure import CEILINGS, COUNTERS, Result, Task, find_ncu, measured_ceilings, profile
+from autotune.measure import (
+    CEILINGS,
+    COUNTERS,
+    WatchedResult,
+    WatchedTask,
+    find_ncu,
+    measured_ceilings,
+    profile,
+)
 from autotune.record import Store, Study, fastest_first, holds_store, newest, read_ceilings
 
 
@@ -57,7 +65,7 @@ def profile_into(asked: Asked, out: Console) -> None:
     study = recorded(store, family, named.name if named else "", record)
     workload = named or load_workload(family, study.workload)
     which = chosen(study, family, asked.configurations, asked.top)
-    task = Task(
+    task = WatchedTask(
         family=str(family.folder), workload=str(asked.workload or study.workload),
         data=str(asked.data or ""), device=asked.device, compiler=asked.compiler,
         configurations=tuple(one.id for one in which), result="",
@@ -106,7 +114,7 @@ def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) 
 
 
 def keep(
-    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: Result
+    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: WatchedResult
 ) -> Study:
     """Put counters into the record beside those that are there, and return the study with them. Raises StoreError when
     what ran is not what was recorded."""

@@ -27,8 +27,8 @@ from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.files import policy_folders
+from autotune.measure import find_objective
 from autotune.policy import Candidate, MaxError, PolicyFile
-from autotune.record import checked_objective
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -109,7 +109,7 @@ class TunedKernel(Closing):
         own: PolicyFile | None = None,
         refine: int | None = None,
     ) -> None:
-        checked_objective(objective)
+        find_objective(objective)
         self.family = family
         self._placement = Placement(
             family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own, refine

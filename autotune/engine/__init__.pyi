@@ -1,3 +1,4 @@
+from .messages import Worker as Worker
 from .request import (
     OPTIONS as OPTIONS,
     Case as Case,
@@ -15,4 +16,3 @@ from .session import (
     sweeping as sweeping,
 )
 from .sweep import Sweep as Sweep, SweepInterrupted as SweepInterrupted
-from .worker import Worker as Worker

@@ -21,9 +21,9 @@ from autotune.engine.messages import (
     Died,
     Ended,
     Job,
+    MakeReference,
     Opened,
     Proved,
-    Reference,
     Refused,
     Request,
     Setting,
@@ -158,7 +158,7 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
+    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
         try:
             elapsed_ms: float = self.ask(request, math.inf)
         except LaunchError as problem:

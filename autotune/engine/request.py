@@ -28,8 +28,7 @@ from autotune.declaration import (
 )
 from autotune.device import checked_clocks
 from autotune.errors import StoreError, UsageError
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS
-from autotune.record import ENERGY, OBJECTIVES, checked_objective
+from autotune.measure import CPU, CUDA, KERNEL, OBJECTIVES, find_objective
 from autotune.search import SAMPLERS, Strategy
 
 if TYPE_CHECKING:
@@ -124,12 +123,11 @@ class SweepRequest:
     objective: Annotated[
         str,
         Option(
-            "Figure to minimise: the kernels' time; with the copy to the device; with the layout transform too; or "
-            "the energy of a call.",
+            f"Figure to minimise: {'; '.join(f'{name}: {one.doc}' for name, one in OBJECTIVES.items())}.",
             "|".join(OBJECTIVES),
             shared=True,
         ),
-    ] = "kernel"
+    ] = KERNEL
     clocks: Annotated[
         str,
         Option(
@@ -243,8 +241,7 @@ class SweepRequest:
         protocol = CPU if device_kind == "cpu" else CUDA
         if self.race:
             protocol = replace(protocol, race=self.race)
-        if self.objective == ENERGY:
-            protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+        protocol = replace(protocol, figure=find_objective(self.objective).figure)
         if self.clocks:
             protocol = replace(protocol, clocks=self.clocks)
         return protocol.exactly(self.samples) if self.samples else protocol
@@ -260,7 +257,7 @@ class SweepRequest:
             value = getattr(self, option.name)
             if option.least is not None and value < option.least:
                 raise UsageError(f"--{option.word} {value}: it is at least {option.least:g}")
-        checked_objective(self.objective)
+        find_objective(self.objective)
         checked_clocks(self.clocks)
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:

@@ -22,7 +22,7 @@ from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
-from autotune.measure import Answer, answered
+from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, reasons, states_text
 from autotune.search import Strategy
 
@@ -176,12 +176,12 @@ class Session:
         _require_clocks(self.request, devices[0].kind)
         return locked_clocks(self.request.clocks, [device.ordinal for device in devices])
 
-    def _prepared(self, case: Case) -> tuple[Case, Inputs, Answer | None]:
+    def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
         family = self.request.family
         inputs = case.inputs or prepare(family, case.workload, self.request.root)
         return case, inputs, answered(family, inputs, case.reference) if case.reference else None
 
-    def swept(self, workload: Workload, inputs: Inputs, answer: Answer | None = None) -> Swept:
+    def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""
         from autotune.engine.sweep import SweepInterrupted
 
@@ -208,7 +208,7 @@ class Session:
         wall_s, device = time.perf_counter() - began, self.workers[0].device
         return Swept(study, wall_s, sweep.phases, sweep.before, device, interrupted)
 
-    def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> "Sweep":
+    def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> "Sweep":
         from autotune.engine.sweep import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
@@ -249,14 +249,14 @@ class Session:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
         timed anew. Where it does not come to its end, ``lost`` says so."""
         from autotune.engine.sanitizer import TOOLS, findings, sanitized
-        from autotune.measure import Task
+        from autotune.measure import WatchedTask
 
         request = self.request
 
         def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
             what = f"{len(configurations)} configurations under {self.sanitizer} ({', '.join(TOOLS)})"
             self.note(f"{study.family} on {study.workload}: {what}")
-            task = Task(
+            task = WatchedTask(
                 family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
                 data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
                 configurations=tuple(one.id for one in configurations), result="",

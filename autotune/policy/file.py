@@ -18,8 +18,8 @@ from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
+from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
 from autotune.policy.kept import Prediction, prediction_content, prediction_of
-from autotune.record import ENERGY, time_of
 
 SCHEMA = 2
 _READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
@@ -40,24 +40,23 @@ class Entry:
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
     them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
     interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise may have
-    made the difference; 0: control was not measured).
-    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
-    ``binding_resource`` limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations``
-    is the family's own count of the work. ``objective`` is what the winner is best in (``costs.cost``):
-    ``tie_set``, ``runner_up`` and the margin are of that. ``energy_j`` are joules of a call of the winner, with their
-    ``energy_spread`` and the ``power_w`` meanwhile, ``runner_up_j`` those of the runner-up; 0 where energy is not the
-    objective. From ``break_even`` launches on the same data the winner for kernels alone is cheaper than the winner for
-    a single call, layout included; ``break_even_with`` is the other of the two (0: one of them always is). ``renewed``
-    and ``renewed_from`` tell that an entry was timed again, not swept, after its sources changed: when, and the date
-    and digests of the sweep. ``regret_with`` says what this workload loses with the winner of another entry: that one's
-    time over the best, minus 1. ``times_ms`` has what the configurations took here that the file keeps (``kept.Kept``),
-    by their names, ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for
-    which ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version``
-    of the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
+    made the difference; 0: control was not measured). ``needs`` is by kernel: threads of a block, registers of a
+    thread, shared bytes of a block. ``binding_resource`` limits the occupancy of the kernel that takes the most time
+    (see ``occupancy``). ``operations`` is the family's own count of the work. ``objective`` is what the winner is
+    best in: ``tie_set``, ``runner_up`` and the margin are of that. Where it is no time, ``figures`` are those of the
+    winner that it names and ``runner_up_cost`` is what it counts of the runner-up. From ``break_even`` launches on
+    the same data the winner for kernels alone is cheaper than the winner for a single call, layout included;
+    ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
+    an entry was timed again, not swept, after its sources changed: when, and the date and digests of the sweep.
+    ``regret_with`` says what this workload loses with the winner of another entry: that one's time over the best,
+    minus 1. ``times_ms`` has what the configurations took here that the file keeps (``kept.Kept``), by their names,
+    ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
+    ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version`` of
+    the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
     workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
-    which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing in
-    the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many, among
-    which configurations. ``errors`` is how far its outputs are off, where that was measured (``Trial.errors``)."""
+    which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
+    in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
+    among which configurations. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``)."""
 
     name: str
     workload: str
@@ -77,11 +76,9 @@ class Entry:
     operations: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
-    objective: str = "kernel"
-    energy_j: float = 0.0
-    energy_spread: float = 0.0
-    power_w: float = 0.0
-    runner_up_j: float = 0.0
+    objective: str = KERNEL
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    runner_up_cost: float = 0.0
     break_even: int = 0
     break_even_with: str = ""
     renewed: str = ""
@@ -107,15 +104,22 @@ class Entry:
 
     @property
     def cost(self) -> float:
-        """What its objective counts (see ``costs.cost``)."""
-        if self.objective == ENERGY:
-            return self.energy_j
-        return time_of(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+        """What its objective counts."""
+        return sum(self.figure(name).value for name in find_objective(self.objective).figures)
 
     @property
     def cost_spread(self) -> float:
         """Relative half-width of the 95 % interval of the median that its objective counts."""
-        return self.energy_spread if self.objective == ENERGY else self.spread
+        return self.figure(find_objective(self.objective).figure).spread or 0.0
+
+    def figure(self, name: str) -> Figure:
+        """The winner's figure of that name: a time, or one that its objective names. Raises KeyError."""
+        times = {
+            TIME: Figure(self.median_ms, self.spread),
+            "transfer_ms": Figure(self.transfer_ms),
+            "transform_ms": Figure(self.transform_ms),
+        }
+        return times[name] if name in times else self.figures[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,11 +229,17 @@ def _device(content: Mapping[str, Any]) -> Device:
 def entry_name(workload: str, accuracy: str, objective: str) -> str:
     """An entry's key; an empty ``accuracy`` is the family's own class."""
     named = f"{workload} ({accuracy})" if accuracy else workload
-    return named if objective == "kernel" else f"{named} ({objective})"
+    return named if objective == KERNEL else f"{named} ({objective})"
 
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
-    found = Entry(name=name, workload=name, **content)
+    figures = {key: Figure(**value) for key, value in content.get("figures", {}).items()}
+    found = Entry(**{"name": name, "workload": name, **content, "figures": figures})
+    if found.objective not in OBJECTIVES:
+        raise ValueError(f"entry {name}: objective {found.objective!r} is not one of {', '.join(OBJECTIVES)}")
+    aim = OBJECTIVES[found.objective]
+    if missing := [one for one in aim.figures if not aim.is_time and one not in found.figures]:
+        raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
     workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
     return replace(found, workload=workload)
 
@@ -261,6 +271,9 @@ def _plain(item: Entry) -> dict[str, Any]:
     values = asdict(item)
     empty = {f.name: f.default for f in fields(Entry) if not f.name.endswith("digest")}
     plain = {}
+    for one in values["figures"].values():
+        if one["spread"] is None:
+            del one["spread"]
     for name, value in values.items():
         if name in ("name", "workload") or value == empty.get(name) or (value == {} and name != "options"):
             continue

@@ -8,11 +8,11 @@ from dataclasses import replace
 from autotune.declaration import Configuration, Family
 from autotune.errors import AutotuneError
 from autotune.figures import loss_percent as percent
+from autotune.measure import KERNEL, find_objective
 from autotune.policy.acceptance import changed, known_configuration
 from autotune.policy.file import Entry
 from autotune.policy.merge import new_entries, runner_up_figures
 from autotune.record import (
-    ENERGY,
     MOST,
     TIE,
     BreakEven,
@@ -20,8 +20,6 @@ from autotune.record import (
     Study,
     Trial,
     break_even,
-    cost,
-    cost_text,
     margin,
     noise,
 )
@@ -63,27 +61,26 @@ def contradictions(
     now = trials.get(winner)
     if now is None or now.measurement is None:
         return [f"the winner is {now.state}: {now.reason}" if now else "the winner was not tried"]
-    took, is_energy = cost(now, item.objective), item.objective == ENERGY
-    spread = now.measurement.energy_spread if is_energy else now.measurement.spread
+    took, aim = now.cost(item.objective), find_objective(item.objective)
+    measured = now.measurement.figure(aim.figure)
+    spread = (measured.spread if measured else None) or 0.0
     allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(spread, item.cost_spread)))
     found: list[str] = []
     if took > item.cost * allowed and not renewing:
         more = percent(took / item.cost - 1)
-        what = "energy" if is_energy else "time"
-        found.append(f"takes {cost_text(took, item.objective)}, {more} more than the recorded {what}")
+        found.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
     against = trials.get(control) if item.margin_over_control else None
     if against and against.measurement:
         found += _margin(item, margin(against, now, item.objective), allowed, tolerance, renewing)
     elif item.margin_over_control and renewing:
         found.append(f"control is {against.state}: {against.reason}" if against else "control was not tried")
     others = [t for t in trials.values() if t.measurement and t is not against]
-    best = min(others, key=lambda t: cost(t, item.objective))
-    if took > cost(best, item.objective) * (1 + noise(best, now, item.objective)):
+    best = min(others, key=lambda t: t.cost(item.objective))
+    if took > best.cost(item.objective) * (1 + noise(best, now, item.objective)):
         role = "the runner-up " if best.configuration.id == item.runner_up else ""
-        least = cost_text(cost(best, item.objective), item.objective)
         found.append(
-            f"{role}{best.configuration.id} is now {'cheaper' if is_energy else 'faster'} than the winner: {least}, "
-            f"winner {cost_text(took, item.objective)}"
+            f"{role}{best.configuration.id} is now {'faster' if aim.is_time else 'cheaper'} than the winner: "
+            f"{aim.text(best.cost(item.objective))}, winner {aim.text(took)}"
         )
     return found
 
@@ -95,8 +92,8 @@ def _margin(item: Entry, now: Margin, allowed: float, tolerance: float, renewing
     if ratio >= claimed / allowed and not is_lost and not is_better:
         return []
     either = f", and at most {percent(tolerance)} apart is allowed" if renewing else ""
-    if item.objective == ENERGY:
-        return [f"control takes {ratio:.3g} x its energy, {claimed:.3g} x is claimed{either}"]
+    if not (aim := find_objective(item.objective)).is_time:
+        return [f"control takes {ratio:.3g} x its {aim.noun}, {claimed:.3g} x is claimed{either}"]
     return [f"is {ratio:.3g} x as fast as control, {claimed:.3g} x is claimed{either}"]
 
 
@@ -106,17 +103,16 @@ def figures(
     """The new times beside the recorded ones; empty where the winner has none."""
     if not trials[winner].measurement:
         return ""
-    took = cost(trials[winner], item.objective)
-    told = [f"{cost_text(took, item.objective)}, recorded {cost_text(item.cost, item.objective)}"]
+    took, aim = trials[winner].cost(item.objective), find_objective(item.objective)
+    told = [f"{aim.text(took)}, recorded {aim.text(item.cost)}"]
     for configuration, trial in trials.items():
-        ratio = cost(trial, item.objective) / took
+        ratio = trial.cost(item.objective) / took
         if configuration == winner or not trial.measurement:
             continue
         if configuration != control:
             told.append(f"runner-up {ratio:.2f} x the winner")
         elif item.margin_over_control:
-            better = "less" if item.objective == ENERGY else "faster"
-            told.append(f"{ratio:.2f} x {better} than control, recorded {item.margin_over_control:.2f}")
+            told.append(f"{ratio:.2f} x {aim.better} than control, recorded {item.margin_over_control:.2f}")
     return "; ".join(told)
 
 
@@ -126,17 +122,17 @@ def renewed(item: Entry, study: Study, winner: Configuration) -> Entry:
     trials = {t.configuration: t for t in study.trials if t.measurement}
     own = trials[winner]
     (found,) = new_entries(replace(study, trials=(own,)), item.objective)
-    ties = [t for t in trials.values() if cost(t, item.objective)
-            <= cost(own, item.objective) * (1 + noise(own, t, item.objective))]  # fmt: skip
+    ties = [t for t in trials.values() if t.cost(item.objective)
+            <= own.cost(item.objective) * (1 + noise(own, t, item.objective))]  # fmt: skip
     slower = [t for t in trials.values() if t not in ties and t.configuration != study.control]
-    runner_up = min(slower, key=lambda t: cost(t, item.objective), default=None)
+    runner_up = min(slower, key=lambda t: t.cost(item.objective), default=None)
     pair = _break_even(item, trials, own)
     return replace(
         found,
         name=item.name,
         tie_set=sorted((t.configuration.id for t in ties), key=lambda name: (name != winner.id, name)),
         runner_up=runner_up.configuration.id if runner_up else "",
-        **{"runner_up_ms": 0.0, "runner_up_j": 0.0, **runner_up_figures(runner_up, item.objective)},
+        **{"runner_up_ms": 0.0, "runner_up_cost": 0.0, **runner_up_figures(runner_up, item.objective)},
         margin_over_control=margin(trials.get(study.control), own, item.objective).claim,
         break_even=pair.launches if pair else 0,
         break_even_with=item.break_even_with if pair else "",
@@ -150,4 +146,4 @@ def _break_even(item: Entry, trials: Mapping[Configuration, Trial], own: Trial) 
     other = next((t for c, t in trials.items() if c.id == item.break_even_with), None)
     if other is None:
         return None
-    return break_even(own, other) if item.objective == "kernel" else break_even(other, own)
+    return break_even(own, other) if item.objective == KERNEL else break_even(other, own)

@@ -26,6 +26,7 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError
 from autotune.hardware import Device
+from autotune.measure import find_objective
 from autotune.policy.acceptance import (
     accuracy_asked,
     entry_refusal,
@@ -43,7 +44,6 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.kept import Kept
 from autotune.policy.prediction import Taught
 from autotune.policy.refined import with_refined
-from autotune.record import checked_objective
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -221,9 +221,9 @@ def candidates(
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own. Entries of another ``objective`` (``costs.cost``) count only
+    for another accuracy class than the family's own. Entries of another ``objective`` count only
     in a file that has none of that one. Raises UnknownName."""
-    checked_objective(objective)
+    find_objective(objective)
     asked = feature_values(family.features, {**sizes, **(scalars or {})})
     wanted = accuracy_asked(family, accuracy)
     listed: list[Candidate] = []

@@ -24,7 +24,7 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device, Limits
 from autotune.measure import ceilings as limits
 from autotune.record.readers import read_ceilings
-from autotune.report.ceilings import of_ceiling
+from autotune.report.why import of_ceiling
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
 

@@ -11,7 +11,7 @@ from autotune.cli.commands import main
 from autotune.errors import StoreError
 from autotune.policy import merge as policyfile_write
 from autotune.policy.comparison import Side, Timing, comparisons, read_side, sides_of
-from autotune.record.decision import noise, time_ms
+from autotune.record.decision import noise
 from autotune.record.results_csv import write_results
 from autotune.record.study import Study
 
@@ -105,9 +105,9 @@ def test_another_winner_is_compared_by_its_time_and_by_what_it_takes_there() -> 
     found, *_ = one(study, moved)
     assert found.winner.a == winner.configuration.id
     assert found.winner.b != found.winner.a
-    best = min(time_ms(t) for t in moved.trials)
-    assert found.transfer == pytest.approx(4 * time_ms(winner) / best - 1)
-    assert found.winner.change == pytest.approx(time_ms(moved.decision.winner) / time_ms(winner) - 1)  # type: ignore[union-attr]
+    best = min(t.time_ms for t in moved.trials)
+    assert found.transfer == pytest.approx(4 * winner.time_ms / best - 1)
+    assert found.winner.change == pytest.approx(moved.decision.winner.time_ms / winner.time_ms - 1)  # type: ignore[union-attr]
 
 
 def test_a_winner_that_is_gone_is_a_regression() -> None:

@@ -205,7 +205,8 @@ INSIDE = {
     "report": {"pandas clean csv_text write_text": ""},
     "engine": {
         "default_root find_compiler runtime": "while a started process waits for its first job",
-        "Store Sweep SweepInterrupted Task TOOLS find_sanitizer findings sanitized": "while a sweep's processes start",
+        "Store Sweep SweepInterrupted TOOLS WatchedTask": "while a sweep's processes start",
+        "find_sanitizer findings sanitized": "only for --sanitize",
     },
 }
 

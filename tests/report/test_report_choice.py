@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 from report_pages import RESULTS, fake_study, measured
 from scipy import stats
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
-from autotune.record import Provenance, cheapest, once_ms
+from autotune.record import Provenance, cheapest
 from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
@@ -26,10 +27,8 @@ from autotune.report.trials import rows
 
 def trial(once: float, time: float) -> Trial:
     one, measurement = measured(fake_study())[0]
-    return replace(
-        one,
-        measurement=replace(measurement, transform_ms=once, transfer_ms=0.0, median_ms=time, retimed_ms=0.0),
-    )
+    timed = replace(measurement, median_ms=time, retimed_ms=0.0)
+    return replace(one, measurement=with_figures(timed, transform_ms=once, transfer_ms=0.0))
 
 
 costs = st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12)
@@ -53,7 +52,7 @@ def test_the_cheapest_for_so_many_calls(pairs: list[tuple[int, int]]) -> None:
     for calls in (*range(1, 60), 401, 1000):
         (now,) = [s.trial for s in stretches if s.calls_from <= calls <= s.calls_to]
         assert now.measurement
-        cost = once_ms(now) + calls * now.measurement.time_ms
+        cost = now.once_ms + calls * now.measurement.time_ms
         assert cost == min(once + calls * time for once, time in pairs)
 
 
