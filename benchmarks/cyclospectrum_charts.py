@@ -14,7 +14,8 @@ from contextlib import closing
 from typing import Any
 
 from cyclospectrum_exact import inputs_of, options_of
-from harness import arguments, bound, check, variants_of, write_rows
+from harness import arguments, bound, check, variants_of
+from result_files import write_rows
 
 from autotune.compile import Variant
 from autotune.declaration import load_family

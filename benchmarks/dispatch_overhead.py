@@ -25,7 +25,8 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, python_path, write_rows
+from harness import arguments, check, python_path
+from result_files import write_rows
 
 import autotune
 from autotune.declaration import bind, load_family

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import bound, check, entry, inputs_of, variants_of, write_rows
+from harness import bound, check, entry, inputs_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import default_root
 from autotune.declaration import load_family

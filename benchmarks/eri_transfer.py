@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import default_root
 from autotune.declaration import Family, Inputs, load_family

@@ -32,8 +32,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, module_of, variants_of, write_rows
+from harness import arguments, check, module_of, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.compile import Cache, CompileFailure, batch, compile_many, default_root
 from autotune.declaration import Configuration, Family, Inputs, bind, load_family

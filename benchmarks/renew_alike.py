@@ -75,7 +75,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def stale_entries(path: Path) -> dict[str, Any]:
     """The entries of a policy file whose sources changed since they were measured, by name."""
     from autotune.declaration import load_family
-    from autotune.policy import changed, read_policy_file
+    from autotune.policy import read_policy_file
+    from autotune.policy.acceptance import changed
 
     file = read_policy_file(path)
     family = load_family(file.family)

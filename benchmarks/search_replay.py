@@ -31,8 +31,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from harness import write_rows
 from replay import replay, space
+from result_files import write_rows
 
 from autotune.declaration import Configuration
 from autotune.errors import UsageError

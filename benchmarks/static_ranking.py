@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness import write_rows
+from result_files import read_frame, write_rows
 
 from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import Configuration, Family, load_family
@@ -180,7 +180,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows: list[Row] = []
     for pair in options.sweeps:
         folder, _, path = pair.partition("=")
-        family, table = load_family(folder), pd.read_csv(path)
+        family, table = load_family(folder), read_frame(Path(path))
         for study in read_results([Path(path)]):
             if only and study.workload not in only:
                 continue

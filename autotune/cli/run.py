@@ -22,7 +22,7 @@ from autotune import files as paths
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
-from autotune.dispatch import TunedKernel, explained
+from autotune.dispatch import Choosing, TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import written
 
@@ -121,7 +121,9 @@ def run_on(device: str, call: Call, note: Note, *, explain: bool = False) -> Non
         raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
 
     def opened(family: Family) -> TunedKernel:
-        return TunedKernel(family, device, call.policies, Cache(default_root()), objective=_ONE_CALL)
+        return TunedKernel(
+            family, device, call.policies, Cache(default_root()), Choosing(objective=_ONE_CALL)
+        )
 
     run_call(call, opened, note, explain=explain)
 

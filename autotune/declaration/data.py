@@ -281,13 +281,6 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
             raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
         if views := [key for key, value in data.items() if value.get("of") == name]:
             raise FamilyError(f"{place}: it is windowed, and {views[0]} is a converted view of all of it")
-    for name in found:
-        is_linked = any(policy.layout == "links" and name in policy.data for policy in policies)
-        if is_linked or "links" in data[name].get("layout", {}):
-            raise FamilyError(
-                f"{where}: data {name} is windowed, and links that are stored otherwise count from an element's "
-                "place in all of the array"
-            )
     for policy in policies:
         for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
             raise FamilyError(

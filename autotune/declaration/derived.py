@@ -77,7 +77,6 @@ def derived_constraints(
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
-        *_only_with(declared),
         *_converted(declared),
         *_min_blocks(declared, blocks),
     ):
@@ -184,16 +183,6 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                             f"{one.meaning or 'none'} and {two.meaning or 'none'}"
                         )
                         yield from _never(reason, merged, one, two, is_needed=True)
-
-
-def _only_with(declared: _Declared) -> Iterator[_Found]:
-    """Some values are possible beside certain ones of another dimension alone: links, where fields lie together."""
-    for name, (kind, dimension) in itertools.product(declared.data, DIMENSIONS.items()):
-        for other, wanted in dimension.only_with.items():
-            for own, beside in declared.pairs((kind, name), (other, name)):
-                if own.meaning != dimension.usual and beside.meaning != wanted:
-                    reason = f"{name}: {kind} are stored as {own.meaning} in {other}: {wanted} alone"
-                    yield from _never(reason, own, beside, is_needed=True)
 
 
 def _converted(declared: _Declared) -> Iterator[_Found]:

@@ -113,8 +113,8 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
     if layout.is_surface and not inward:
         return "what is written through a surface is in no linear memory"
     are_few = not layout.field_groups or layout.parts <= _MOST_PARTS
-    if layout.links or not are_few or not all(step.device for step in layout.steps):
-        return f"links or steps of indices for the host alone, or more than {_MOST_PARTS} parts of fields in groups"
+    if not are_few or not all(step.device for step in layout.steps):
+        return f"steps of indices for the host alone, or more than {_MOST_PARTS} parts of fields in groups"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:

@@ -29,7 +29,6 @@ from .storage import (
     Storage as Storage,
 )
 from .stored import POINTER_BYTES as POINTER_BYTES, Bytes as Bytes, Stored as Stored, handle as handle
-from .stored_links import StoredLinks as StoredLinks
 from .trees import Links as Links
 from .views import (
     ALIAS as ALIAS,

@@ -119,7 +119,6 @@ def _probes() -> Iterator[tuple[str, Stored]]:
 def _beyond(name: str) -> Iterator[tuple[str, Stored]]:
     samplings = (Sampling(*each) for each in product(EDGES, READS, FILTERS))
     numbers = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
-    chain = replace(_RECORD, shape=("i",))
     arrays = [
         *((data, _array(data)) for data in (_PLAIN, _RECORD)),
         *((replace(_PLAIN, sampling=each), _array(_PLAIN)) for each in samplings if name == "dims"),
@@ -127,26 +126,14 @@ def _beyond(name: str) -> Iterator[tuple[str, Stored]]:
             (data, numbers.view(data.dtype).reshape(_SHAPE))
             for data in (_NUMBERS, replace(_NUMBERS, low=-1e5, high=1e5))
         ),
-        (chain, _chained(_array(chain)[:, 0])),
     ]
-    dimension = DIMENSIONS[name]
-    for (data, array), value, beside in product(arrays, dimension.probes, _BESIDE):
-        if any(beside.get(other, wanted) != wanted for other, wanted in dimension.only_with.items()):
-            continue
+    for (data, array), value, beside in product(arrays, DIMENSIONS[name].probes, _BESIDE):
         try:
             layout = layout_of(data, {**beside, name: value})
             if not layout.not_an_image:
                 yield f"{layout.cpp} {layout.raster(_SHAPE)}", layout.apply(array)
         except AutotuneError:  # it is not for this array
             continue
-
-
-def _chained(array: NDArray[Any]) -> NDArray[Any]:
-    """Each element leads to the one behind it, the last to none."""
-    array = array.copy()
-    array["next"] = np.arange(1, len(array) + 1)
-    array["next"][-1] = np.iinfo(np.uint32).max
-    return array
 
 
 def _array(data: Data) -> NDArray[Any]:

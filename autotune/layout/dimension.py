@@ -24,8 +24,7 @@ class Dimension:
 
     ``leaves_rows`` says whether a value leaves an element one texel with its neighbours beside it, as an image needs
     them (usual values do). ``is_of_views``: a converted view may choose it. ``needs`` names another dimension without
-    which there is no choice; ``not_with`` those that the same array may not choose, and why; ``only_with`` the value
-    that another dimension must have where this one has none of its own ``usual`` ones."""
+    which there is no choice; ``not_with`` those that the same array may not choose, and why."""
 
     name: str
     usual: Any
@@ -41,7 +40,6 @@ class Dimension:
     is_of_views: bool = False
     needs: str = ""
     not_with: Mapping[str, str] = field(default_factory=dict)
-    only_with: Mapping[str, Any] = field(default_factory=dict)
 
     def usual_of(self, data: Data) -> Any:
         """The value of an array for which nothing is said."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import stored_links
 from autotune.layout.arrays import Data
 from autotune.layout.bit_packing import PACKINGS, Packing
 from autotune.layout.curve import Curve, curve_of
@@ -353,27 +352,6 @@ STORAGE = Dimension(
 )
 
 
-def _exported_links(layout: Layout) -> Mapping[str, Any]:
-    if layout.links:
-        raise FamilyError(
-            f"{layout.data.name}: a winner stores its links otherwise than as they are, and an export has none; "
-            "hold the sweep to links: absolute, or export another objective"
-        )
-    return {}
-
-
-LINKS = Dimension(
-    name="links",
-    usual="absolute",
-    read=stored_links.links_of,
-    shown=lambda layout: ", ".join(map(": ".join, layout.links.kinds)) if layout.links else "",
-    exported=_exported_links,
-    header=stored_links.HEADER,
-    probes=("relative16", "next"),
-    only_with={"records": "aos"},
-)
-
-
 def _records(value: Any, data: Data, where: str) -> str:
     records = str(value)
     if names_of(records):
@@ -421,7 +399,6 @@ DIMENSIONS: Mapping[str, Dimension] = MappingProxyType(
             VECTOR,
             RECORDS,
             STORAGE,
-            LINKS,
             GROUPING,
             PADDING,
         )

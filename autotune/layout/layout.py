@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.layout import fields, stored_links
+from autotune.layout import fields
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import Packing, elements_along, words_along
 from autotune.layout.curve import Curve
@@ -23,7 +23,6 @@ from autotune.layout.mapping import Grid, Mapping, Step
 from autotune.layout.storage import HEADER as STORAGE_HEADER
 from autotune.layout.storage import STORAGES, Scales, Storage
 from autotune.layout.stored import Bytes, Stored
-from autotune.layout.stored_links import StoredLinks
 
 PLANES = ("2d", "2d_pitched")  # the line, folded
 IMAGES = ("image", "image_pitched")  # the array's own rows
@@ -38,8 +37,8 @@ class Layout:
     ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
     same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
     ``tiles`` has a size for each extent, or none; ``curve`` and ``steps`` are as in ``mapping``. ``storage`` is how
-    each number is held, and ``links`` how each link is, None for as they are declared. Orders are applied to the arrays
-    before they come here (see ``order.reordered``).
+    each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
+    ``order.reordered``).
     """
 
     data: Data
@@ -57,7 +56,6 @@ class Layout:
     steps: tuple[Step, ...] = ()
     constant_offset: int = 0
     storage: Storage | None = None
-    links: StoredLinks | None = None
 
     def __post_init__(self) -> None:
         if not self.axes:
@@ -90,8 +88,6 @@ class Layout:
     def value_bytes(self) -> int:
         if self.storage:
             return self.storage.bytes * len(self.data.fields)
-        if self.links:
-            return self.links.dtype(self.data).itemsize
         return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
 
     @cached_property
@@ -188,7 +184,6 @@ class Layout:
             and self.axes == tuple(range(len(self.data.shape)))
             and self.mapping.is_strided
             and self.packing is None
-            and self.links is None
             and not self.stored_scales
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
@@ -387,8 +382,6 @@ class Layout:
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
             raw = words_along(self.packing, array, axis, extents[axis], self.vector)
-        elif self.links:
-            raw = self.links.narrow(self.data, array)
         elif self.storage:
             codes = np.ascontiguousarray(self.storage.narrow(self.data.numbers(array), scales))
             raw = codes.view(np.uint8).reshape(*array.shape, self.value_bytes)
@@ -412,8 +405,6 @@ class Layout:
     ) -> NDArray[Any]:
         taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
         raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
-        if self.links:
-            return self.links.widen(self.data, raw)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
             numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
@@ -476,9 +467,6 @@ class Layout:
             coded = f"autotune::CodesOf<{codec}::Code, {len(self.data.fields)}>"
             codes = f"autotune::Array<{', '.join([coded, *parts[1:]])}>"
             return f"autotune::Narrow<{value}, {number}, {codec}, autotune::{scale}, {codes}>"
-        if self.links:
-            stored = ", ".join([f"autotune::StoredBytes<{self.value_bytes}>", *parts[1:]])
-            return self.links.cpp(self.data, f"autotune::Array<{stored}>")
         return f"autotune::Array<{', '.join(parts)}>"
 
     @property
@@ -487,6 +475,6 @@ class Layout:
         image = self.is_image or self.data.sampling
         more = (
             (STORAGE_HEADER, self.storage), (fields.FIELDS_HEADER, self.field_groups),
-            (stored_links.HEADER, self.links), (IMAGE_HEADER, image),
+            (IMAGE_HEADER, image),
         )  # fmt: skip
         return (*self.mapping.headers, *(header for header, needed in more if needed))

@@ -1,13 +1,14 @@
 """The policy file: winners with their provenance, in YAML that a person can read and edit.
 
-One file per family and device. ``policyfile_write`` merges sweeps into it. Reading runs no code, is bounded in
-size and depth, and gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
+One file per family and device. ``merge`` puts sweeps into it. Reading runs no code, is bounded in size and depth, and
+gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
 """
 
+import math
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
 from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
-from autotune.policy.kept import Prediction, prediction_content, prediction_of
 
 SCHEMA = 2
-_READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
+_LOCK_SECONDS = 60
+_OWN = ("name", "workload", "device")  # an item's key says these
 _LONGEST = 200  # characters of a device's name
 _CAPABILITY = re.compile(r"(\d+\.\d)?")
 _DEVICE = ("kind", "name", "compute_capability", "driver")
@@ -49,7 +50,7 @@ class Entry:
     ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
     an entry was timed again, not swept, after its sources changed: when, and the date and digests of the sweep.
     ``regret_with`` says what this workload loses with the winner of another entry: that one's time over the best,
-    minus 1. ``times_ms`` has what the configurations took here that the file keeps (``kept.Kept``), by their names,
+    minus 1. ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
     ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
     ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version`` of
     the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
@@ -123,6 +124,44 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One configuration, under the name that the entries' ``times_ms`` have it by; ``needs`` as an entry has them,
+    ``kernel`` the one that takes the most time."""
+
+    name: str
+    configuration: Mapping[str, Any]
+    needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    kernel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What decides for inputs that no entry matches, where it loses no more than the nearest entry when each entry is
+    left out in turn (``prediction.predictions_left_out``). ``options`` and ``accuracy`` are those of the entries it is
+    made from, ``left_out`` the mean regret of either, empty where there are too few entries to say. The best of
+    ``kept`` loses at most ``kept_regret`` on any entry. ``covered`` is what a plan of sweeps was made for: by parameter
+    the lowest and the highest value; ``covered_regret`` what 95 % of the inputs there should keep to.
+    ``multiprocessors`` are the device's, 0 where they are not known; ``reach`` and ``load_counts`` as in
+    ``prediction.Taught``."""
+
+    options: Mapping[str, Any]
+    accuracy: str = ""
+    left_out: Mapping[str, float] = field(default_factory=dict)
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    kept_regret: float = 0.0
+    covered: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    covered_regret: float = 0.0
+    multiprocessors: int = 0
+    reach: float = 8.0
+    load_counts: float = 0.0
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is known to lose less than the nearest entry, or as little."""
+        return self.left_out.get("prediction", math.inf) <= self.left_out.get("nearest", -math.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Crossover:
     """Where a GPU overtakes the cpu ``device``: a single call with fewer ``operations`` than ``below``, layout
     transforms and transfers included, is faster there. ``workloads`` are those timed on both."""
@@ -169,12 +208,12 @@ def read_policy_file(path: Path) -> PolicyFile:
 def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
     """The policy file that ``content``, read from ``path``, is. Raises PolicyFileError."""
     schema = content.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema not in _READ:
+    if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         what = "it was written by a later autotune: take that one" if newer else "sweep again"
         raise (NewerSchema if newer else PolicyFileError)(
-            f"{path}: schema {schema!r} is not one of {_READ}, which this version reads; {what}, or name another "
-            "folder with --policies"
+            f"{path}: schema {schema!r} is not {SCHEMA}, which this version reads; {what}, or name another folder "
+            "with --policies"
         )
     try:
         if wrong := yamlfile.fault(content, "policy"):
@@ -200,7 +239,7 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
         default=content["default"],
         default_regret=content.get("default_regret", 0.0),
         default_over=content.get("default_over", []),
-        prediction=prediction_of(content["prediction"]) if content.get("prediction") else None,
+        prediction=_prediction(**content["prediction"]) if content.get("prediction") else None,
         refine=content.get("refine", 0),
         crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
         path=path,
@@ -244,6 +283,12 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     return replace(found, workload=workload)
 
 
+def _prediction(kept: Mapping[str, Any], **told: Any) -> Prediction:
+    if not kept:
+        raise ValueError("prediction.kept is empty")
+    return Prediction(kept={str(name): Kept(name=str(name), **value) for name, value in kept.items()}, **told)
+
+
 def content(file: PolicyFile) -> dict[str, Any]:
     """The mapping that is written: keys in a fixed order, names sorted, empty ones left out."""
     plain: dict[str, Any] = {
@@ -254,28 +299,23 @@ def content(file: PolicyFile) -> dict[str, Any]:
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
     }
-    if file.prediction:
-        plain["prediction"] = _sorted(prediction_content(file.prediction))
+    if rule := file.prediction:
+        kept = {name: _plain(one) for name, one in rule.kept.items()}
+        plain["prediction"] = _sorted({**_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
     if file.crossovers:
-        plain["crossovers"] = {
-            name: {"below": item.below, "workloads": list(item.workloads)}
-            for name, item in sorted(file.crossovers.items())
-        }
+        plain["crossovers"] = {name: _plain(item) for name, item in sorted(file.crossovers.items())}
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
     return plain
 
 
-def _plain(item: Entry) -> dict[str, Any]:
-    values = asdict(item)
-    empty = {f.name: f.default for f in fields(Entry) if not f.name.endswith("digest")}
+def _plain(item: Entry | Kept | Prediction | Crossover) -> dict[str, Any]:
+    """Its fields, names in them sorted, without those that are empty or as they are where they are left out."""
+    usual = {f.name: f.default for f in fields(item) if not f.name.endswith("digest")}
     plain = {}
-    for one in values["figures"].values():
-        if one["spread"] is None:
-            del one["spread"]
-    for name, value in values.items():
-        if name in ("name", "workload") or value == empty.get(name) or (value == {} and name != "options"):
+    for name, value in asdict(item).items():
+        if name in _OWN or value == usual.get(name) or (value == {} and name != "options"):
             continue
         plain[name] = _sorted(value) if isinstance(value, dict) else value
     return plain
@@ -283,7 +323,9 @@ def _plain(item: Entry) -> dict[str, Any]:
 
 def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(mapping.items())
+        key: _sorted(value) if isinstance(value, Mapping) else value
+        for key, value in sorted(mapping.items())
+        if value is not None
     }
 
 
@@ -294,3 +336,25 @@ def write(path: Path, file: PolicyFile) -> None:
         opened.write(text)
         opened.flush()
         os.fsync(opened.fileno())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Path]:
+    """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
+    locked for long, or cannot be written."""
+    import filelock
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real = Path(os.path.realpath(path))
+        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
+            yield real
+    except filelock.Timeout:
+        raise PolicyFileError(
+            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
+            "one is done (a sweep measures nothing twice)"
+        ) from None
+    except OSError as problem:
+        raise PolicyFileError(
+            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
+        ) from None

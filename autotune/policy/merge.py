@@ -4,10 +4,8 @@ A reader never sees half a file, and a measurement is never lost to a worse one.
 """
 
 import math
-import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from autotune.policy.file import (
     device_told,
     entry_name,
     file_name,
+    locked,
     write,
 )
 from autotune.policy.file import (
@@ -40,8 +39,6 @@ from autotune.record import (
     minimax,
     newest,
 )
-
-_LOCK_SECONDS = 60
 
 _ABOUT = (
     "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune", "date",
@@ -81,28 +78,6 @@ def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> 
             covered = {name: {"low": low, "high": high} for name, (low, high) in over.items()}
             rule = replace(now.prediction, covered=covered, covered_regret=round(regret, 4))
             write(real, replace(now, prediction=rule))
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[Path]:
-    """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
-    locked for long, or cannot be written."""
-    import filelock
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        real = Path(os.path.realpath(path))
-        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
-            yield real
-    except filelock.Timeout:
-        raise PolicyFileError(
-            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
-            "one is done (a sweep measures nothing twice)"
-        ) from None
-    except OSError as problem:
-        raise PolicyFileError(
-            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
-        ) from None
 
 
 def _before(path: Path, study: Study) -> PolicyFile | None:

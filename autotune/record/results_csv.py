@@ -10,6 +10,7 @@ import lzma
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -234,7 +235,7 @@ def _opened(path: Path) -> TextIO:
 
 def _read(path: Path) -> list[Study]:
     with _opened(plain_file(path)) as file:
-        table = csv.reader(file)
+        table = csv.reader(dropwhile(lambda line: line.startswith("# "), file))
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
             raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")

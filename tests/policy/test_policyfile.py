@@ -399,6 +399,6 @@ def test_a_lock_that_is_not_given_up_is_an_error(
 ) -> None:
     import filelock
 
-    monkeypatch.setattr("autotune.policy.merge._LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("autotune.policy.file._LOCK_SECONDS", 0.1)
     with filelock.FileLock(f"{written}.lock"), pytest.raises(PolicyFileError, match="has been locked for"):
         update(written.parents[1], [study])

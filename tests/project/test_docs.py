@@ -310,7 +310,7 @@ def test_files_that_are_named_are_there(name: str) -> None:
 
 
 def test_the_first_page_and_the_house_are_short() -> None:
-    assert len(README.splitlines()) <= 150
+    assert sum(not line.startswith("<!--") for line in README.splitlines()) <= 150
     assert len(ARCHITECTURE.splitlines()) <= 250
 
 

@@ -15,12 +15,13 @@ from rich.console import Console
 
 from autotune.cli.commands import main
 from autotune.cli.terminal import print_study
+from autotune.declaration import load_family
 from autotune.device.energy import Reading
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.measure import Figure
 from autotune.measure.energy import EnergyMeter
-from autotune.policy import contradictions, read_policy_file, update
+from autotune.policy import Claim, read_policy_file, update
 from autotune.record import Study, read_results, results_frame, write_results
 
 GPU = Device(kind="cuda", name="Some GPU", arch="sm_90")
@@ -128,17 +129,15 @@ def test_the_policy_file_keeps_it_and_explain_says_it(
     assert "energy" not in capsys.readouterr().out
 
 
-def test_an_entry_is_held_against_new_energy(study: Study, tmp_path: Path) -> None:
+def test_an_entry_is_held_against_new_energy(study: Study, folder: Path, tmp_path: Path) -> None:
     (item,) = read_policy_file(update(tmp_path, [study], "energy")).entries.values()
     trials = {trial.configuration: trial for trial in study.trials}
-    decision = study.decided("energy")
-    assert decision
-    winner = decision.winner.configuration
-    assert contradictions(item, trials, winner, study.control, 0.1, renewing=False) == []
+    family = load_family(folder)
+    assert Claim(family, item).contradictions(trials, 0.1) == []
     claimed = replace(
         item, figures={"energy_j": Figure(item.cost / 2)}, margin_over_control=2 * item.margin_over_control
     )
-    said = contradictions(claimed, trials, winner, study.control, 0.1, renewing=False)
+    said = Claim(family, claimed).contradictions(trials, 0.1)
     assert any("more than the recorded energy" in line for line in said)
     assert any("control takes" in line for line in said)
 

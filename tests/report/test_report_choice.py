@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measured import with_figures
 from report_pages import RESULTS, fake_study, measured
+from result_files import read_frame
 from scipy import stats
 
 from autotune import figures as units
@@ -113,7 +114,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     choices = block.chart.figure["choices"]
     assert list(choices) == ["whole plan", *timed.kernels]
     assert all(len(of["y"]) == 64 for of in choices.values())
-    frame = pd.read_csv(RESULTS / "mummergpu-h200.csv.xz")
+    frame = read_frame(RESULTS / "mummergpu-h200.csv.xz")
     frame = frame[frame["workload"] == "hsill"]
     outer = [column.key for column in block.table.columns[:-6]]
     others = [name for name in timed.values if name not in ("tree_grouping", "block_size")]
@@ -132,7 +133,7 @@ def test_many_pairs_become_medians_with_their_range() -> None:
     of = charts["axes: attribute_major → instance_major"]["choices"]["whole plan"]
     assert len(of["y"]) <= 64
     assert any(high > 0 for high in of["array"])
-    frame = pd.read_csv(RESULTS / "allpairs-h200.csv.xz")
+    frame = read_frame(RESULTS / "allpairs-h200.csv.xz")
     frame = frame[(frame["workload"] == "wide") & (frame["state"] == "measured")]
     others = ["packing", "vector_width", "memory", "accumulate", "block_size", "tile"]
     wide = frame.pivot(index=others, columns="axes", values="time_ms")
