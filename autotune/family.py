@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from autotune import lazy
 from autotune.errors import (
     AutotuneError,
     CompilerError,
@@ -75,7 +74,17 @@ _ON_DEMAND = {  # by package
 
 Made = TypeVar("Made")
 
-__getattr__ = lazy("autotune", _ON_DEMAND, __name__)
+
+def __getattr__(name: str) -> Any:
+    """Load what a package offers to families when it is asked for."""
+    for package, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"autotune.{package}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class Application(Protocol):

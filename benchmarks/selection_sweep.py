@@ -119,7 +119,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
     request = SweepRequest(
         family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
-        policies=options.out / "policies", trial_seconds=30, chosen=first,
+        trial_seconds=30, chosen=first,
     )  # fmt: skip
     request.check()
     earlier = read(options.after) if options.after else []

@@ -14,11 +14,10 @@ from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import Sweep, Worker, launched, opened
+from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, find_objective
 from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, put, read_policy_file
 from autotune.record import Store, Study
 
@@ -227,8 +226,7 @@ def _study(
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
-    protocol = CPU if workers[0].device.kind == "cpu" else CUDA
-    protocol = replace(protocol, figure=find_objective(item.objective).figure)
+    protocol = SweepRequest(family=family, objective=item.objective).protocol(workers[0].device.kind)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
             workers=workers,

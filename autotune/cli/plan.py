@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from autotune.api import saved
 from autotune.declaration import (
     Configuration,
     Expression,
@@ -36,7 +37,7 @@ from autotune.policy import (
     taught_at,
 )
 from autotune.record import Study, latest
-from autotune.report import live, saved
+from autotune.report import live
 
 _RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
 _WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
@@ -47,9 +48,11 @@ _FEWEST = 6  # sizes, before a promise is made
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Sweeps of inputs ``over`` a range until selection should lose at most ``regret`` on 95 % of it, or ``sizes`` were
-    swept, or ``seconds`` are over. ``template`` is the workload whose numbers the range's stand in for."""
+    swept, or ``seconds`` are over; the policy file goes below ``policies``. ``template`` is the workload whose numbers
+    the range's stand in for."""
 
     request: SweepRequest
+    policies: Path
     template: Workload
     over: Range
     regret: float
@@ -223,7 +226,7 @@ def _swept(
     state.studies.append(study)
     state.points[study.workload] = point
     newest = latest(session.store.studies(), state.studies)
-    state.path = saved(request.policy_folder, newest, study, "kernel")
+    state.path = saved(plan.policies, newest, study, "kernel")
     took = duration(min(study.times.values()))
     out.print(f"{study.workload}: {len(study.times)} configurations, the best {took}; {swept.wall_s:.1f} s")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, out
+from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, one_workload, out
 from autotune.compile import (
     OF_THE_BLOCK,
     Cache,
@@ -230,13 +230,7 @@ def show_command(
         str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
     ] = "sm_90",
     workload: Annotated[
-        str,
-        typer.Option(
-            "-w",
-            "--workload",
-            metavar="NAME",
-            help="Whose sizes and options; else the default one's, where needed.",
-        ),
+        str, one_workload("Whose sizes and options; else the default one's, where needed.")
     ] = "",
     size: Annotated[
         list[str] | None,

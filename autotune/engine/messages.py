@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from typing import Protocol as Interface
 
 from numpy.typing import NDArray
@@ -231,7 +231,7 @@ class Ended(LaunchError):
 
 
 # A configuration with what the compiler made of it.
-Made = Job | tuple[Configuration, CompileFailure]
+Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
 
 
 class Worker(Interface):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
+from typing import TypeAlias
 
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
@@ -30,7 +31,7 @@ class DeviceLost(DeviceError):
     """No worker is left."""
 
 
-TrialEnd = Tried | Died | tuple[Configuration, CompileFailure]
+TrialEnd: TypeAlias = Tried | Died | tuple[Configuration, CompileFailure]
 Chunks = Callable[[Callable[[], bool]], Iterator[list[Made]]]  # given whether to stop
 
 

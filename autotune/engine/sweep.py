@@ -33,9 +33,9 @@ from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, t
 from autotune.engine.jobs import JobCompiler, Proposals
 from autotune.engine.messages import Describe, Made, MakeReference, Setting, Worker, write_expected
 from autotune.engine.proof import Prover
+from autotune.engine.request import NotAsked
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
-from autotune.errors import StoreError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
@@ -397,10 +397,6 @@ class Sweep:
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
         return {"tried": tried, "of": of, "space": space, **self.strategy.about()}
-
-
-class NotAsked(StoreError):
-    """The record has no such study."""
 
 
 class SweepInterrupted(KeyboardInterrupt):

@@ -146,13 +146,15 @@ def over_winner(decision: Decision) -> Column:
     )
 
 
-TIME = figure_column("time_ms")
-SPREAD = spread_column("time_ms")
-FOOTPRINT = figure_column("footprint_bytes")
+TIME: Column = figure_column("time_ms")
+SPREAD: Column = spread_column("time_ms")
+FOOTPRINT: Column = figure_column("footprint_bytes")
 SENT = figure_column("transfer_bytes")
 ONCE = Column("once_ms", "once", "time", lambda trial: trial.once_ms if trial.measurement else None)
-OVER_WINNER = Column("time_over_winner", "× winner", "ratio")
+OVER_WINNER: Column = Column("time_over_winner", "× winner", "ratio")
 ERROR = Column("error_relative", "error", "error", lambda trial: trial.error)
-REGISTERS = Column("registers", "registers", "count", lambda trial: trial.registers)
-OCCUPANCY = Column("occupancy", "occupancy", "share", lambda trial: trial.occupancy)
-CONFIGURATION = Column("configuration", "configuration", "configuration", lambda trial: trial.configuration)
+REGISTERS: Column = Column("registers", "registers", "count", lambda trial: trial.registers)
+OCCUPANCY: Column = Column("occupancy", "occupancy", "share", lambda trial: trial.occupancy)
+CONFIGURATION: Column = Column(
+    "configuration", "configuration", "configuration", lambda trial: trial.configuration
+)

@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from autotune import files as paths
 from autotune.cli.commands import app, main
 from autotune.cli.new import new_family
-from autotune.cli.run import read_inputs
+from autotune.cli.run import Call
 from autotune.declaration import load_family
 from autotune.errors import UsageError
 from autotune.policy.merge import update
@@ -319,9 +319,9 @@ def test_a_sweep_leaves_results_report_and_policy_file(
 def test_a_pipe_may_have_any_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "distances")
     family = load_family("allpairs")
-    assert read_inputs(family, {}, "ragged", tmp_path / "distances", None).sizes
+    assert Call(family, "ragged", output=tmp_path / "distances").inputs().sizes
     with pytest.raises(UsageError, match=r"must end in \.npy"):
-        read_inputs(family, {}, "ragged", tmp_path / "others", None)
+        Call(family, "ragged", output=tmp_path / "others").inputs()
 
 
 def test_python_dash_m_is_the_same() -> None:
@@ -368,9 +368,12 @@ def test_help_is_light() -> None:
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
     assert "Exit codes" in done.stdout
     assert not loaded & {"optuna", "pandas", "plotly", "jinja2", "jsonschema", "sqlalchemy", "scipy"}
-    assert not {"autotune.engine", "autotune.record", "autotune.policy", "autotune.dispatch"} & {
-        *json.loads(done.stderr)
-    }
+    assert not {
+        "autotune.engine.session",
+        "autotune.record.study",
+        "autotune.policy",
+        "autotune.dispatch",
+    } & {*json.loads(done.stderr)}
 
 
 # ---- Ctrl-C

@@ -14,7 +14,7 @@ from fakes import FakeModule, FakeToolchain
 from report_pages import fake_study
 from rich.console import Console
 
-from autotune.cli import ceilings as command
+from autotune.cli import profile as command
 from autotune.cli import record_commands as cli_records
 from autotune.cli.commands import main
 from autotune.compile.cache import Cache, default_root

@@ -20,6 +20,8 @@ from plain import blur, floats
 from rich.console import Console
 
 import autotune
+from autotune.api.sweeps import _bound as bound
+from autotune.api.sweeps import given_workload
 from autotune.cli.commands import main
 from autotune.declaration import Configuration, bind, load_family, load_workload, prepare
 from autotune.errors import (
@@ -31,9 +33,7 @@ from autotune.errors import (
 )
 from autotune.policy.file import read_policy_file
 from autotune.record import Store, Trial
-from autotune.report.given import given_workload
 from autotune.report.meter import Live, live, watching
-from autotune.report.study import _bound as bound
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
 FEW = {"block_size": [64, 128]}
@@ -307,7 +307,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"data": X}, UsageError, "data is a ndarray, and sweep takes a folder there$"),
         ({"time": "5"}, UsageError, "time is a str, and sweep takes a number there"),
         ({"seed": "x"}, UsageError, "seed is a str, and sweep takes a whole number"),
-        ({"samples": 0}, UsageError, "samples 0: at least 1"),
+        ({"samples": -1}, UsageError, "--samples -1: it is at least 0"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_an_error_that_says_so(
