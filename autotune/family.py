@@ -4,18 +4,14 @@ Importing it loads the errors and nothing else; every other name is loaded by th
 asks for it.
 """
 
-import os
-import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
 from functools import cache, wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from autotune import lazy
 from autotune.errors import (
     AutotuneError,
     CompilerError,
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
     from autotune.device import DeviceProgram, Execution, Room
     from autotune.dispatch import Prepared, TunedKernel
     from autotune.files import data_root, pip_install
-    from autotune.hardware import leave_driver
     from autotune.layout import Links, named_orders
 
 __all__ = [
@@ -53,12 +48,10 @@ __all__ = [
     "UnknownName",
     "UsageError",
     "WorkloadError",
-    "command_seconds",
     "cuda_library",
     "data_root",
     "family_module",
     "find_data",
-    "leave_driver",
     "library",
     "load_family",
     "load_workload",
@@ -76,34 +69,22 @@ _ON_DEMAND = {  # by package
     "device": "DeviceProgram Execution Room",
     "dispatch": "TunedKernel Prepared",
     "files": "data_root pip_install",
-    "hardware": "leave_driver",
     "layout": "Links named_orders",
 }
 
 Made = TypeVar("Made")
 
-_TICKS = "SC_CLK_TCK"
-_AFTER_NAME = 19  # /proc/self/stat: the process's begin, counted from what follows its name
-_began: float | None = None
 
-__getattr__ = lazy("autotune", _ON_DEMAND, __name__)
-
-
-def command_begins() -> None:
-    """This process is one command and nothing else: called once, where it begins."""
-    global _began  # noqa: PLW0603 - of the process
-    _began = time.perf_counter()
-    with suppress(OSError, ValueError, IndexError):  # some systems do not tell
-        told = (
-            Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        )
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(told[_AFTER_NAME]) / os.sysconf(_TICKS)
-        _began -= max(0.0, age)
+def __getattr__(name: str) -> Any:
+    """Load what a package offers to families when it is asked for."""
+    for package, names in _ON_DEMAND.items():
+        if name in names.split():
+            return getattr(import_module(f"autotune.{package}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def command_seconds() -> float:
-    """How long the command has run, the start of its process and all imports counted; 0 within another program."""
-    return 0.0 if _began is None else time.perf_counter() - _began
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class Application(Protocol):

@@ -104,6 +104,11 @@ def policy_folders(named: str | Path | None = None, family: Path | None = None) 
     return [*first, Path("policies"), *beside, own_policies(), bundled("policies")]
 
 
+def policy_folder(named: Path | None = None) -> Path:
+    """Where a sweep writes policy files: ``named``, else AUTOTUNE_POLICIES, else ./policies."""
+    return named or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
+
+
 def own_policies() -> Path:
     """The user's own folder of policy files."""
     import platformdirs  # only here: who names a policy file needs none of it

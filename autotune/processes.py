@@ -42,6 +42,7 @@ __all__ = [
     "beside",
     "death",
     "exchange",
+    "guard",
     "own_folder",
     "program",
     "python",
@@ -201,16 +202,19 @@ def _tidy_behind_parent(parent: Connection, folder: str) -> None:
         os.killpg(0, signal.SIGKILL)
 
 
-# Runs its arguments as they are, and ends them, and all that they started, when the process that asked is gone: then
-# its end of the pipe on standard input closes. "$@" is not read as shell text.
-_GUARD = """exec 3<&0 0</dev/null
-{ read -r gone <&3; kill -KILL 0; } >/dev/null 2>&1 &
+def guard(ending: str = "KILL") -> str:
+    """A shell script that runs its arguments as they are, and ends them, and all that they started, by the signal
+    ``ending`` when the process that asked is gone: then its end of the pipe on standard input closes. "$@" is not read
+    as shell text."""
+    return f"""trap : TERM
+exec 3<&0 0</dev/null
+{{ read -r gone <&3; kill -{ending} 0; }} >/dev/null 2>&1 &
 exec 3<&-
 "$@"
 status=$?
 kill -KILL $! 2>/dev/null
-exit $status
-"""
+exit $status"""
+
 
 _NOT_RUN = (126, 127)  # a shell's statuses for a command that it cannot start
 
@@ -240,7 +244,7 @@ def program(
     reads, writes = os.pipe()  # no other process has the end that writes
     try:
         running = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "sh", found, *command[1:]],
+            ["/bin/sh", "-c", guard(), "sh", found, *command[1:]],
             cwd=folder, env=environment, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", process_group=0,
         )  # fmt: skip

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, bound, check, entry, inputs_of, variants_of, write_rows
+from harness import arguments, bound, check, entry, inputs_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import default_root
 from autotune.declaration import Configuration, Inputs, load_family

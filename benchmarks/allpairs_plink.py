@@ -33,7 +33,8 @@ from typing import Any, TypeVar
 import harness
 import numpy as np
 import yaml
-from harness import arguments, inputs_of, module_of, write_rows
+from harness import arguments, inputs_of, module_of
+from result_files import write_rows
 
 import autotune
 from autotune.compile import cpu_model

@@ -26,7 +26,8 @@ from typing import Any
 import harness
 import numpy as np
 from allpairs_plink import in_turn, milliseconds, plink_distance, plink_version, summary, write_fileset
-from harness import arguments, inputs_of, write_rows
+from harness import arguments, inputs_of
+from result_files import write_rows
 
 import autotune
 from autotune.compile import cpu_model

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
+from result_files import write_rows
 
 from autotune.declaration import load_family
 from autotune.device import CpuBackend, Resident
@@ -27,7 +28,7 @@ _CONFIGURATIONS = (
     "simple",
     f"{_ALL},rsqrt=fast",
     f"{_ALL},rsqrt=fast,points_x=8,accumulate=at_end,block_y=8",
-    f"{_DEEP},points_x=4,points_z=2",
+    f"{_DEEP},points_x=4,points_z=4",
     f"{_DEEP},points_x=4,points_z=8",
     f"{_DEEP},points_x=8,points_z=8",
 )

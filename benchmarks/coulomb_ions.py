@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend

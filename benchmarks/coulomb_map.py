@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.compile import Cache, batch, compile_many, default_root
 from autotune.declaration import Inputs, bind, load_family

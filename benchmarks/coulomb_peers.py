@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, inputs_of, module_of, write_rows
+from harness import arguments, check, inputs_of, module_of
+from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.dispatch import load

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, inputs_of, write_rows
+from harness import arguments, check, inputs_of
+from result_files import write_rows
 
 from autotune.compile import Batch, Built, Nvrtc, VariantSource
 from autotune.declaration import Inputs, load_family

@@ -19,21 +19,15 @@ from typing import Any
 
 import numpy as np
 import yaml
-from harness import arguments, check, write_rows
+from harness import arguments, check
+from result_files import write_rows
 
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare
 from autotune.files import data_root
-from autotune.policy import (
-    Crossover,
-    Entry,
-    PolicyFile,
-    crossover,
-    device_told,
-    locked,
-    read_policy_file,
-    write,
-)
+from autotune.policy import Entry, PolicyFile, read_policy_file
+from autotune.policy.device_crossover import crossover
+from autotune.policy.file import Crossover, device_told, locked, write
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
 

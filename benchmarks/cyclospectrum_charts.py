@@ -14,7 +14,8 @@ from contextlib import closing
 from typing import Any
 
 from cyclospectrum_exact import inputs_of, options_of
-from harness import arguments, bound, check, variants_of, write_rows
+from harness import arguments, bound, check, variants_of
+from result_files import write_rows
 
 from autotune.compile import Variant
 from autotune.declaration import load_family
@@ -27,9 +28,6 @@ SEQUENTIAL = {"sequential brute": "cyclospec", "sequential optimized": "cyclospe
 PARALLEL = {
     "CUDA brute": "cyclospec-gpu",
     "CUDA optimized": "cyclospec-opt-gpu",
-    "optimized, one graph": "generation=iterated_graph",
-    "optimized, one cooperative launch": "generation=iterated_cooperative",
-    "running sum": "generation=running_sum",
     "prefix differences": "generation=prefix,outputs_per_thread=8,vector_width=4",
 }
 

@@ -16,7 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, check, module_of, variants_of, write_rows
+from harness import arguments, check, module_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import Cache, Compiled, CompileFailure, Variant, batch, compile_many, default_root
 from autotune.declaration import Inputs, bind, load_family

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 from cyclospectrum_exact import inputs_of
-from harness import arguments, check, write_rows
+from harness import arguments, check
+from result_files import write_rows
 
 from autotune.declaration import load_family
 from autotune.dispatch import TunedKernel, load

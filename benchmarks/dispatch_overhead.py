@@ -25,7 +25,8 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
-from harness import arguments, check, python_path, write_rows
+from harness import arguments, check, python_path
+from result_files import write_rows
 
 import autotune
 from autotune.declaration import bind, load_family
@@ -150,7 +151,7 @@ def gpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
 
 def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], Any]], Callable[[], None]]:
     """A bare launch is a call of the compiled function through ctypes, on one thread."""
-    from autotune.device import Launch
+    from autotune.device import LaunchRequest
 
     kernel = opened.enter_context(autotune.load(folder, device="cpu"))
     x, out = np.ones(COUNT, np.float32), np.zeros(COUNT, np.float32)
@@ -163,7 +164,7 @@ def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
     pointers = (ctypes.c_char_p * 2)(*arguments)
     sizes = (ctypes.c_ulonglong * 2)(*map(len, arguments))
     module: Any = launch.module
-    request = Launch(
+    request = LaunchRequest(
         backend._runtime,  # noqa: SLF001
         launch.geometry.grid, launch.geometry.block, backend.threads, 2, 0,
         ctypes.addressof(pointers), ctypes.addressof(sizes),

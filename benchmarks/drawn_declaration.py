@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from autotune.layout import STORAGES, every_grouping
 
 MOST = 8  # configurations of a declaration
-_LINKS = 0.5  # of the trees have a choice of links, the others of records
 CONSTANT_BYTES = 6144  # of an array: ten of them fit
 CPP = {
     "float32": "float", "float64": "double", "int32": "int", "uint8": "unsigned char", "int16": "short",
@@ -297,9 +296,7 @@ def _offers(
         orders = [list(order) for order in itertools.permutations(data["shape"])]
         means = {f"p{place}": order for place, order in enumerate(orders)}
         yield "axes", both, [*means][1:], means, "p0"
-    if made.kind == "tree" and is_input and draw.random() < _LINKS:
-        yield "links", both, ["relative16"], {}, "absolute"  # with which records are aos
-    elif "record" in data:
+    if "record" in data:
         sizes = [
             (n, np.dtype(f if isinstance(f, str) else f["type"]).itemsize) for n, f in data["fields"].items()
         ]

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from harness import write_rows
+from result_files import write_rows
 
 from autotune.declaration import (
     Completions,

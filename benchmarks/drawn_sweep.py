@@ -31,10 +31,10 @@ def main(words: Sequence[str] | None = None) -> None:
     family = load_family(given.family)
     request = SweepRequest(
         family=family, chosen=drawn(family, given.drawn), device=given.device, samples=given.samples,
-        out=given.out, data=given.data, policies=given.out / "policies",
+        out=given.out, data=given.data,
         race=given.race, workloads=(given.workload,) if given.workload else (),
     )  # fmt: skip
-    run(request, Console(), Console(stderr=True))
+    run(request, given.out / "policies", Console(), Console(stderr=True))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/energy.py FAMILY -w WORKLOAD --policies policies --out energy.csv
 
-Each run is a new queue of calls of each (``autotune.measure.call_energy``), and before it the median of ``--samples``
+Each run is a new queue of calls of each (``EnergyMeter``), and before it the median of ``--samples``
 samples without a flush: of such calls the queue is made. A row is one configuration in one run, and one for the runs
 together: the median with half of its range over it, and the ratio to the tuned one's. ``idle_w`` is what the device
 takes before the first run, with nothing to do. Both results are verified first.
@@ -15,20 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness import bound, check, entry, inputs_of, variants_of, write_rows
+from harness import bound, check, entry, inputs_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import default_root
 from autotune.declaration import load_family
-from autotune.device import Resident, energy_counter, open_backend
-from autotune.measure import (
-    ENERGY_SECONDS,
-    GUARD_BYTES,
-    Verifier,
-    call_energy,
-    expected_outputs,
-    idle_watts,
-    median,
-)
+from autotune.device import Resident, open_backend
+from autotune.measure import GUARD_BYTES, Verifier, expected_outputs, median
+from autotune.measure.energy import EnergyMeter
 
 COLUMNS = (
     "family", "workload", "device", "role", "configuration", "run", "time_ms", "energy_j", "power_w", "idle_w",
@@ -45,11 +39,10 @@ def main(words: Sequence[str] | None = None) -> int:
     if asked.check:
         return check(family, [inputs], ["control"], device=asked.device)
     with closing(open_backend(asked.device)) as backend, backend.current():
-        counter = energy_counter(backend.device)
+        meter = EnergyMeter.of(backend, asked.seconds)
         tuned = entry(
             family, asked.policies, asked.slug or backend.device.slug, asked.entry or asked.workload
         )
-        idle = idle_watts(counter)
         resident = Resident(backend, inputs, guard=GUARD_BYTES)
         chosen = {"tuned": tuned, "control": family.space.control}
         executions = dict(
@@ -66,13 +59,13 @@ def main(words: Sequence[str] | None = None) -> int:
                 execution.prepare()
                 backend.sample(execution.run, 3, False)
                 time_ms = median(backend.sample(execution.run, asked.samples, False))
-                energy = call_energy(backend, execution, counter, asked.seconds, time_ms)
-                found[role].append((time_ms, energy.median_j, energy.median_w))
+                sample = meter(execution, time_ms)
+                found[role].append((time_ms, sample["energy_j"], sample["power_w"]))
         about = {
             "family": family.name,
             "workload": asked.workload,
             "device": backend.device.name,
-            "idle_w": f"{idle:.1f}",
+            "idle_w": f"{meter.idle_w:.1f}",
         }
         verifier.close()
         resident.close()
@@ -122,7 +115,7 @@ def arguments(words: Sequence[str] | None) -> Any:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--samples", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=ENERGY_SECONDS)
+    parser.add_argument("--seconds", type=float, default=0.0)
     return parser.parse_args(words)
 
 

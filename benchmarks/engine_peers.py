@@ -17,7 +17,6 @@ is what ``autotune sweep --race 1.02`` does.
 """
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -32,7 +31,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, check, inputs_of, python_path, write_rows
+from harness import arguments, check, inputs_of, python_path
+from result_files import write_rows
 
 from autotune.declaration import load_family
 from autotune.record import Store
@@ -194,10 +194,10 @@ def write(runs: Sequence[Run], out: Path) -> None:
     rows = [run.row(peers or runs[:1]) for run in runs]
     write_rows(out.with_name(f"{out.name}.csv"), rows)
     every = sorted({c for run in runs for c in run.times_ms})
-    with out.with_name(f"{out.name}-times.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["configuration", *(f"{run.tuner} ms" for run in runs)])
-        lines.writerows([c, *(run.times_ms.get(c, "") for run in runs)] for c in every)
+    times: list[dict[str, object]] = [
+        {"configuration": c, **{f"{run.tuner} ms": run.times_ms.get(c, "") for run in runs}} for c in every
+    ]
+    write_rows(out.with_name(f"{out.name}-times.csv"), times)
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items() if key not in ("best", "about")))
         print(f"    best: {row['best']}\n    {row['about']}")

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, bound, check, entry, inputs_of, variants_of, write_rows
+from harness import arguments, bound, check, entry, inputs_of, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Resident, open_backend

@@ -22,8 +22,9 @@ from typing import Any
 
 import numpy as np
 from eri_libcint import mole
-from harness import arguments, bound, check, inputs_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
+from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, Resident, open_backend
@@ -17,7 +18,7 @@ from autotune.measure import median
 
 BEST = (
     "granularity=block,order=place,pair_table=device,boys=loaded_rational,quotient_memory=constant,"
-    "roots=deferred,split=2"
+    "roots=inverse,split=2"
 )
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
-from harness import arguments, bound, check, inputs_of, module_of, variants_of, write_rows
+from harness import arguments, bound, check, inputs_of, module_of, variants_of
+from result_files import write_rows
 
 from autotune.compile import default_root
 from autotune.declaration import Family, Inputs, load_family
@@ -99,10 +100,6 @@ def _sending(execution: Execution, inputs: Inputs, configuration: Any) -> Callab
     names = ["shells", "primitives", "pairs"]
     if configuration["pair_table"] == "host" and configuration["pair_memory"] in ("global", "readonly"):
         names.append("host_table")
-    if configuration["boys"] in ("table", "shared_table"):
-        names.append("boys_table")
-    if configuration["roots"] == "table":
-        names.append("exponents")
     small = [(execution.placed[n], execution.variant.layouts[n].apply(inputs.arrays[n])) for n in names]
     lists = module.sends(execution)
 

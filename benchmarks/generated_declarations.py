@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 from drawn_declaration import Declaration, declaration
-from harness import write_rows
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.compile import Cache, Compiled, Toolchain, Variant, batch, compile_many, default_root
 from autotune.declaration import Configuration, Family, Inputs, bind, load_family

@@ -6,8 +6,6 @@ and its code generated, and each peer is said to be here or not. Tests run every
 """
 
 import argparse
-import csv
-import lzma
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -31,7 +29,6 @@ __all__ = [
     "module_of",
     "python_path",
     "variants_of",
-    "write_rows",
 ]
 
 
@@ -91,22 +88,6 @@ def entry(family: Family, policies: Path, device: str, workload: str) -> Configu
             f"{path} has no entry for {workload}: sweep it on this device, or name --configuration"
         )
     return Configuration(entries[workload].configuration)
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, compressed by xz or not."""
-    unpack = lzma.open if path.suffix == ".xz" else open
-    with unpack(path, "rt", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """A CSV file with a line for each row; its columns are those of the first row, where none are given."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(columns or rows[0]), restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def check(

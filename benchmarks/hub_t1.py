@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import write_rows
+from result_files import write_rows
 
 KERNELS = ("convolution_milo", "dedispersion_milo", "gemm_milo", "hotspot_milo")
 

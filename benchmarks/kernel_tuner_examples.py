@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from harness import python_path, write_rows
+from harness import python_path
+from result_files import write_rows
 
 IMPORTS = (
     (r"^(\s*)import kernel_tuner$", r"\1from autotune import kernel_tuner"),

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, variants_of, write_rows
+from harness import arguments, variants_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
 from autotune.declaration import Family, bind, load_family

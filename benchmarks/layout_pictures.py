@@ -1,13 +1,12 @@
 """Pictures of how each layout stores a small array, made from the addresses that the layout library computes.
 
-    python benchmarks/layout_pictures.py [--page]
+    python benchmarks/layout_pictures.py
 
-Prints docs/layout-pictures.md, or writes it with ``--page``. The figures in it are those of
-``benchmarks/results/layout-costs-h200.csv``, where that is (``layout_costs.py`` makes it).
+Prints what pages.py puts into docs/layout-pictures.md. The figures in it are those of
+``benchmarks/results/layout-costs-h200.csv`` (``layout_costs.py`` makes it).
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from result_files import read_rows
 
-from autotune.layout import STORAGES, Data, Field, Layout, Links, StoredLinks, named_orders, packing
+from autotune.layout import STORAGES, Data, Field, Layout, Links, named_orders, packing
 from autotune.layout.curve import Curve
 from autotune.layout.swizzle import Swizzle
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "layout-pictures.md"
 COSTS = ROOT / "benchmarks" / "results" / "layout-costs-h200.csv"
 EMPTY = "."
 
@@ -80,19 +79,6 @@ def of_numbers(across: int = 8, shape: tuple[int, int] = (4, 8), **choice: Any) 
 
 def of_records(across: int = 8, count: int = 6, **choice: Any) -> str:
     return drawn(cells([Layout(data=RECORDS, **choice)], (count,)), across)
-
-
-def of_links(nodes: Data) -> str:
-    """The units of 2 bytes of elements whose first link is not stored, and the second in 16 bits."""
-    layout = Layout(data=nodes, links=StoredLinks((("next", "next"), ("jump", "relative16"))))
-    assert layout.links is not None
-    stored = layout.links.dtype(nodes)
-    words = [name for name, *_ in stored.descr for _ in range(stored[name].itemsize // layout.texel_bytes)]
-    found = [""] * layout.room((4,)).texels
-    for element in range(4):
-        for part, word in enumerate(words):
-            found[layout.address(element, part, 0)] = f"{word}{element}"
-    return drawn(found, len(words))
 
 
 def of_words(name: str, count: int, vector: int = 1) -> str:
@@ -167,7 +153,7 @@ def pictures() -> Iterator[Picture]:
         "{layout: swizzle, values: [none, xor4]}",
         "Columns change places within each row, so that a column lies in other banks in each row. For shared memory "
         "and what is copied there as it lies.",
-        of_numbers(swizzle=Swizzle(4, 1)),
+        of_numbers(steps=(Swizzle(4, 1),)),
         _number("swizzle", "xor8x4"),
     )
     yield Picture(
@@ -238,24 +224,6 @@ def pictures() -> Iterator[Picture]:
         of_records(records="x+y+z-m"),
         _record("three_apart", "four_and_four"),
     )
-    nodes = Data(
-        name="x",
-        role="input",
-        record="R",
-        fields=(
-            Field("weight", "float32"),
-            Field("next", "int32", "element"),
-            Field("jump", "int32", "element"),
-        ),
-        shape=("element",),
-    )
-    yield Picture(
-        "links",
-        "{layout: links, values: [absolute, relative16, compact], means: {compact: {next: next, jump: relative16}}}",
-        "What leads to the next element is not stored, what leads elsewhere as how far, in 16 bits: here 6 bytes of an "
-        "element of 12. Only what the data allow.",
-        of_links(nodes),
-    )
     pair = [Layout(data=Data(name=n, role="input", fields=(Field("", "float32"),), shape=("element",)), group=(2, k))
             for k, n in enumerate("ab")]  # fmt: skip
     yield Picture(
@@ -312,52 +280,22 @@ def _orders() -> Iterator[Picture]:
 
 
 def costs() -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The rows of each array and layout; none where nothing was measured yet."""
+    """The rows of each array and layout."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    if COSTS.is_file():
-        with COSTS.open(newline="") as file:
-            for row in csv.DictReader(file):
-                found.setdefault((row["array"], row["layout"]), []).append(row)
+    for row in read_rows(COSTS):
+        found.setdefault((row["array"], row["layout"]), []).append(row)
     return found
 
 
-HEAD = """\
-# Layouts in pictures
-
-How each layout stores a small array. A line is a stretch of memory, the number before it the address of its first
-texel, and a dot a place that is no element's. [layout_pictures.py](../benchmarks/layout_pictures.py) makes this page
-from the addresses that the layout library computes; what each value means is in [Layouts](layouts.md).
-"""
-OF_FIGURES = """\
-The figures are of an NVIDIA H200 with cold caches ([layout_costs.py](../benchmarks/layout_costs.py) made
-[layout-costs-h200.csv](../benchmarks/results/layout-costs-h200.csv)): the time of what reads the array, in parts of the
-time that it takes with the plain layout. Arrays of 64 MB (numbers) and 128 MB (records), medians of nine runs whose
-intervals are up to 5 % wide to each side. One array at a time, alone in its kernel: what a layout gives in a kernel of
-yours, a sweep says. Orders on trees: [the lookup example](../examples/lookup/README.md) and [the
-forest](../examples/forest/README.md).
-"""
-
-
-def page() -> str:
+def tables() -> dict[str, str]:
+    """What docs/layout-pictures.md has (pages.py)."""
     known = costs()
-    lines = [HEAD]
-    if known:
-        lines += [OF_FIGURES, *_fastest(known)]
+    lines = []
     for picture in pictures():
-        lines += [
-            f"## {picture.title}",
-            "",
-            f"`{picture.yaml}`",
-            "",
-            picture.told,
-            "",
-            "```text",
-            picture.drawing,
-            "```",
-            "",
-        ]
+        lines += [f"## {picture.title}", "", f"`{picture.yaml}`", "", picture.told, ""]
+        lines += ["```text", picture.drawing, "```", ""]
         lines += _figures([each for each in picture.costs if each in known], known)
-    return "\n".join(lines).rstrip() + "\n"
+    return {"fastest": "\n".join(_fastest(known)).rstrip(), "pictures": "\n".join(lines).rstrip()}
 
 
 def _fastest(known: dict[tuple[str, str], list[dict[str, str]]]) -> list[str]:
@@ -388,15 +326,10 @@ def _figures(
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
+    argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--page", action="store_true", help="write the page")
-    given = parser.parse_args(words)
-    if given.page:
-        PAGE.write_text(page(), encoding="utf-8")
-    else:
-        print(page())
+    ).parse_args(words)
+    print("\n\n".join(tables().values()))
     return 0
 
 

@@ -1,9 +1,8 @@
 """What the paper does not have: ranges of leaves, and words in tables in place of the tree, beside its 128 layouts.
 
-    python benchmarks/mummergpu_beyond.py [--rows CSV] [--h200 CSV] [--update FILE]
+    python benchmarks/mummergpu_beyond.py [--rows CSV] [--h200 CSV]
 
-Prints the tables as Markdown; with --update it rewrites what stands between ``<!-- tables: NAME -->`` and
-``<!-- end -->`` in FILE. Needs no GPU. --rows is the results.csv of
+Prints the tables as Markdown; pages.py puts them into the page. Needs no GPU. --rows is the results.csv of
 
     autotune sweep mummergpu -w lmono -w cbrigg -w ssuis -w hsill --preset beyond
 """
@@ -13,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from mummergpu_policy_analysis import H200, RESULTS, WORKLOADS, ranged, table, updated
+from mummergpu_policy_analysis import H200, WORKLOADS, ranged, table
+from result_files import RESULTS, read_frame
 
 from autotune.declaration import Family, load_family
-from autotune.record import pairs, settings
+from autotune.record.effects import pairs, settings
 
 ROWS = RESULTS / "mummergpu-h200-beyond.csv.xz"
 SEARCHES = {
@@ -41,7 +41,7 @@ STEPS = (
 def read(path: Path) -> dict[str, pd.DataFrame]:
     """A results.csv -> the measured rows of each workload, in ms ``match``, ``print``, ``total`` and ``all``: with the
     transfer and the transform of the layout."""
-    rows = pd.read_csv(path)
+    rows = read_frame(path)
     rows = rows[rows["state"] == "measured"]
     printing = [name for name in rows if str(name).startswith(("kernel_print", "kernel_scan"))]
     rows = rows.assign(match=rows["kernel_match_ms"], print=rows[printing].sum(axis=1), total=rows["time_ms"])
@@ -138,26 +138,26 @@ def one_call(rows: Mapping[str, pd.DataFrame], family: Family) -> str:
     return table(header, lines)
 
 
+def tables(rows: Path = ROWS, h200: Path = H200) -> dict[str, str]:
+    """What docs/mummergpu.md has (pages.py)."""
+    of, paper, family = read(rows), read_frame(h200), load_family("mummergpu")
+    return {
+        "searches": searches(of, paper, family),
+        "effects": effects(of, family),
+        "one-call": one_call(of, family),
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rows", type=Path, default=ROWS, help="results.csv of the preset beyond")
     parser.add_argument("--h200", type=Path, default=H200, help="results.csv of the paper's 128")
-    parser.add_argument("--update", type=Path, help="the document whose tables to rewrite")
     given = parser.parse_args(arguments)
     try:
-        rows, paper, family = read(given.rows), pd.read_csv(given.h200), load_family("mummergpu")
-        made = {
-            "searches": searches(rows, paper, family),
-            "effects": effects(rows, family),
-            "one-call": one_call(rows, family),
-        }
-        if given.update:
-            text = given.update.read_text(encoding="utf-8")
-            given.update.write_text(updated(text, made), encoding="utf-8")
-        else:
-            print("\n\n".join(f"**{name}**\n\n{text}" for name, text in made.items()))
+        made = tables(given.rows, given.h200)
     except (OSError, ValueError) as error:
         parser.error(str(error))
+    print("\n\n".join(f"**{name}**\n\n{text}" for name, text in made.items()))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ import pandas as pd
 from mummergpu_commands import FLOOR, OURS, PEERS, Command, ours, peers, told_by
 from mummergpu_outputs import Found, found_in
 from mummergpu_reads import write_reads
+from result_files import read_frame, write_text
 
 # Started for every run: a child's peak memory counts from what the process that started it had, so that is small.
 LAUNCHER = """
@@ -175,7 +176,7 @@ def canonical(known: Path | None, of_all: dict[str, Any]) -> tuple[str, Found] |
     """What mummer 3 found of the same reads, and who it was, from a table of an earlier run."""
     if known is None:
         return None
-    table = pd.read_csv(known)
+    table = read_frame(known)
     same = [table[name] == of_all[name] for name in ("workload", "reads", "bases", "length")]
     table = table[np.logical_and.reduce([table["tool"] == "mummer 3", table["checksum"].notna(), *same])]
     if table.empty:
@@ -289,7 +290,7 @@ def compare(
             expected = canonical(arguments.known, of_all) or expected
         rows[:] = kept + [row(c, ran[c], expected, of_all) for c in commands]
         rows += [row(c, [], None, of_all) | {"problem": MISSING, "command": ""} for c in absent]
-        pd.DataFrame(rows).to_csv(arguments.out, index=False)
+        write_text(arguments.out, pd.DataFrame(rows).to_csv(index=False))
 
 
 def _goes_on(command: Command, runs: list[Run], most: int, seconds: float) -> bool:

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, module_of, write_rows
+from harness import arguments, module_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.compile import Cache, default_root
 from autotune.declaration import load_family

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 import mummergpu_index as genomes
 import numpy as np
-from harness import arguments, python_path, write_rows
+from harness import arguments, python_path
 from mummergpu_end_to_end import configuration, machine, phases
 from numpy.typing import NDArray
+from result_files import write_rows
 
 SEED = 20261122
 READ_LETTERS = 150

@@ -1,10 +1,9 @@
 """The MUMmerGPU 2.0 paper's policy analysis (sections 4.1 to 4.7), of our rows and of its authors' own.
 
-    python benchmarks/mummergpu_policy_analysis.py [--h200 CSV] [--paper FOLDER] [--update FILE]
+    python benchmarks/mummergpu_policy_analysis.py [--h200 CSV] [--paper FOLDER]
 
-Prints the tables as Markdown; with --update it rewrites what stands between ``<!-- tables: NAME -->`` and
-``<!-- end -->`` in FILE and leaves the prose alone. Needs no GPU. ``--normalise FOLDER`` makes the
-authors' rows anew from their own files (*.allstats and tests.regs.s, from SOURCE).
+Prints the tables as Markdown; pages.py puts them into the page. Needs no GPU. ``--normalise FOLDER`` makes the
+authors' rows again from their own files (*.allstats and tests.regs.s, from SOURCE).
 
 Configurations go by the authors' letters: each policy that is on gives one, in the order QRTmrtn; none is control.
 """
@@ -18,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from result_files import RESULTS, read_frame, write_text
 
-from autotune.record import pairs, settings
+from autotune.record.effects import pairs, settings
 
-RESULTS = Path(__file__).parent / "results"
 H200 = RESULTS / "mummergpu-h200.csv.xz"
 PAPER = RESULTS / "mummergpu-8800gtx"
 SOURCE = "github.com/yuhc/gpu-rodinia cuda/mummergpu/experiments"
@@ -114,7 +113,7 @@ def read(device: str, paths: Sequence[Path]) -> Rows:
     files = ", ".join(path.name for path in paths)
     if not paths:
         raise ValueError(f"no CSV for {device}; make the authors' with --normalise")
-    rows = pd.concat([pd.read_csv(path).assign(file=path.name) for path in paths])
+    rows = pd.concat([read_frame(path).assign(file=path.name) for path in paths])
     rows = rows[(rows["state"] == "measured") & (rows["block_size"] == BLOCK_SIZE)]
     for policy in POLICIES:
         rows = rows[rows[policy.column].isin([policy.off, policy.on])]
@@ -161,7 +160,8 @@ def normalise(originals: Path, folder: Path) -> None:
             made[f"occupancy_{kernel}"] = [round(occupancy_8800(count), 6) for count in used]
         made |= {"device_name": "GeForce 8800 GTX", "compiler": "CUDA 1.1"}
         made["source"] = f"{SOURCE}/{name}.allstats"
-        pd.DataFrame(made).sort_values("configuration").to_csv(folder / f"{workload}.csv", index=False)
+        table = pd.DataFrame(made).sort_values("configuration").to_csv(index=False)
+        write_text(folder / f"{workload}.csv", table)
 
 
 # -- figures ----------------------------------------------------------------------------------------------
@@ -311,6 +311,11 @@ def occupancy(rows: Rows) -> str:
     return table(f"{header} | falls: mean % (pairs) | stays: mean absolute % (pairs)", lines)
 
 
+def tables() -> dict[str, str]:
+    """What docs/mummergpu-policy-analysis.md has (pages.py)."""
+    return all_tables(read("H200", [H200]) | read("8800 GTX", sorted(PAPER.glob("*.csv"))))
+
+
 def all_tables(rows: Rows) -> dict[str, str]:
     """Name -> Markdown."""
     made = {"sources": sources(rows), "sentences": sentences(rows)}
@@ -321,36 +326,19 @@ def all_tables(rows: Rows) -> dict[str, str]:
     return made | {"minimax": minimax(rows), "occupancy": occupancy(rows)}
 
 
-def updated(text: str, tables: dict[str, str]) -> str:
-    """The document with every table in its place; raises ValueError unless each has exactly one."""
-    places = re.findall(r"<!-- tables: (\S+) -->", text)
-    if sorted(places) != sorted(tables) or text.count("<!-- end -->") != len(places):
-        raise ValueError(f"places {sorted(places)} are not {sorted(tables)}, each with an <!-- end -->")
-
-    def place(match: re.Match[str]) -> str:
-        return f"<!-- tables: {match[1]} -->\n\n{tables[match[1]]}\n\n<!-- end -->"
-
-    return re.sub(r"<!-- tables: (\S+) -->.*?<!-- end -->", place, text, flags=re.DOTALL)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--h200", type=Path, default=H200, help="our results.csv")
     parser.add_argument(
         "--paper", type=Path, default=PAPER, help="the folder of the authors' rows, a CSV each"
     )
-    parser.add_argument("--update", type=Path, help="the document whose tables to rewrite")
     parser.add_argument("--normalise", type=Path, help="the folder of *.allstats to make --paper from, first")
     given = parser.parse_args(arguments)
     try:
         if given.normalise:
             normalise(given.normalise, given.paper)
         rows = read("H200", [given.h200]) | read("8800 GTX", sorted(given.paper.glob("*.csv")))
-        if given.update:
-            text = given.update.read_text(encoding="utf-8")
-            given.update.write_text(updated(text, all_tables(rows)), encoding="utf-8")
-        else:
-            print("\n\n".join(f"**{name}**\n\n{made}" for name, made in all_tables(rows).items()))
+        print("\n\n".join(f"**{name}**\n\n{made}" for name, made in all_tables(rows).items()))
     except (OSError, ValueError) as error:
         parser.error(str(error))
 

@@ -1,10 +1,10 @@
 """In how many sweeps is each planted fault caught, and by what?
 
-    python benchmarks/planted_faults.py [--device cpu|cuda] [--sweeps 20] [--name cpu] [--only FAULT]... [--page]
+    python benchmarks/planted_faults.py [--device cpu|cuda] [--sweeps 20] [--name cpu] [--only FAULT]...
 
 Writes ``benchmarks/results/planted-NAME.csv``, or --out: the rows of the faults that were swept, or of those that
---only names, in place of what that file says of them; with ``--page`` only the table of docs/proof.md, from the CSVs
-that are there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of
+--only names, in place of what that file says of them; pages.py makes the table of docs/proof.md of the
+CSVs that are there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of
 ``tests/support/planted.py``. A fault that takes the device down costs its own trial.
 """
 
@@ -17,15 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from result_files import RESULTS, read_frame, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from planted import FAULTS, SIZES, Seen, families, sweep_all  # noqa: E402
 
-RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "proof.md"
-BEGIN, END = "<!-- planted -->\n", "<!-- /planted -->"
 # By a part of the reason.
 MEANS = {
     "writes outside of": "guards",
@@ -79,10 +77,10 @@ def counted(device: str, sweeps: int, which: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def table() -> str:
-    """Of all CSVs that are there, the cpu's first."""
+def tables() -> dict[str, str]:
+    """What docs/proof.md has (pages.py): of all CSVs that are there, the cpu's first."""
     paths = sorted(RESULTS.glob("planted-*.csv"), key=lambda path: (path.stem != "planted-cpu", path.stem))
-    frames = {path.stem.removeprefix("planted-"): pd.read_csv(path, keep_default_na=False) for path in paths}
+    frames = {path.stem.removeprefix("planted-"): read_frame(path, keep_default_na=False) for path in paths}
     most = {name: int(frame["sweeps"].max()) for name, frame in frames.items()}
     head = ["planted", *(f"{name}: caught by | in {most[name]}" for name in frames)]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---|---|" * len(frames)]
@@ -97,7 +95,7 @@ def table() -> str:
                 else [row["caught_by"] or "not caught", _often(row, most[name])]
             )
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return {"faults": "\n".join(lines)}
 
 
 def _often(row: "pd.Series[Any]", most: int) -> str:
@@ -108,15 +106,10 @@ def _often(row: "pd.Series[Any]", most: int) -> str:
 
 def put(frame: pd.DataFrame, path: Path) -> None:
     """The rows of ``frame`` in place of those of the same faults in the file, in the order of the faults."""
-    before = pd.read_csv(path, keep_default_na=False) if path.is_file() else frame[:0]
+    before = read_frame(path, keep_default_na=False) if path.is_file() else frame[:0]
     rows = {row["fault"]: row for each in (before, frame) for row in each.to_dict("records")}
-    pd.DataFrame([rows[fault.name] for fault in FAULTS if fault.name in rows]).to_csv(path, index=False)
-
-
-def write_page() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{table()}{END}{rest.split(END)[1]}", encoding="utf-8")
+    table = pd.DataFrame([rows[fault.name] for fault in FAULTS if fault.name in rows])
+    write_text(path, table.to_csv(index=False))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -128,12 +121,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--name", default="", help="of the device in the CSV's name; default its kind")
     parser.add_argument("--of", action="append", choices=tuple(SIZES), help="only the faults of that family")
     parser.add_argument("--only", action="append", choices=[fault.name for fault in FAULTS], metavar="FAULT")
-    parser.add_argument("--page", action="store_true")
     parser.add_argument("--out", type=Path, help="in place of that file")
     given = parser.parse_args(words)
-    if given.page:
-        write_page()
-        return 0
     named = {fault.of for fault in FAULTS if fault.name in (given.only or ())}
     frame = counted(given.device, given.sweeps, given.of or tuple(named) or tuple(SIZES))
     frame = frame[frame["fault"].isin(given.only)] if given.only else frame

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import arguments, write_rows
+from harness import arguments
 from numpy.typing import NDArray
+from result_files import write_rows
 
 DIFFUSION, BLEACHING = 0.025, 0.002
 Floats = NDArray[np.float32]

@@ -7,15 +7,22 @@ is compiled twice with NVRTC for the file's GPU, from the tree of the commit BAS
 Where machine code, layouts and launches of all are the same, the stale entries get the digests of this tree;
 `renewed_from` keeps those of the sweep. Where one differs, the file stays as it is and the exit code is 1: the family
 needs a sweep.
+
+What the family no longer has may differ. A kernel that is gone has to be named in --gone, by one who knows that no plan
+of these configurations launched it. Where arguments of a kernel are gone, its code has to be the same but for the
+places of the others. Policies that are gone leave the file, and so does a tie, a runner-up or a break-even with a value
+that is gone; a winner, a default or a configuration kept for prediction may not.
 """
 
 import argparse
 import json
 import os
+import random
+import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +30,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
 DIGESTS = ("source_digest", "layouts_digest", "space_digest")
+DRAWN_SIZES = 64  # at which launches are compared
+INSTRUCTION = 16  # bytes
+OFFSET, BANK = 0xFFFF << 38, 54  # of an instruction's constant operand: its offset's bits, its bank's first
+PARAMETER, PARAMETERS = (
+    0x17,
+    0x0A,
+)  # attributes of a kernel in a cubin: one of its parameters; where they all lie
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -33,6 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "policies", nargs="*", type=Path, default=sorted((HERE / "policies").glob("*/*.yaml"))
     )
+    parser.add_argument("--gone", nargs="*", default=(), help="kernels that no plan launches any more")
     parser.add_argument("--describe", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args(words)
     if asked.describe:
@@ -49,7 +64,9 @@ def main(words: Sequence[str] | None = None) -> int:
             ["git", "-C", HERE, "worktree", "add", "--detach", "--quiet", before, asked.base], check=True
         )
         try:
-            differing = sum(not renew(path, described(path, before), described(path, HERE)) for path in paths)
+            differing = sum(
+                not renew(path, described(path, before), described(path, HERE), asked.gone) for path in paths
+            )
         finally:
             subprocess.run(["git", "-C", HERE, "worktree", "remove", "--force", before], check=True)
     return 1 if differing else 0
@@ -58,14 +75,15 @@ def main(words: Sequence[str] | None = None) -> int:
 def stale_entries(path: Path) -> dict[str, Any]:
     """The entries of a policy file whose sources changed since they were measured, by name."""
     from autotune.declaration import load_family
-    from autotune.policy import changed, read_policy_file
+    from autotune.policy import read_policy_file
+    from autotune.policy.acceptance import changed
 
     file = read_policy_file(path)
     family = load_family(file.family)
     return {name: item for name, item in file.entries.items() if changed(family, item)}
 
 
-def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str] = ()) -> bool:
     """Renew the stale entries of one policy file, of which ``describe`` gave ``then`` and ``now``. Returns whether all
     of it is accepted afterwards."""
     from autotune.policy import read_policy_file
@@ -76,14 +94,22 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     if any(measured[digest] != {then["digests"][digest]} for digest in DIGESTS):
         print(f"unknown   {path}: its stale entries were not measured with the sources of that commit")
         return False
-    differing = [name for name, code in then["code"].items() if now["code"].get(name) != code]
+    lost = [name for name in then["code"] if name not in now["code"]]
+    differences = {name: difference(then["code"][name], code, gone) for name, code in now["code"].items()}
+    lost += [  # a value of a policy that is gone, and no winner's
+        name
+        for name, what in differences.items()
+        if what and name not in then["needed"] and without(name, now["policies"]) != name
+    ]
+    differing = [f"{name}: {what}" for name, what in differences.items() if what and name not in lost]
+    differing += [f"{name}: gone" for name in lost if name in then["needed"]]
     if differing:
         print(f"differs   {path}: {len(differing)} of {len(then['code'])} configurations, {differing[0]}")
         return False
     today = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entries = {
         name: replace(
-            item,
+            in_space(item, now["policies"], {name.split(" {")[0] for name in lost}, gone),
             **now["digests"],
             renewed=today,
             renewed_from=item.renewed_from
@@ -91,9 +117,105 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         )
         for name, item in stale.items()
     }
-    write(path, replace(file, entries={**file.entries, **entries}))
-    print(f"renewed   {path}: {len(stale)} entries, {len(then['code'])} configurations alike")
+    write(path, with_policies(replace(file, entries={**file.entries, **entries}), now["policies"]))
+    alike = {name: code for name, code in now["code"].items() if name not in lost}
+    moved = sum(
+        any(then["code"][name]["arguments"][kernel] != places for kernel, places in code["arguments"].items())
+        for name, code in alike.items()
+    )
+    print(
+        f"renewed   {path}: {len(stale)} entries, {len(alike)} configurations alike, {moved} of them but for "
+        f"where arguments lie, {len(lost)} gone"
+    )
     return True
+
+
+def difference(then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str]) -> str:
+    """How the device does something else with one configuration than it did; empty where it does the same."""
+    for array, layout in now["layouts"].items():
+        if then["layouts"].get(array) != layout:
+            return f"layout of {array}"
+    if unknown := sorted({*then["kernels"]} - {*now["kernels"]} - {*gone}):
+        return f"kernel {unknown[0]} is gone"
+    for kernel, code in now["kernels"].items():
+        if kernel not in then["kernels"] or then["kernels"][kernel]["rest"] != code["rest"]:
+            return f"kernel {kernel}"
+        if then["launches"][kernel] != now["launches"][kernel]:
+            return f"launch of {kernel}"
+        if what := moved_arguments(then, now, kernel):
+            return f"kernel {kernel}: {what}"
+    return ""
+
+
+def moved_arguments(then: Mapping[str, Any], now: Mapping[str, Any], kernel: str) -> str:
+    """How the instructions of a kernel differ in more than the places of its arguments; empty where they do not."""
+    codes = [bytes.fromhex(tree["kernels"][kernel]["code"]) for tree in (then, now)]
+    places = [tree["arguments"][kernel] for tree in (then, now)]
+    if places[0] == places[1]:
+        return "" if codes[0] == codes[1] else "instructions"
+    if len(codes[0]) != len(codes[1]) or [n for n in places[0] if n in places[1]] != list(places[1]):
+        return "length or order of arguments"
+    for at in range(0, len(codes[0]), INSTRUCTION):
+        one, other = (int.from_bytes(code[at : at + INSTRUCTION], "little") for code in codes)
+        argument, expected = argument_of(one, places[0]), argument_of(other, places[1])
+        is_argument = has_constant(one) and one >> BANK & 31 == 0
+        if one & ~OFFSET != other & ~OFFSET or (argument != expected if is_argument else one != other):
+            return f"instruction {at // INSTRUCTION}"
+    return ""
+
+
+def has_constant(instruction: int) -> bool:
+    """Whether it has an operand in constant memory, from sm_70 to sm_120 alike: loads of constants, and arithmetic in
+    the forms that take one. The bits of its place mean something else in all others."""
+    return instruction & 0xFFF in (0xB82, 0xAB9) or instruction >> 9 & 7 in (0b011, 0b101)  # LDC, ULDC
+
+
+def argument_of(instruction: int, places: Mapping[str, Sequence[int]]) -> tuple[str, int]:
+    """The argument that a constant operand lies in, and where in it; no name for what is no argument."""
+    offset = instruction >> 38 & 0xFFFF
+    for name, (first, size) in places.items():
+        if first <= offset < first + size:
+            return name, offset - first
+    return "", offset
+
+
+def in_space(item: Any, policies: Sequence[str], lost: Collection[str], gone: Collection[str]) -> Any:
+    """An entry without the policies that are not in ``policies``, the configurations that are ``lost``, and kernels
+    that are gone."""
+    ties = [without(name, policies) for name in item.tie_set if name not in lost]
+    changes: dict[str, Any] = {
+        "tie_set": ties,
+        "needs": {k: v for k, v in item.needs.items() if k not in gone},
+    }
+    if item.runner_up in lost:
+        changes |= {"runner_up": "", "runner_up_ms": 0.0, "runner_up_cost": 0.0}
+    else:
+        changes["runner_up"] = without(item.runner_up, policies)
+    if item.break_even_with in lost:
+        changes |= {"break_even": 0, "break_even_with": ""}
+    else:
+        changes["break_even_with"] = without(item.break_even_with, policies)
+    values = {name: value for name, value in item.configuration.items() if name in policies}
+    return replace(item, configuration=values, **changes)
+
+
+def with_policies(file: Any, policies: Sequence[str]) -> Any:
+    """The file whose default and kept configurations have no other policies than these."""
+
+    def part(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in policies}
+
+    file = replace(file, default=part(file.default))
+    if not file.prediction:
+        return file
+    kept = {n: replace(one, configuration=part(one.configuration)) for n, one in file.prediction.kept.items()}
+    return replace(file, prediction=replace(file.prediction, kept=kept))
+
+
+def without(name: str, policies: Collection[str]) -> str:
+    """A configuration's id, and what follows it, without what is no policy."""
+    name, space, rest = name.partition(" ")
+    return ",".join(pair for pair in name.split(",") if pair.partition("=")[0] in policies) + space + rest
 
 
 def described(path: Path, tree: Path) -> dict[str, Any]:
@@ -111,21 +233,22 @@ def describe(path: Path) -> dict[str, Any]:
     """The digests of the tree that runs, and of each named configuration what the device is made to do."""
     from autotune.compile import Cache, CompileFailure, Variant, batch, compile_many
     from autotune.compile.nvrtc import Nvrtc
-    from autotune.compile.same_code import kernel_digests
     from autotune.declaration import load_family
     from autotune.layout import layouts_digest
     from autotune.policy import read_policy_file
 
     file = read_policy_file(path)
     family = load_family(file.family)
+    policies = [policy.name for policy in family.space.policies]
     variants: dict[str, Any] = {}
-    for options, values in named(file, family):
-        configuration = (
-            family.space.configuration(values) if isinstance(values, str) else known(family, values)
-        )
+    needed = set()
+    for options, values, is_needed in named(file):
+        configuration = known(family, {name: value for name, value in values.items() if name in policies})
+        name = f"{','.join(f'{k}={v}' for k, v in sorted(values.items()))} {dict(sorted(options.items()))}"
         if configuration is not None:
-            variant = Variant.of(family, configuration, family.chosen_options(options))
-            variants[f"{configuration.id} {dict(sorted(options.items()))}"] = variant
+            variants[name] = Variant.of(family, configuration, family.chosen_options(options))
+        if is_needed:
+            needed.add(name)
     toolchain = Nvrtc(file.device.arch)
     code: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as cache:
@@ -141,23 +264,17 @@ def describe(path: Path) -> dict[str, Any]:
             for one in part
         )
         for (name, variant), compiled in zip(variants.items(), found, strict=True):
-            if isinstance(compiled, CompileFailure):
-                sys.exit(f"{name}: {compiled}")
-            layouts = {array: repr(arranged(layout)) for array, layout in variant.layouts.items()}
-            launches = {
-                kernel.name: [
-                    [item.text for item in kernel.grid],
-                    [item.text for item in kernel.block],
-                    kernel.shared_bytes.text,
-                    list(kernel.arguments),
-                ]
-                for kernel in variant.kernels.values()
+            if isinstance(compiled, CompileFailure):  # a default need not be for every option
+                needed.discard(name)
+                continue
+            code[name] = {
+                "layouts": {array: repr(arranged(layout)) for array, layout in variant.layouts.items()},
+                "launches": {kernel.name: launches(variant, kernel) for kernel in variant.kernels.values()},
+                **machine_code(variant, compiled),
             }
-            digests = kernel_digests(compiled)
-            if digests.keys() != set(compiled.symbols):
-                sys.exit(f"{name}: its machine code cannot be read")
-            code[name] = [digests, layouts, launches]
     return {
+        "policies": policies,
+        "needed": sorted(needed),
         "digests": {
             "source_digest": family.source_digest,
             "layouts_digest": layouts_digest(),
@@ -165,6 +282,66 @@ def describe(path: Path) -> dict[str, Any]:
         },
         "code": code,
     }
+
+
+def launches(variant: Any, kernel: Any) -> list[Any]:
+    """Blocks, threads and shared bytes of a kernel at sizes that are drawn for each name alike in every tree."""
+    from autotune.errors import FamilyError
+
+    fixed = {**dict(variant.options), **variant.configuration}
+    names = {name for item in (*kernel.grid, *kernel.block, kernel.shared_bytes) for name in item.names}
+    drawn = []
+    for number in range(DRAWN_SIZES):
+        sizes = {name: random.Random(f"{name} {number}").randint(1, 4 ** (number % 9)) for name in names}
+        try:
+            geometry = variant.geometry(kernel, {**sizes, **fixed})
+            drawn.append([list(geometry.grid), list(geometry.block), geometry.shared_bytes])
+        except FamilyError:
+            drawn.append([])
+    return drawn
+
+
+def machine_code(variant: Any, compiled: Any) -> dict[str, Any]:
+    """By kernel: its instructions, where its arguments lie, and a digest of what else counts."""
+    from autotune.compile.same_code import _hash, _parts, _read
+
+    module = _read(compiled.image, 0, 0)
+    kernels, arguments = {}, {}
+    for kernel, symbol in compiled.symbols.items():
+        code, _ = module.sections[f".text.{symbol}"]
+        own = f".nv.constant0.{symbol}"  # as long as the arguments
+        sections = {name: content for name, content in module.sections.items() if name != own}
+        reading = b"".join(
+            one if has_constant(int.from_bytes(one, "little")) else bytes(INSTRUCTION)
+            for one in (code[at : at + INSTRUCTION] for at in range(0, len(code), INSTRUCTION))
+        )
+        sections[f".text.{symbol}"] = (reading, len(reading))
+        rest = _parts(replace(module, sections=sections), compiled, kernel)
+        kernels[kernel] = {
+            "code": code.hex(),
+            "rest": _hash([part for part in rest if part is not reading]),
+        }
+        arguments[kernel] = argument_places(
+            module.sections[f".nv.info.{symbol}"][0], variant.kernels[kernel].arguments
+        )
+    return {"kernels": kernels, "arguments": arguments}
+
+
+def argument_places(attributes: bytes, names: Sequence[str]) -> dict[str, list[int]]:
+    """Where a kernel's arguments lie in the constants of a launch: offset and size in bytes, by name."""
+    places, base, at = {}, 0, 0
+    while at < len(attributes):
+        form, attribute, size = struct.unpack_from("<BBH", attributes, at)
+        at += 4
+        if form != 4:
+            continue
+        if attribute == PARAMETER:
+            _, number, offset, kind = struct.unpack_from("<IHHI", attributes, at)
+            places[number] = [offset, kind >> 18]
+        elif attribute == PARAMETERS:
+            _, base, _ = struct.unpack_from("<IHH", attributes, at)
+        at += size
+    return {name: [base + places[number][0], places[number][1]] for number, name in enumerate(names)}
 
 
 def arranged(layout: Any) -> Any:
@@ -183,25 +360,20 @@ def known(family: Any, values: Mapping[str, Any]) -> Any:
     return None if wrong else configuration
 
 
-def named(file: Any, family: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """Options and configuration, by values or by id, of everything that the file names."""
-    from contextlib import suppress
-
-    from autotune.errors import AutotuneError
-
+def named(file: Any) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
+    """Options and policy values of everything that the file names, the control among them, and whether the file cannot
+    do without it."""
     options = [dict(item.options) for item in file.entries.values()]
     options = [one for i, one in enumerate(options) if one not in options[:i]]
     for item in file.entries.values():
-        yield item.options, item.configuration
+        yield item.options, item.configuration, True
         for name in (*item.tie_set, item.runner_up, item.break_even_with):
-            with suppress(AutotuneError):
-                if name:
-                    family.space.configuration(name)
-                    yield item.options, name
+            if name:
+                yield item.options, dict(pair.split("=", 1) for pair in name.split(",")), False
     kept = [one.configuration for one in file.prediction.kept.values()] if file.prediction else []
     for given in options:
-        for values in (file.default, dict(family.space.control), *kept):
-            yield given, values
+        for values in (file.default, {}, *kept):
+            yield given, values, True
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from autotune.declaration import Configuration, Policy, Preset, Space
 from autotune.errors import StoreError
-from autotune.record import Study, Trial, time_ms
+from autotune.record import Study, Trial
 from autotune.search import Search, Strategy
 
 __all__ = ["Replay", "replay", "space"]
@@ -36,7 +36,7 @@ class Replay:
     @cached_property
     def best_ms(self) -> tuple[float, ...]:
         """The best time after each visit, in milliseconds; infinite until something was measured."""
-        return tuple(accumulate((time_ms(trial) for trial in self.visited), min))
+        return tuple(accumulate((trial.time_ms for trial in self.visited), min))
 
     def visits_until(self, within: float) -> int | None:
         """How many visits until the best time was at most ``1 + within`` times the optimum; None: never."""
@@ -61,7 +61,7 @@ def replay(
     StoreError when nothing was measured, and what ``Strategy`` raises.
     """
     recorded = {t.configuration: t for t in study.trials if t.state != "excluded"}
-    optimum = min((time_ms(t) for t in recorded.values()), default=math.inf)
+    optimum = min((t.time_ms for t in recorded.values()), default=math.inf)
     if math.isinf(optimum):
         raise StoreError(
             f"{study.family} on {study.workload}: nothing was measured, so there is nothing to find"
@@ -80,9 +80,9 @@ def replay(
             break
         trial = recorded[waiting.popleft()]
         visited.append(trial)
-        if time_ms(trial) <= bound:
+        if trial.time_ms <= bound:
             break
-        search.tell(trial.configuration, time_ms(trial) if trial.measurement else None)
+        search.tell(trial.configuration, trial.time_ms if trial.measurement else None)
     return Replay(
         sampler=sampler, seed=seed, visited=tuple(visited), optimum_ms=optimum, members=len(recorded),
         seconds=time.process_time() - began,

@@ -31,12 +31,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from harness import write_rows
 from replay import replay, space
+from result_files import write_rows
 
 from autotune.declaration import Configuration
 from autotune.errors import UsageError
-from autotune.record import Study, read_record, time_ms
+from autotune.record import Study, read_record
 from autotune.search import SAMPLERS
 
 WITHIN, TARGET = 0.02, 0.15
@@ -78,7 +78,7 @@ def row(
     ms_per_visit: float,
     remark: str,
 ) -> Row:
-    times = [time_ms(t) for t in study.trials if t.state != "excluded"]
+    times = [t.time_ms for t in study.trials if t.state != "excluded"]
     good = sum(t <= min(times) * (1 + WITHIN) for t in times)
     head = (f"{study.family} {study.workload}", len(times), good, tool, method, ahead, len(visits))
     if not visits:
@@ -144,11 +144,11 @@ def kernel_tuner(python: str, study: Study, strategy: str, seeds: int, budget: f
     """One strategy on one study, in a process that is ended when it takes four times the ``seconds``."""
     recorded = {t.configuration: t for t in study.trials if t.state != "excluded"}
     parameters = {p.name: list(p.values) for p in space(study).policies}
-    optimum = min(time_ms(t) for t in recorded.values())
+    optimum = min(t.time_ms for t in recorded.values())
     lines = {
         ",".join(str(c[name]) for name in parameters): {
             **{name: c[name] for name in parameters},
-            "time": time_ms(t) if t.measurement else "RuntimeFailedConfig",
+            "time": t.time_ms if t.measurement else "RuntimeFailedConfig",
         }
         for c, t in recorded.items()
     }

@@ -8,19 +8,19 @@ median, times what that of the finalists changed by), and 1 where it was proved 
 """
 
 import argparse
-import csv
 import json
-import lzma
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from result_files import read_rows, write_rows
 from selection_inputs import RANGES
 from selection_sweep import read as read_pickle
 
 from autotune.compile import KernelProfile, Variant
 from autotune.declaration import Configuration, Family, load_family
+from autotune.errors import UnknownName
 from autotune.layout import layouts_digest
 from autotune.policy import operations
 from autotune.record import Measurement, Provenance, Study, Trial
@@ -71,28 +71,45 @@ def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Ite
 
 def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """A CSV file, compressed."""
-    with lzma.open(path, "wt", encoding="utf-8", newline="", preset=9) as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, list(rows), COLUMNS)
 
 
 def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
-    """By family, what made each input and its study, as a sweep of today's sources would record it."""
+    """By family, what made each input and its study, as a sweep of today's sources would record it. A policy gone
+    since counts with its best value; what has a value or a kernel that is gone is left out."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            groups.setdefault((row["family"], row["input"]), []).append(row)
+    for row in read_rows(path):
+        groups.setdefault((row["family"], row["input"]), []).append(row)
     families = {name: load_family(RANGES[name].family) for name in dict.fromkeys(name for name, _ in groups)}
     found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
     for (name, workload), rows in groups.items():
         about = json.loads(rows[0]["about"])
-        found.setdefault(name, []).append((about["point"], _study(families[name], workload, about, rows)))
+        family = families[name]
+        today: dict[Configuration, Mapping[str, str]] = {}
+        for row in sorted(rows, key=lambda row: float(row["time_ms"])):
+            kernels = {row["kernel"], *json.loads(row["needs"] or "{}")} - {""}
+            configuration = _configuration(family, row["configuration"])
+            if configuration and kernels <= family.kernels.keys():
+                today.setdefault(configuration, row)
+        found.setdefault(name, []).append((about["point"], _study(family, workload, about, today)))
     return found
 
 
+def _configuration(family: Family, text: str) -> Configuration | None:
+    """Policies that came after it was recorded have their defaults; None where a value is gone."""
+    words = dict(word.split("=", 1) for word in text.split(","))
+    try:
+        named = {p.name: p.value(words[p.name]) for p in family.space.policies if p.name in words}
+    except UnknownName:
+        return None
+    return Configuration({**family.space.control, **named})
+
+
 def _study(
-    family: Family, workload: str, about: Mapping[str, Mapping[str, float]], rows: Sequence[Mapping[str, str]]
+    family: Family,
+    workload: str,
+    about: Mapping[str, Mapping[str, float]],
+    rows: Mapping[Configuration, Mapping[str, str]],
 ) -> Study:  # fmt: skip
     sizes = {name: int(value) for name, value in about["features"].items()}
     numbers = {**about["scalars"], **sizes}
@@ -108,18 +125,18 @@ def _study(
     return Study(
         family=family.name, workload=workload, device="nvidia-h200", identity=workload, control=family.space.control,
         about=Provenance.from_dict(told),
-        trials=tuple(_trial(family, workload, row, numbers, about["options"]) for row in rows),
+        trials=tuple(_trial(family, workload, *each, numbers, about["options"]) for each in rows.items()),
     )  # fmt: skip
 
 
 def _trial(
-    family: Family, workload: str, row: Mapping[str, str], numbers: Mapping[str, float], options: Mapping[str, Any]
+    family: Family,
+    workload: str,
+    configuration: Configuration,
+    row: Mapping[str, str],
+    numbers: Mapping[str, float],
+    options: Mapping[str, Any],
 ) -> Trial:  # fmt: skip
-    pairs = (pair.partition("=") for pair in row["configuration"].split(","))
-    named = {name: family.space.policy(name).value(value) for name, _, value in pairs}
-    configuration = Configuration(
-        {**family.space.control, **named}
-    )  # of policies that came later, the defaults
     first, last = float(row["first_ms"]), float(row["time_ms"])
     measured = Measurement(
         median_ms=first, minimum_ms=first, spread=float(row["spread"]), samples=int(row["samples"]),
@@ -139,6 +156,7 @@ def _trial(
             blocks=blocks_of(family, configuration, kernel, numbers, options),
         )
         for kernel, (block, registers, shared, at_once) in needs.items()
+        if kernel in family.kernels
     )
     return Trial(
         family=family.name, workload=workload, device="nvidia-h200", configuration=configuration, state="measured",

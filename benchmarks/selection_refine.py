@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import selection_record
-from harness import is_there, write_rows
+from harness import is_there
+from result_files import write_rows
 from selection_inputs import RANGES, drawn, write
 from selection_sweep import read
 

@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from harness import read_rows, write_rows
+from result_files import read_rows, write_rows
 
 from autotune.declaration import Configuration, Family, load_family
 from autotune.files import bundled
@@ -42,8 +42,8 @@ from autotune.policy import (
     file_name,
     merged,
     read_policy_file,
-    volume,
 )
+from autotune.policy.device_crossover import volume
 from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (

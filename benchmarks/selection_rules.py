@@ -28,15 +28,16 @@ from statistics import mean, quantiles
 import numpy as np
 import selection_record
 import selection_regret
-from harness import write_rows
 from numpy.typing import NDArray
+from result_files import write_rows
 from selection_inputs import RANGES
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
-from autotune.dispatch.refinement import CALLS, Option, Refinement
+from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged, volume
+from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
+from autotune.policy.device_crossover import volume
 from autotune.policy.prediction import process
 from autotune.record import Study
 
@@ -71,9 +72,7 @@ def refined(
     tried = list({one[1]: one for one in tried}.values())[:_FIVE]
     if first not in ("predicted", "nearest") or not tried:
         return [one[1] for one in order]
-    plan = Refinement(
-        [Option(ms if first == "predicted" else 0.0, spread) for _, _, ms, spread in tried], CALLS
-    )
+    plan = Refinement([(ms if first == "predicted" else 0.0, spread) for _, _, ms, spread in tried], CALLS)
     while not plan.is_over:
         at, is_timed = plan.take()
         if is_timed:

@@ -29,7 +29,7 @@ from autotune.engine import Session, SweepRequest, Swept, opened, sweeping
 from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
 from autotune.files import bundled
-from autotune.measure import Answer
+from autotune.measure import GivenOutputs
 from autotune.record import Study, Trial
 
 _LISTED = 1000  # a space of more is not swept whole
@@ -46,7 +46,7 @@ class _Quick(Session):
     """With fewer samples than where a winner is looked for, and more finalists: it is about what is worth keeping, and
     what a rule takes should be among those that are timed in turns."""
 
-    def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> Sweep:
+    def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> Sweep:
         made = super()._sweep(workload, inputs, answer)
         made.protocol = replace(
             made.protocol, race=2.0, seconds=0.02, abandon=1.6, finalists=20, rounds=5, finalist_seconds=0.5,
@@ -119,7 +119,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
     request = SweepRequest(
         family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
-        policies=options.out / "policies", trial_seconds=30, chosen=first,
+        trial_seconds=30, chosen=first,
     )  # fmt: skip
     request.check()
     earlier = read(options.after) if options.after else []

@@ -28,8 +28,9 @@ from typing import Any
 
 import harness
 import numpy as np
-from harness import check, inputs_of, write_rows
+from harness import check, inputs_of
 from numpy.typing import NDArray
+from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.measure import median, spread

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness import write_rows
+from result_files import read_frame, write_rows
 
 from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.ranking import Forecast, Requests, by_cycles, static_ranking, unseen_policies
-from autotune.record import Study, read_results, time_ms
+from autotune.record import Study, read_results
 
 ARCH = "sm_90"
 _LATENCY = {"hit": 33.0, "texture hit": 80.0, "constant": 25.0, "shared": 29.0, "behind": 260.0}  # cycles
@@ -131,7 +131,7 @@ def rows_of(
     began = time.perf_counter()
     found = list(static_ranking(family, study.workload, data, static, 1))
     seconds = time.perf_counter() - began
-    kept = [(f, time_ms(t), s) for f, t, s in zip(found, trials, static, strict=True) if f.launches]
+    kept = [(f, t.time_ms, s) for f, t, s in zip(found, trials, static, strict=True) if f.launches]
     if lost := [f for f in found if not f.launches]:
         print(f"{name} {study.workload}: {len(lost)} of {len(found)} were not traced: {lost[0].message}")
     if not kept:
@@ -180,7 +180,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows: list[Row] = []
     for pair in options.sweeps:
         folder, _, path = pair.partition("=")
-        family, table = load_family(folder), pd.read_csv(path)
+        family, table = load_family(folder), read_frame(Path(path))
         for study in read_results([Path(path)]):
             if only and study.workload not in only:
                 continue

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import engine_peers as peers
-from harness import bound, inputs_of, variants_of, write_rows
+from harness import bound, inputs_of, variants_of
+from result_files import write_rows
 
 from autotune.declaration import Configuration, load_family, load_workload
 from autotune.device import Resident, open_backend

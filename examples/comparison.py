@@ -72,6 +72,15 @@ class Way:
 Make = Callable[[Inputs], Way]
 
 
+def plain_way(
+    folder: Path, kernel: str, grid: tuple[int, ...], block: tuple[int, ...], given: tuple[Any, ...], out: Any
+) -> Way:
+    """An example's plain.cu unmodified: its ``kernel`` with the arguments ``given`` makes ``out``."""
+    cupy = import_module("cupy")
+    raw = cupy.RawKernel((folder / "plain.cu").read_text(), kernel, options=("-std=c++17",))
+    return Way(lambda: raw(grid, block, given), lambda: cupy.asnumpy(out), cupy.__version__)
+
+
 def waited(call: Callable[[], Any], calls: int) -> float:
     """A `Sample` by the host's clock, of a call that returns when its result is there."""
     started = time.perf_counter()

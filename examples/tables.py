@@ -8,7 +8,7 @@ import argparse
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -29,7 +29,7 @@ def read(files: Sequence[Path]) -> list[Row]:
     found: list[Row] = []
     for path in files:
         with path.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+            rows = list(csv.DictReader(dropwhile(lambda line: line.startswith("# "), file)))
         if not rows or not {"example", "what", "median_ms", "times_the_tuned"} <= rows[0].keys():
             raise SystemExit(f"{path} is no comparison: name CSVs that a compare.py wrote")
         found += rows

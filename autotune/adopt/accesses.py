@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from autotune.adopt.expression import Expression, Span, Sum, names, terms
+from autotune.adopt.expression import IndexExpression, Span, Sum, names, terms
 from autotune.adopt.function import Function, Variable, identity
 from autotune.adopt.source import Cursor, bare, binary, children, kind, span, unary, walk
 
 _TRANSPARENT = ("UNEXPOSED_EXPR", "PAREN_EXPR")
-ZERO = Expression("#0", spelling="0", value=0)
+ZERO = IndexExpression("#0", spelling="0", value=0)
 
 
 class NotFollowed(Exception):

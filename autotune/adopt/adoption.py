@@ -16,11 +16,11 @@ from autotune.adopt.excerpt import Excerpt
 from autotune.adopt.function import Function
 from autotune.adopt.host import steps
 from autotune.adopt.inputs import InputsModule
-from autotune.adopt.launch import Launch
+from autotune.adopt.launch import KernelLaunch
 from autotune.adopt.plain import plain
 from autotune.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Outcome, Proof
 from autotune.adopt.rewriting import Text, parameter_text, rewrite_accesses
-from autotune.adopt.source import HEADERS, Source, kind, span, walk
+from autotune.adopt.source import HEADERS, CudaSource, kind, span, walk
 from autotune.adopt.symbols import symbols_of
 from autotune.compile import lacked, lacking
 from autotune.declaration import Expression as Computed
@@ -59,7 +59,7 @@ class Adopter:
     """``values`` are those of the kernel's template, ``grid`` and ``block`` its launch, as the command line has them;
     ``told`` is called with what is done next."""
 
-    source: Source
+    source: CudaSource
     kernel: str
     name: str
     defines: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class Adopter:
                 "not followed; pass its members one by one"
             )
         launch = self.host.asked(self.grid, self.block) if self.grid else self.host.launch
-        geometry = Launch(arrays, launch, self.host.not_understood).geometry
+        geometry = KernelLaunch(arrays, launch, self.host.not_understood).geometry
         declaration = Declaration(
             self.name, self.source.path.name, arrays, geometry, f"{function.name} of {self.source.path.name}",
             self.defines, kept, geometry.shared_bytes or self._shared(function, geometry.block),

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from autotune.adopt.accesses import Access, Pointer, Uses, is_constant, names_in
-from autotune.adopt.expression import Expression, Sum, names, split, strides, terms
+from autotune.adopt.expression import IndexExpression, Sum, names, split, strides, terms
 from autotune.adopt.function import Bound, Function, Variable, is_launch
-from autotune.adopt.host import Host, divisors
+from autotune.adopt.host import HostProgram, divisors
 from autotune.adopt.source import Cursor, bare, binary, children, kind, number, span, walk
 
 TYPES = {
@@ -56,7 +56,7 @@ class Array:
     record: str = ""
     fields: dict[str, str] = field(default_factory=dict)
     shape: tuple[str, ...] = ()
-    by: list[Expression] = field(default_factory=list)
+    by: list[IndexExpression] = field(default_factory=list)
     link: str = ""
     is_ascending: bool = False
     is_walked: bool = False
@@ -103,7 +103,7 @@ class Arrays:
 
     uses: Uses
     flat: frozenset[str] = frozenset()
-    host: Host | None = None
+    host: HostProgram | None = None
     extents: dict[str, Extent] = field(default_factory=dict)
     unbounded: dict[frozenset[str], str] = field(default_factory=dict)
 
@@ -170,7 +170,7 @@ class Arrays:
             self.extents[outer] = Extent(outer, text)
         return (outer, *reversed(inner))
 
-    def _inner(self, array: Array, number: int, stride: Expression) -> str:
+    def _inner(self, array: Array, number: int, stride: IndexExpression) -> str:
         text = self.said(terms(stride))
         if text is None:
             return ""
@@ -353,7 +353,7 @@ class Arrays:
             return text
         return text if not plus else f"{text} {'+' if plus > 0 else '-'} {abs(plus)}"
 
-    def _factor(self, factor: Expression) -> str | None:
+    def _factor(self, factor: IndexExpression) -> str | None:
         if factor.operator:
             inner = self.said(terms(factor))
             return f"({inner})" if inner else None
@@ -368,7 +368,7 @@ class Arrays:
         inner = self.said(terms(self.function.expression(start, span(start)[0])))
         return f"({inner})" if inner and not inner.isidentifier() else inner
 
-    def _text(self, expression: Expression) -> str:
+    def _text(self, expression: IndexExpression) -> str:
         if expression.span is None:
             return expression.spelling
         return self.function.source.text(*expression.span)
@@ -445,7 +445,7 @@ class Arrays:
         ]
 
     def _read_in(
-        self, leaf: Expression, holders: dict[int, list[Array]], found: dict[str, Array]
+        self, leaf: IndexExpression, holders: dict[int, list[Array]], found: dict[str, Array]
     ) -> Iterator[Array]:
         if leaf.declared is not None:
             yield from holders.get(leaf.declared, ())
@@ -456,7 +456,7 @@ class Arrays:
                 ):
                     yield array
 
-    def _point(self, holder: Array, extent: str, leaf: Expression) -> None:
+    def _point(self, holder: Array, extent: str, leaf: IndexExpression) -> None:
         if "int" not in holder.type or holder.is_walked:
             return
         if leaf.declared is not None and self.function.variables[leaf.declared].changes:

@@ -11,7 +11,7 @@ from autotune.adopt.accesses import Passed, Pointer, Uses, names_in
 from autotune.adopt.arrays import Array
 from autotune.adopt.function import Function, identity
 from autotune.adopt.rewriting import Text, rewrite_accesses
-from autotune.adopt.source import Cursor, Source, children, kind, span, walk
+from autotune.adopt.source import CudaSource, Cursor, children, kind, span, walk
 
 _DEEPEST = 8
 
@@ -20,7 +20,7 @@ _DEEPEST = 8
 class Callees:
     """``followed`` has the pointers that became accessors, by function and number of the parameter."""
 
-    source: Source
+    source: CudaSource
     kernel: Uses
     functions: list[Cursor]
     followed: dict[tuple[str, int], Pointer] = field(default_factory=dict)

@@ -45,10 +45,10 @@ def adopt_command(
     ] = None,
 ) -> None:
     """Make a family of an unmodified kernel. Pointers become accessors, and both are run and compared."""
-    from autotune.adopt import Asked, adopt
+    from autotune.adopt import AdoptRequest, adopt
 
     macros = (*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ()))
-    adopt(Asked(source, out_, kernel, macros, grid, block), options.out)
+    adopt(AdoptRequest(source, out_, kernel, macros, grid, block), options.out)
 
 
 COMMANDS = {"adopt": adopt_command}

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from autotune.adopt.arrays import Array, Arrays, type_name
 from autotune.adopt.function import Function, Variable
-from autotune.adopt.launch import Geometry
+from autotune.adopt.launch import LaunchShape
 from autotune.adopt.symbols import Symbol
 from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
@@ -25,7 +25,7 @@ class Declaration:
     name: str
     source: str
     arrays: Arrays
-    geometry: Geometry
+    geometry: LaunchShape
     title: str
     defines: tuple[str, ...] = ()
     kept: frozenset[str] = frozenset()

@@ -11,8 +11,8 @@ from functools import cached_property
 from autotune.adopt.rewriting import Text
 from autotune.adopt.source import (
     BUILTINS,
+    CudaSource,
     Cursor,
-    Source,
     Span,
     children,
     has_attribute,
@@ -42,7 +42,7 @@ _SHORT = re.compile(r"typedef [a-z ]+ u(?:char|short|int|long)\b|typedef [a-z ]+
 
 
 @dataclass(frozen=True)
-class Declaration:
+class SourceDeclaration:
     """One declaration of a file's own level, with the names it gives and those it uses."""
 
     cursor: Cursor
@@ -56,11 +56,11 @@ class Declaration:
 class File:
     """One file of what was parsed, with the declarations and macros in it."""
 
-    source: Source
+    source: CudaSource
     kernel: Cursor
 
     @cached_property
-    def declarations(self) -> list[Declaration]:
+    def declarations(self) -> list[SourceDeclaration]:
         found = (c for c in self._level(self.source.unit.cursor) if self.source.is_here(c))
         return [self._declaration(c) for c in found]
 
@@ -79,7 +79,7 @@ class File:
             and begin <= span(self.kernel)[0] < end
         )
 
-    def _declaration(self, cursor: Cursor) -> Declaration:
+    def _declaration(self, cursor: Cursor) -> SourceDeclaration:
         begin, end = span(cursor)
         names = {cursor.spelling}
         names |= {c.spelling for c in children(cursor) if kind(c) in ("ENUM_CONSTANT_DECL", "NAMESPACE")}
@@ -87,7 +87,7 @@ class File:
             has_attribute(cursor, attribute) for attribute in ("CUDAGLOBAL_ATTR", "CUDADEVICE_ATTR")
         )
         uses = identifiers(self.source.text(begin, end))
-        return Declaration(cursor, (begin, end), frozenset(names - {""}), frozenset(uses), is_host)
+        return SourceDeclaration(cursor, (begin, end), frozenset(names - {""}), frozenset(uses), is_host)
 
     @cached_property
     def macros(self) -> list[tuple[str, Span]]:
@@ -104,7 +104,7 @@ class File:
 class Excerpt:
     """The kernel's file and those that it includes from where it lies."""
 
-    source: Source
+    source: CudaSource
     kernel: Cursor
 
     @cached_property
@@ -143,7 +143,7 @@ class Excerpt:
                     found += file.source.mistakes(declaration.place)
         return found
 
-    def is_kept(self, declaration: Declaration) -> bool:
+    def is_kept(self, declaration: SourceDeclaration) -> bool:
         cursor = declaration.cursor
         if kind(cursor) in _FUNCTIONS:
             is_kernel = has_attribute(cursor, "CUDAGLOBAL_ATTR")

@@ -13,7 +13,7 @@ _LOOSE = "?<>=&|^~!,"  # those that a sum binds closer than, and two of one oper
 
 
 @dataclass(frozen=True)
-class Expression:
+class IndexExpression:
     """``operator`` is ``+ - *`` with two operands, ``neg`` with one, or empty for anything that is taken as a whole.
     ``key`` tells equal ones; ``span`` is where it stands in the file, None where a macro wrote it; ``spelling`` is
     what to write then. ``declared`` is where the variable is declared that it names; ``is_block`` where that is the
@@ -21,7 +21,7 @@ class Expression:
 
     key: str
     operator: str = ""
-    operands: tuple["Expression", ...] = ()
+    operands: tuple["IndexExpression", ...] = ()
     span: Span | None = None
     spelling: str = ""
     value: int | None = None
@@ -36,9 +36,9 @@ class Term:
     """A product, added or (``sign`` -1) taken away."""
 
     sign: int
-    factors: tuple[Expression, ...]
+    factors: tuple[IndexExpression, ...]
 
-    def without(self, stride: Expression) -> "Term | None":
+    def without(self, stride: IndexExpression) -> "Term | None":
         """What it is times ``stride``; None where it is no such product."""
         for number, factor in enumerate(self.factors):
             if factor.key == stride.key:
@@ -49,7 +49,7 @@ class Term:
 Sum = tuple[Term, ...]
 
 
-def terms(expression: Expression, sign: int = 1) -> Sum:
+def terms(expression: IndexExpression, sign: int = 1) -> Sum:
     """The expression as a sum of products."""
     match expression.operator:
         case "+":
@@ -63,7 +63,7 @@ def terms(expression: Expression, sign: int = 1) -> Sum:
             return (Term(sign, tuple(factors(expression))),)
 
 
-def factors(expression: Expression) -> list[Expression]:
+def factors(expression: IndexExpression) -> list[IndexExpression]:
     if expression.operator == "*":
         return [factor for operand in expression.operands for factor in factors(operand)]
     return [expression]
@@ -80,7 +80,7 @@ def opened(sum_: Sum) -> Sum:
     return tuple(found)
 
 
-def divided(sum_: Sum, stride: Expression) -> tuple[Sum, Sum]:
+def divided(sum_: Sum, stride: IndexExpression) -> tuple[Sum, Sum]:
     """Quotient and remainder: ``sum_`` is quotient * stride + remainder."""
     quotient: list[Term] = []
     remainder: list[Term] = []
@@ -90,9 +90,9 @@ def divided(sum_: Sum, stride: Expression) -> tuple[Sum, Sum]:
     return opened(tuple(quotient)), tuple(remainder)
 
 
-def strides(indices: Sequence[Sum], most: int = 4) -> list[Expression]:
+def strides(indices: Sequence[Sum], most: int = 4) -> list[IndexExpression]:
     """The strides that all ``indices`` of one array share, innermost first, as factors of one another."""
-    found: list[Expression] = []
+    found: list[IndexExpression] = []
     rest = list(indices)
     while len(found) < most - 1:
         stride = _shared(rest)
@@ -103,9 +103,9 @@ def strides(indices: Sequence[Sum], most: int = 4) -> list[Expression]:
     return found
 
 
-def _shared(indices: Sequence[Sum]) -> Expression | None:
+def _shared(indices: Sequence[Sum]) -> IndexExpression | None:
     """The invariant factor that most terms have, where at least half of the indices that are not 0 have it."""
-    counts: dict[str, tuple[int, int, Expression]] = {}
+    counts: dict[str, tuple[int, int, IndexExpression]] = {}
     for index in indices:
         here: set[str] = set()
         for term in index:
@@ -132,7 +132,7 @@ def _shared(indices: Sequence[Sum]) -> Expression | None:
     return max(fitting, key=lambda found: (found[0], found[1]))[2]
 
 
-def split(index: Sum, by: Sequence[Expression]) -> list[Sum]:
+def split(index: Sum, by: Sequence[IndexExpression]) -> list[Sum]:
     """One index for each extent, outermost first."""
     found: list[Sum] = []
     for stride in by:
@@ -141,7 +141,7 @@ def split(index: Sum, by: Sequence[Expression]) -> list[Sum]:
     return [index, *reversed(found)]
 
 
-def written(sum_: Sum, text: Callable[[Expression], str]) -> str:
+def written(sum_: Sum, text: Callable[[IndexExpression], str]) -> str:
     """The sum as C++ text; ``text`` gives that of what is taken as a whole."""
     parts: list[str] = []
     for term in sum_:
@@ -154,7 +154,9 @@ def written(sum_: Sum, text: Callable[[Expression], str]) -> str:
     return "".join(parts) or "0"
 
 
-def _factor(expression: Expression, text: Callable[[Expression], str], is_tight: bool, is_added: bool) -> str:
+def _factor(
+    expression: IndexExpression, text: Callable[[IndexExpression], str], is_tight: bool, is_added: bool
+) -> str:
     """``is_tight`` where it is multiplied or taken away."""
     said = text(expression)
     operators = f"{_LOOSE}+-/%" if is_tight else _LOOSE if is_added else ","
@@ -176,11 +178,11 @@ def _is_loose(text: str, operators: str) -> bool:
     return False
 
 
-def names(sum_: Iterable[Term]) -> list[Expression]:
+def names(sum_: Iterable[Term]) -> list[IndexExpression]:
     """Everything in the sum that is taken as a whole."""
-    found: list[Expression] = []
+    found: list[IndexExpression] = []
 
-    def visit(expression: Expression) -> None:
+    def visit(expression: IndexExpression) -> None:
         if expression.operator:
             for operand in expression.operands:
                 visit(operand)

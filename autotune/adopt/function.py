@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.expression import Expression
+from autotune.adopt.expression import IndexExpression
 from autotune.adopt.source import (
+    CudaSource,
     Cursor,
-    Source,
     Span,
     bare,
     binary,
@@ -60,7 +60,7 @@ class Bound:
 
 @dataclass
 class Function:
-    source: Source
+    source: CudaSource
     cursor: Cursor
     compared: dict[int, list[Cursor]] = field(default_factory=dict)
 
@@ -158,7 +158,7 @@ class Function:
 
     # -- arithmetic -------------------------------------------------------------------------------------
 
-    def expression(self, cursor: Cursor, at: int) -> Expression:
+    def expression(self, cursor: Cursor, at: int) -> IndexExpression:
         """The integer expression with variables that are only names for other arithmetic put in, as it is at ``at``."""
         outer, cursor = cursor, bare(cursor)
         if (value := number(cursor)) is not None:
@@ -166,7 +166,7 @@ class Function:
         name = kind(cursor)
         if name == "BINARY_OPERATOR" and binary(cursor) in ("+", "-", "*"):
             left, right = children(cursor)
-            return Expression(
+            return IndexExpression(
                 "",
                 binary(cursor),
                 (self.expression(left, at), self.expression(right, at)),
@@ -174,7 +174,11 @@ class Function:
             )
         if name == "UNARY_OPERATOR" and unary(cursor) in ("-", "+"):
             operand = self.expression(children(cursor)[0], at)
-            return operand if unary(cursor) == "+" else Expression("", "neg", (operand,), self._span(cursor))
+            return (
+                operand
+                if unary(cursor) == "+"
+                else IndexExpression("", "neg", (operand,), self._span(cursor))
+            )
         if name in _CASTS and cursor.type.get_canonical().kind.name in _INTEGERS:
             operand = self.expression(children(cursor)[-1], at)
             if operand.operator:
@@ -197,7 +201,7 @@ class Function:
         is_block = start is not None and any(is_launch(bare(start), "blockIdx", axis) for axis in "xyz")
         return replace(leaf, is_block=is_block, is_parameter=variable.is_parameter)
 
-    def _opened(self, variable: Variable, at: int) -> Expression | None:
+    def _opened(self, variable: Variable, at: int) -> IndexExpression | None:
         """What the variable stands for, where it still does at ``at`` and there is arithmetic in it."""
         start = variable.initial
         if (
@@ -234,10 +238,10 @@ class Function:
     def _leaf(
         self, outer: Cursor, cursor: Cursor, key: str, value: int | None = None, declared: int | None = None,
         fixed: bool = False,
-    ) -> Expression:  # fmt: skip
+    ) -> IndexExpression:  # fmt: skip
         place = self._span(cursor)
         spelling = "" if place else self._macro_name(outer, cursor) or self.spelled(cursor)
-        return Expression(key, "", (), place, spelling, value, declared, fixed or value is not None)
+        return IndexExpression(key, "", (), place, spelling, value, declared, fixed or value is not None)
 
     def _macro_name(self, outer: Cursor, cursor: Cursor) -> str:
         """The name of the macro that the expression is, where it is one without arguments."""

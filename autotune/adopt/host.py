@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.source import Source
+from autotune.adopt.source import CudaSource
 from autotune.declaration import Expression as Computed
 from autotune.errors import AutotuneError
 
@@ -56,10 +56,10 @@ class HostLaunch:
 
 
 @dataclass
-class Host:
+class HostProgram:
     """``parameters`` are the kernel's, in their order; ``numbers`` those of them that are whole numbers."""
 
-    source: Source
+    source: CudaSource
     kernel: str
     parameters: Sequence[str]
     numbers: frozenset[str]
@@ -81,7 +81,7 @@ class Host:
     # -- the launch -------------------------------------------------------------------------------------
 
     @cached_property
-    def calls(self) -> "list[Call]":
+    def calls(self) -> "list[HostCall]":
         """Every ``kernel<values><<<grid, block>>>(arguments)``."""
         found = []
         begin = rf"\b{re.escape(self.kernel)}\s*(?:<(?P<values>[^<>;(){{}}]*)>\s*)?<<<"
@@ -94,7 +94,7 @@ class Host:
                 where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
                 values = [v.strip() for v in (match["values"] or "").split(",") if v.strip()]
                 scope = _scope(text, match.start())
-                found.append(Call(self, where, scope, values, split(text[match.end() : end]),
+                found.append(HostCall(self, where, scope, values, split(text[match.end() : end]),
                                   split(text[opened + 1 : closed(text, opened)])))  # fmt: skip
         return found
 
@@ -115,7 +115,7 @@ class Host:
 
     def asked(self, grid: str, block: str) -> HostLaunch:
         """What the command line says. Raises AutotuneError for what is no expression."""
-        reader = Call(self, "the command line", "", [], [], list(self.parameters))
+        reader = HostCall(self, "the command line", "", [], [], list(self.parameters))
         said = []
         for option, text in (("--grid", grid), ("--block", block)):
             try:
@@ -153,7 +153,7 @@ class Host:
                         continue
                     end = closed(text, text.index("(", match.start()))
                     room = split(text[match.end() : end])[0]
-                    inside = Call(self, call.where, _scope(text, match.start()), [], [], call.arguments)
+                    inside = HostCall(self, call.where, _scope(text, match.start()), [], [], call.arguments)
                     try:
                         return _over(inside.read(room, 0), size)
                     except _Unknown:
@@ -176,10 +176,10 @@ class Host:
 
 
 @dataclass
-class Call:
+class HostCall:
     """One launch; ``scope`` is the text of the function around it, up to it."""
 
-    host: Host
+    host: HostProgram
     where: str
     scope: str
     values: list[str]

@@ -20,7 +20,7 @@ _TRIED = (37, 1000, 4099)
 
 
 @dataclass
-class Geometry:
+class LaunchShape:
     """``grid`` and ``block`` as expressions of family.yaml; ``policies`` are the values of those that choose a block,
     by name, the default first; ``where`` says what they follow from; ``divided`` are what blocks have to divide, with
     the threads of a block, since the launch or the kernel counts on it."""
@@ -34,7 +34,7 @@ class Geometry:
 
 
 @dataclass
-class Launch:
+class KernelLaunch:
     """``host`` is what the program or the command line says."""
 
     arrays: Arrays
@@ -46,7 +46,7 @@ class Launch:
         return self.arrays.function
 
     @cached_property
-    def geometry(self) -> Geometry:
+    def geometry(self) -> LaunchShape:
         """Raises UsageError where nothing bounds the blocks and no launch is known."""
         is_plain = self.host and all(item.isalnum() or item.isidentifier() for item in self.host.block)
         found = self._from_host(self.host) if self.host and is_plain else self._from_bounds()
@@ -61,8 +61,8 @@ class Launch:
             name += "_"
         return name
 
-    def _from_bounds(self) -> Geometry:
-        found = Geometry()
+    def _from_bounds(self) -> LaunchShape:
+        found = LaunchShape()
         axes = [a for a in "xyz" if self._reads("threadIdx", a) or self._reads("blockIdx", a)] or ["x"]
         axes = list("xyz"[: "xyz".index(axes[-1]) + 1])
         free = [axis for axis in axes if self._is_free(axis)]
@@ -88,9 +88,9 @@ class Launch:
         found.where += f"; {self.not_understood}" if self.not_understood else ""
         return found
 
-    def _from_host(self, host: HostLaunch) -> Geometry:
+    def _from_host(self, host: HostLaunch) -> LaunchShape:
         """With a block that can be chosen where the kernel reads blockDim and the grid follows from it."""
-        found = Geometry(where=f"as in {host.where}")
+        found = LaunchShape(where=f"as in {host.where}")
         rank = max(len(host.grid), len(host.block))
         grid, block = ([*texts, *["1"] * (rank - len(texts))] for texts in (host.grid, host.block))
         for n, axis in enumerate("xyz"[:rank]):  # a number of blocks that fits one size only

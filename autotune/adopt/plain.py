@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from autotune.adopt.accesses import names_in
 from autotune.adopt.arrays import type_name
 from autotune.adopt.function import Function
-from autotune.adopt.host import Host, split
-from autotune.adopt.source import Cursor, Source, Span, children, kind, span
+from autotune.adopt.host import HostProgram, split
+from autotune.adopt.source import CudaSource, Cursor, Span, children, kind, span
 from autotune.errors import FamilyError
 
 _MOST_MEMBERS = 64
@@ -18,7 +18,7 @@ _TOKENS = re.compile(
 )
 
 
-def plain(source: Source, kernel: str, values: Sequence[str]) -> tuple[Source, Host]:
+def plain(source: CudaSource, kernel: str, values: Sequence[str]) -> tuple[CudaSource, HostProgram]:
     """``values`` are those of the template as the command line has them. Raises FamilyError."""
     cursor = source.kernel(kernel)
     if (count := len(_parameters(cursor))) > _MOST_PARAMETERS:
@@ -40,13 +40,13 @@ def plain(source: Source, kernel: str, values: Sequence[str]) -> tuple[Source, H
     return source, host
 
 
-def _host(source: Source, cursor: Cursor) -> Host:
+def _host(source: CudaSource, cursor: Cursor) -> HostProgram:
     parameters = _parameters(cursor)
     numbers = frozenset(c.spelling for c in parameters if "int" in type_name(c.type))
     records = {
         c.spelling: c.type.get_size() for c in children(source.unit.cursor) if kind(c) == "STRUCT_DECL"
     }
-    return Host(source, cursor.spelling, [c.spelling for c in parameters], numbers, records)
+    return HostProgram(source, cursor.spelling, [c.spelling for c in parameters], numbers, records)
 
 
 def _parameters(cursor: Cursor) -> list[Cursor]:
@@ -56,7 +56,7 @@ def _parameters(cursor: Cursor) -> list[Cursor]:
 # -- templates --------------------------------------------------------------------------------------------
 
 
-def _instance(source: Source, cursor: Cursor, values: Sequence[str]) -> str:
+def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
     begin, end = span(cursor)
     text = source.text(begin, end)
     head = _head(text)
@@ -92,7 +92,7 @@ def _example(parameter: Cursor) -> str:
     return "4" if type_name(parameter.type) else str(parameter.spelling)
 
 
-def _all(source: Source) -> str:
+def _all(source: CudaSource) -> str:
     return "\n".join(content.decode("utf-8", "replace") for content in source.files.values())
 
 
@@ -109,7 +109,7 @@ def _head(text: str) -> int:
 # -- structs by value -------------------------------------------------------------------------------------
 
 
-def _with_members(source: Source, cursor: Cursor) -> str:
+def _with_members(source: CudaSource, cursor: Cursor) -> str:
     function = Function(source, cursor)
     edits: dict[Span, str] = {}
     copies = ""
@@ -160,7 +160,7 @@ def _member(function: Function, use: Cursor) -> tuple[Span, str]:
     return span(node), path
 
 
-def _members(source: Source, parameter: Cursor, record: object, prefix: str) -> Iterator[tuple[str, str]]:
+def _members(source: CudaSource, parameter: Cursor, record: object, prefix: str) -> Iterator[tuple[str, str]]:
     """The path and the type of each number in a struct. Raises FamilyError for what is none."""
     for item in record.get_canonical().get_fields():  # type: ignore[attr-defined]
         element, path = item.type.get_canonical(), f"{prefix}{item.spelling}"

@@ -32,7 +32,7 @@ _STEP_SECONDS = 300.0  # of a step that compiles or runs
 
 
 @dataclass(frozen=True)
-class Asked:
+class AdoptRequest:
     """``kernel`` may have values for its template behind it: ``k<4, float>``."""
 
     path: Path
@@ -43,7 +43,7 @@ class Asked:
     block: str = ""
 
 
-def adopt(asked: Asked, out: Console) -> None:
+def adopt(asked: AdoptRequest, out: Console) -> None:
     """Write the family of a kernel and print what came of it. Raises UsageError for a folder that is there, FamilyError
     for a kernel that no family can hold, StoreError when a file cannot be written."""
     if bool(asked.grid) != bool(asked.block):
@@ -86,7 +86,7 @@ def _awaited(child: Child, path: Path, out: Console) -> list[str]:
                         status.update(step)
 
 
-def _serve(pipe: Connection, asked: Asked) -> None:
+def _serve(pipe: Connection, asked: AdoptRequest) -> None:
     """What the process does."""
     with reporting(pipe):
         pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -102,7 +102,7 @@ def _serve(pipe: Connection, asked: Asked) -> None:
             raise FamilyError(f"{asked.path}: reading it takes more than {_BYTES >> 30} GiB") from None
 
 
-def _made(asked: Asked, told_: Callable[[str], None]) -> list[str]:
+def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     name, _, values = asked.kernel.partition("<")
     source = read_source(asked.path, asked.options).having(name)
     found = source.kernel(name)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from autotune.adopt.accesses import Access
 from autotune.adopt.arrays import Array
-from autotune.adopt.expression import Expression, Span, terms, written
-from autotune.adopt.source import Source
+from autotune.adopt.expression import IndexExpression, Span, terms, written
+from autotune.adopt.source import CudaSource
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Text:
     """A source with places that are written anew. A place may hold others: what is written there asks for their
     text."""
 
-    source: Source
+    source: CudaSource
     edits: dict[Span, Callable[[], str]] = field(default_factory=dict)
 
     def replace(self, place: Span, text: str | Callable[[], str]) -> None:
@@ -36,7 +36,7 @@ class Text:
                 yield place
                 at = max(at, place[1])
 
-    def expression(self, expression: Expression) -> str:
+    def expression(self, expression: IndexExpression) -> str:
         """What is taken as a whole in an index, as it is written there."""
         if expression.operator:
             return written(terms(expression), self.expression)

@@ -113,7 +113,7 @@ def number(cursor: Cursor) -> int | None:
 
 
 @dataclass
-class Source:
+class CudaSource:
     """One file, parsed. Offsets are of bytes, as libclang counts them."""
 
     path: Path
@@ -136,16 +136,16 @@ class Source:
     def _content(self, path: Path) -> bytes:
         return self.edited.get(path) or path.read_bytes()
 
-    def other(self, path: Path) -> "Source":
+    def other(self, path: Path) -> "CudaSource":
         """Another file of the same parse."""
-        return Source(path, self.files[path], self.unit, self.options, self.edited)
+        return CudaSource(path, self.files[path], self.unit, self.options, self.edited)
 
-    def with_text(self, content: bytes) -> "Source":
+    def with_text(self, content: bytes) -> "CudaSource":
         """The same parsed again with other text in this file, which stays as it is on disk."""
         root = Path(self.unit.spelling)
         edited = {**self.edited, self.path: content}
         unit = _parsed(root, self.options, edited)
-        return Source(self.path, content, unit, self.options, edited)
+        return CudaSource(self.path, content, unit, self.options, edited)
 
     def line(self, offset: int) -> int:
         return self.content.count(b"\n", 0, offset) + 1
@@ -184,7 +184,7 @@ class Source:
     def kernels(self) -> dict[str, Cursor]:
         return {name: c for name, c in self.functions.items() if has_attribute(c, "CUDAGLOBAL_ATTR")}
 
-    def having(self, name: str) -> "Source":
+    def having(self, name: str) -> "CudaSource":
         """The file that has the kernel of that name: this one, or one that it includes."""
         if not name or name in self.kernels:
             return self
@@ -239,12 +239,12 @@ def has_attribute(cursor: Cursor, attribute: str) -> bool:
     return any(kind(child) == attribute for child in cursor.get_children())
 
 
-def read_source(path: Path, options: Sequence[str] = ()) -> Source:
+def read_source(path: Path, options: Sequence[str] = ()) -> CudaSource:
     """Parse ``path``; ``options`` are -D and -I. Raises UsageError when it is not there, FamilyError when it cannot
     be parsed at all."""
     if not path.is_file():
         raise UsageError(f"{path} is not there: name a CUDA source")
-    return Source(path, path.read_bytes(), _parsed(path, options, {}), options)
+    return CudaSource(path, path.read_bytes(), _parsed(path, options, {}), options)
 
 
 def _parsed(path: Path, options: Sequence[str], edited: Mapping[Path, bytes]) -> Any:

@@ -44,7 +44,7 @@ class _Run:
         return same and all(np.array_equal(made, other.bytes[name]) for name, made in self.bytes.items())
 
 
-class Trace:
+class AccessTrace:
     """The library that writes accesses down."""
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class Trace:
         return int(self.library.autotune_trace_left(array))
 
 
-def run(request: dict[str, Any], which: str, arrays: Contents, symbols: Contents, trace: Trace) -> _Run:
+def run(request: dict[str, Any], which: str, arrays: Contents, symbols: Contents, trace: AccessTrace) -> _Run:
     """Launch one of the kernels once."""
     backend = CpuBackend(1)
     image = request[which]
@@ -119,7 +119,9 @@ def normal(events: Events, record_bytes: list[int], with_record_writes: bool = T
     return rows
 
 
-def compare(request: dict[str, Any], arrays: Contents, symbols: Contents, trace: Trace) -> dict[str, Any]:
+def compare(
+    request: dict[str, Any], arrays: Contents, symbols: Contents, trace: AccessTrace
+) -> dict[str, Any]:
     """What is to be said of one launch."""
     names = list(arrays)
     try:
@@ -232,7 +234,7 @@ def part(rows: Rows, array: int, request: dict[str, Any], with_reads: bool) -> f
 
 def main(folder: Path) -> None:
     request = json.loads((folder / "request.json").read_text())
-    trace = Trace(Path(request["trace"]))
+    trace = AccessTrace(Path(request["trace"]))
     with np.load(folder / "arrays.npz") as stored:
         arrays = {name: stored[name] for name in request["arrays"]}
         symbols = {name: stored[key] for name, key in request["symbols"].items()}

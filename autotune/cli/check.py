@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,27 +14,12 @@ from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import Sweep, Worker, launched, opened
+from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS
-from autotune.policy import (
-    Entry,
-    PolicyFile,
-    changed,
-    contradictions,
-    entry_refusal,
-    figures,
-    file_refusal,
-    known_configuration,
-    needed,
-    put,
-    read_policy_file,
-    renewable,
-    renewed,
-)
-from autotune.record import ENERGY, Store, Study
+from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, put, read_policy_file
+from autotune.record import Store, Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +58,7 @@ def _name(family: Family, named: str) -> str:
 
 
 @dataclass(frozen=True)
-class Result:
+class Checked:
     """``trouble`` is why an entry (or the whole file: ``entry`` empty) is refused; empty when it is accepted."""
 
     path: Path
@@ -106,7 +91,7 @@ def check(request: CheckRequest, out: Console) -> None:
         raise UsageError("--renew goes with --measure: what is renewed is timed again")
     if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
         raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
-    results: list[Result] = []
+    results: list[Checked] = []
     for path in request.files:
         for result in _file(request, path):
             results.append(result)
@@ -120,7 +105,7 @@ def check(request: CheckRequest, out: Console) -> None:
         )
 
 
-def _markdown(results: Sequence[Result]) -> str:
+def _markdown(results: Sequence[Checked]) -> str:
     refused = sum(bool(result.trouble) for result in results)
     rows = []
     for result in results:
@@ -131,33 +116,34 @@ def _markdown(results: Sequence[Result]) -> str:
     return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
-def _file(request: CheckRequest, path: Path) -> Iterator[Result]:
+def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
     try:
         file = read_policy_file(path)
         given = [load_family(folder) for folder in request.families]
         family = next((one for one in given if one.name == file.family), None)
         if family is None and given:
             names = " or ".join(one.name for one in given)
-            yield Result(path, "", f"it is for family {file.family}, not {names}")
+            yield Checked(path, "", f"it is for family {file.family}, not {names}")
             return
         family = family or load_family(file.family)
     except AutotuneError as problem:
-        yield Result(path, "", str(problem))
+        yield Checked(path, "", str(problem))
         return
     own, remark = _device(request, file)
-    results = {name: _entry(path, family, item, own or file.device) for name, item in file.entries.items()}
+    claims = {name: Claim(family, item) for name, item in file.entries.items()}
+    results = {n: Checked(path, n, one.refusal(own or file.device)) for n, one in claims.items()}
     if request.measure and own is not None:
-        results |= _measured(request, family, file, results)
+        results |= _measured(request, family, request.device_for(file), claims, results)
         file = read_policy_file(path)  # what was renewed is in it: the default is stale when every entry is
     yield from results.values()
     reason = file_refusal(family, file, file.device.kind) or known_configuration(family, file.default)[1]
-    yield Result(path, "default", reason, remark)
+    yield Checked(path, "default", reason, remark)
     if request.measure and own is None:
-        yield Result(path, "", f"cannot be measured here: {remark}")
+        yield Checked(path, "", f"cannot be measured here: {remark}")
     elif request.measure and (
         missing := request.asked(family).keys() - {item.workload for item in file.entries.values()}
     ):
-        yield Result(path, min(missing), "no such entry")
+        yield Checked(path, min(missing), "no such entry")
 
 
 def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str]:
@@ -174,60 +160,56 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     return found, ""
 
 
-def _entry(path: Path, family: Family, item: Entry, device: Device) -> Result:
-    _, wrong = known_configuration(family, item.configuration)
-    return Result(path, item.name, entry_refusal(family, item, device) or wrong)
-
-
 # -- measuring ----------------------------------------------------------------------------------------------
 
 
 def _measured(
-    request: CheckRequest, family: Family, file: PolicyFile, results: dict[str, Result]
-) -> dict[str, Result]:
+    request: CheckRequest,
+    family: Family,
+    device: str,
+    claims: Mapping[str, Claim],
+    results: Mapping[str, Checked],
+) -> dict[str, Checked]:
     """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
     asked = request.asked(family)
     wanted = [
-        name
-        for name, item in file.entries.items()
-        if (not asked or item.workload in asked)
-        and (not results[name].trouble or (request.renew and renewable(family, item)))
+        result
+        for name, result in results.items()
+        if (not asked or claims[name].item.workload in asked)
+        and (not result.trouble or (request.renew and claims[name].is_renewable))
     ]
     if not wanted:
         return {}
     found = {}
-    with launched([request.device_for(file)], "", request.trial_seconds) as workers:
+    with launched([device], "", request.trial_seconds) as workers:
         opened(workers, "")
-        for name in wanted:
+        for result in wanted:
             try:
-                found[name] = _retimed(request, workers, family, file.entries[name], results[name])
+                found[result.entry] = _retimed(request, workers, family, claims[result.entry], result)
             except AutotuneError as problem:
-                done = "renewed" if results[name].trouble else "measured"
-                found[name] = replace(results[name], trouble=f"cannot be {done}: {problem}")
+                done = "renewed" if result.trouble else "measured"
+                found[result.entry] = replace(result, trouble=f"cannot be {done}: {problem}")
     return found
 
 
 def _retimed(
-    request: CheckRequest, workers: Sequence[Worker], family: Family, item: Entry, result: Result
-) -> Result:
+    request: CheckRequest, workers: Sequence[Worker], family: Family, claim: Claim, result: Checked
+) -> Checked:
     """What came of timing the entry's winner again, side by side with what it was compared with. One that is refused as
     stale is written with the hashes of now where its claims hold."""
-    renewing = bool(result.trouble)
-    configurations = needed(family, item, renewing=renewing)
-    winner, control = configurations[0], family.space.control
-    study = _study(request, workers, family, item, configurations)
+    study = _study(request, workers, family, claim.item, claim.configurations)
     if study is None:
         return replace(result, trouble="the workload's input is not the one it was measured on; sweep again")
     trials = {t.configuration: t for t in study.trials}
-    found = "; ".join(contradictions(item, trials, winner, control, request.tolerance, renewing=renewing))
-    if not renewing:
-        return replace(result, trouble=found, remark=figures(item, trials, winner, control))
+    found = "; ".join(claim.contradictions(trials, request.tolerance))
+    if not claim.changed:
+        return replace(result, trouble=found, remark=claim.figures(trials))
     if found:
-        what = f"stale: the {changed(family, item)} changed since it was measured"
+        what = f"stale: the {claim.changed} changed since it was measured"
         return replace(result, trouble=f"{what}, and a sweep is needed: {found}")
-    after = renewed(item, study, winner)
-    put(result.path, item, after)
-    told = f"{duration(after.median_ms)}, recorded {duration(item.median_ms)}"
+    after = claim.renewed(study)
+    put(result.path, claim.item, after)
+    told = f"{duration(after.median_ms)}, recorded {duration(claim.item.median_ms)}"
     return replace(result, trouble="", remark=told, verdict="renewed")
 
 
@@ -244,9 +226,7 @@ def _study(
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
-    protocol = CPU if workers[0].device.kind == "cpu" else CUDA
-    if item.objective == ENERGY:
-        protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
+    protocol = SweepRequest(family=family, objective=item.objective).protocol(workers[0].device.kind)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
             workers=workers,

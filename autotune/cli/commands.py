@@ -3,43 +3,30 @@
 ``main`` turns every AutotuneError into one message and its exit code; the commands themselves only raise.
 """
 
+import errno
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autotune import __version__
-from autotune.cli.answers import answered
 from autotune.cli.options import (
     CallInput,
     CallOutput,
     CallWorkload,
-    Clocks,
     Data,
     DeviceOption,
-    Devices,
     FamilyArgument,
-    Objective,
     Policies,
-    Preset,
-    Race,
-    Samples,
-    Sanitize,
-    Search,
-    Seconds,
-    Seed,
-    Set,
-    Trials,
-    TrialSeconds,
-    Workload,
     err,
-    narrowed,
     note,
     out,
+    place,
+    sweep_options,
 )
 from autotune.cli.policy_commands import (
     check_command,
@@ -50,8 +37,10 @@ from autotune.cli.policy_commands import (
 from autotune.cli.record_commands import compare, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
-from autotune.errors import Interrupted, UsageError
+from autotune.engine import SweepRequest
+from autotune.errors import AutotuneError, Interrupted, UsageError
 from autotune.extensions import extending
+from autotune.files import policy_folder
 
 _INTERRUPTED = Interrupted.exit_code
 
@@ -111,12 +100,10 @@ def lint_command(
     print_findings(lint(folder), folder, strict, out, json)
 
 
+@sweep_options()
 def sweep_command(
     family: FamilyArgument,
-    workload: Workload = None,
-    device: Devices = "auto",
-    preset: Preset = "full",
-    set_: Set = None,
+    policies: Policies = None,
     static: Annotated[
         bool,
         typer.Option(
@@ -126,44 +113,6 @@ def sweep_command(
     arch: Annotated[
         list[str] | None, typer.Option("--arch", metavar="sm_XX", help="Target of --static; again for more.")
     ] = None,
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store",
-            metavar="URL|DIR",
-            help="Keep the record there and not in --out: shared:DIR, postgresql://…, grpc://… for many hosts, or a "
-            "folder.",
-        ),
-    ] = None,
-    policies: Policies = None,
-    data: Data = None,
-    compiler: Annotated[str, typer.Option("--compiler", metavar="nvrtc|nvcc", help="CUDA compiler.")] = "",
-    processes: Annotated[
-        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
-    ] = 0,
-    trial_seconds: TrialSeconds = 120,
-    samples: Samples = 0,
-    race: Race = 0,
-    objective: Objective = "kernel",
-    clocks: Clocks = "",
-    search: Search = "exhaustive",
-    trials: Trials = None,
-    seconds: Seconds = None,
-    seed: Seed = 0,
-    sanitize: Sanitize = False,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Try everything anew, what is recorded too; the record keeps both."),
-    ] = False,
-    retime: Annotated[
-        bool, typer.Option("--retime", help="Time the finalists again, on a machine that is idle now.")
-    ] = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Exit code 11 when a configuration failed, after all is recorded."),
@@ -176,39 +125,18 @@ def sweep_command(
             help="Sweep on a host that ssh reaches, with autotune as PROGRAM there; the results come back.",
         ),
     ] = "",
+    **asked: Any,
 ) -> None:
     """Compile, verify and time configurations; keep the winner. Writes results.csv, report.html and the policy file."""
     from autotune.cli import sweep as sweeping
-    from autotune.engine import SweepRequest
-    from autotune.search import Strategy
 
-    request = SweepRequest(
-        family=load_family(family),
-        workloads=tuple(workload or ()),
-        device=device,
-        preset=preset,
-        narrowed=narrowed(set_),
-        out=out_,
-        store=store,
-        policies=policies,
-        data=data,
-        compiler=compiler,
-        processes=processes,
-        trial_seconds=trial_seconds,
-        samples=samples,
-        race=race,
-        objective=objective,
-        clocks=clocks,
-        strategy=Strategy(sampler=search, trials=trials, seconds=seconds, seed=seed),
-        sanitize=sanitize,
-        again=again,
-        retime=retime,
-        strict=strict,
-    )
-    if static and sanitize:
+    request, place = SweepRequest(family=load_family(family), **asked), policy_folder(policies)
+    if static and request.sanitize:
         raise UsageError("--sanitize watches kernels run, and --static runs none: leave one of them out")
     if static and on:
         raise UsageError("--static needs no device, so no other host: leave --on out")
+    if static and strict:
+        raise UsageError("--static runs nothing, so nothing fails there: leave --strict out")
     if static:
         from autotune.cli.static_pass import run_static
 
@@ -218,16 +146,16 @@ def sweep_command(
     elif on:
         from autotune.cli.remote import Host, sweep_on
 
-        raise typer.Exit(sweep_on(Host.of(on), request, out))
+        raise typer.Exit(sweep_on(Host.of(on), request, place, out, strict=strict))
     else:
-        sweeping.run(request, out, err)
+        sweeping.run(request, place, out, err, strict=strict)
 
 
+@sweep_options("device", "data", "processes")
 def worker_command(
     store: Annotated[
         str, typer.Option("--store", metavar="URL|DIR", help="The record of the sweep, as that names it.")
     ],
-    device: Devices = "auto",
     family: Annotated[
         list[str] | None,
         typer.Option(
@@ -236,18 +164,15 @@ def worker_command(
             help="A family's folder on this host, whose code may run; again for more.",
         ),
     ] = None,
-    data: Data = None,
-    processes: Annotated[
-        int, typer.Option("--processes", metavar="N", min=0, help="Compiler processes; 0 is one a core.")
-    ] = 0,
     wait: Annotated[
         float, typer.Option("--wait", metavar="S", min=0.0, help="Wait so long for a sweep to begin.")
     ] = 300,
+    **asked: Any,
 ) -> None:
     """Join a sweep that another host began. Tries its configurations here, and leaves when none is left."""
     from autotune.cli.worker import work
 
-    work(store, device, tuple(family or ()), data, processes, wait, out, err)
+    work(store, tuple(family or ()), asked, wait, out, err)
 
 
 def report_command(
@@ -257,10 +182,7 @@ def report_command(
             metavar="DIR|FILE.csv…", help="A sweep's --out folder or --store URL, or results.csv files."
         ),
     ],
-    out_: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the files go; default DIR itself."),
-    ] = None,
+    out_: Annotated[Path | None, place("Where the files go; default DIR itself.")] = None,
     trace: Annotated[
         bool,
         typer.Option("--trace", help="Write trace.json as well: the sweep's timeline, for ui.perfetto.dev."),
@@ -285,19 +207,10 @@ def run_command(
     ] = False,
 ) -> None:
     """Run the tuned kernel once on given data."""
-    from autotune.cli.run import run
+    from autotune.cli.run import Call, run_on
 
-    run(
-        load_family(family, check=False),
-        workload,
-        input_ or [],
-        output,
-        device,
-        policies,
-        data,
-        explain,
-        note,
-    )
+    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
+    run_on(device, call, note, explain=explain)
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them
@@ -326,29 +239,46 @@ for _named in (COMMANDS, *(extension.COMMANDS for extension in extending("comman
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. What a command raises is printed as one line."""
 
     def tell(line: str) -> None:
         err.print(line, markup=False)
 
-    def command() -> int:
-        """typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it: neither says a word."""
-        try:
-            result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-            code = int(result) if isinstance(result, int) else 0
-        except typer.Abort:
-            code = _INTERRUPTED
-        except typer.Exit as leaving:
-            code = leaving.exit_code
-        except _click_exception() as problem:
-            problem.show()  # type: ignore[attr-defined]
-            return int(problem.exit_code)  # type: ignore[attr-defined]
-        if code == _INTERRUPTED:
-            raise KeyboardInterrupt
-        return code
-
     warnings.showwarning = lambda message, *_args, **_kwargs: tell(f"warning: {message}")
-    return answered(command, tell)
+    try:
+        return _run(arguments)
+    except Interrupted as interrupted:
+        tell(str(interrupted))
+        return interrupted.exit_code
+    except AutotuneError as problem:
+        tell(f"error: {problem}")
+        return problem.exit_code
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        tell(f"error: a name that is too long for a file: {str(problem.filename)[:60]}…")
+        return UsageError.exit_code
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return _INTERRUPTED
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """The exit code of the command. typer makes an exit of a KeyboardInterrupt, or an abort, as its version has it:
+    neither says a word, and here both raise KeyboardInterrupt."""
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        code = int(result) if isinstance(result, int) else 0
+    except typer.Abort:
+        code = _INTERRUPTED
+    except typer.Exit as leaving:
+        code = leaving.exit_code
+    except _click_exception() as problem:
+        problem.show()  # type: ignore[attr-defined]
+        return int(problem.exit_code)  # type: ignore[attr-defined]
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def _click_exception() -> type[Exception]:

@@ -1,5 +1,9 @@
-"""``autotune compare``: what moved, as text and as a table; a regression is an error."""
+"""``autotune compare``: what moved, as text and as a table; a regression is an error.
 
+``autotune regret``: the matrix of what workloads lose, and what one configuration for all of them costs.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,11 +11,17 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli.markdown import SHOWN, append, figures, of_comparisons
+from autotune.cli import markdown as md
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
+from autotune.figures import duration, loss_percent
 from autotune.files import clean, csv_text, write_text, written
 from autotune.policy import Change, Comparison, comparisons, read_side
+from autotune.record import Minimax, Regrets
+
+MOST_SHOWN = 8  # columns of the matrix of regrets
+
+SHOWN = 10  # of what moved most
 
 
 def compare_records(
@@ -36,7 +46,8 @@ def compare_records(
         out.print(f"comparison   {_written(found, table)}")
     worse = [(one, row) for one in found for row in one.regressions(threshold, every=every)]
     if markdown is not None:
-        append(markdown, of_comparisons(found, threshold, every=every))
+        sections = (_section(one, one.regressions(threshold, every=every), threshold) for one in found)
+        md.append(markdown, "\n".join(sections) + "\n")
     if worse:
         named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
         more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
@@ -44,36 +55,68 @@ def compare_records(
 
 
 def _print(one: Comparison, out: Console) -> None:
-    where = one.a if one.a == one.b else f"{one.a} and {one.b}"
-    out.print(f"{one.family} on {one.workload}, {where}")
+    out.print(f"{one.family} on {one.workload}, {_where(one)}")
     table = Table("", "A", "B", "change", "noise", "", box=None)
     control = next((row.a or row.b for row in one.named if row.role == "control"), "")
     heading = "as it differs from control" if control else "configuration"
     table.add_column(f"in A, {heading}", overflow="fold", min_width=40)
     table.add_column("in B", overflow="fold", min_width=16)
     for row in one.named:
-        table.add_row(row.role, *_figures(row), _short(row.a, control) or "-", _other(row, control))
+        is_timed = row.a_ms is not None or row.b_ms is not None
+        verdict = row.verdict if is_timed else "not timed"
+        table.add_row(row.role, *_figures(row), verdict, _short(row.a, control) or "-", _other(row, control))
     out.print(table)
-    moved = [row for row in one.every if row.verdict != "same"]
     if one.every:
-        slower = sum(row.verdict == "slower" for row in moved)
-        typical = f", typically {100 * one.typical:+.1f} %" if one.typical is not None else ""
-        out.print(
-            f"{len(one.every)} configurations timed in both{typical}: {slower} slower, {len(moved) - slower} faster, "
-            f"{len(one.every) - len(moved)} within noise; only in A {one.only_a}, only in B {one.only_b}"
-        )
+        out.print(f"{_counts(one)}; only in A {one.only_a}, only in B {one.only_b}")
     if one.winner.a != one.winner.b:
         for text, over in (("A's winner in B", one.transfer), ("B's winner in A", one.back)):
             if over is not None:
                 out.print(f"{text} takes {100 * over:.1f} % more than the best there")
-    if moved:
+    if one.moved:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
         table.add_column(heading, overflow="fold", min_width=40)
-        for row in moved[:SHOWN]:
-            *figures, verdict = _figures(row)
-            table.add_row(verdict, *figures, _short(row.role, control))
+        for row in one.moved[:SHOWN]:
+            table.add_row(row.verdict, *_figures(row), _short(row.role, control))
         out.print(table)
     out.print("")
+
+
+def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
+    """The same in Markdown, with those that became ``worse`` in bold."""
+
+    def cells(row: Change) -> tuple[str, ...]:
+        verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
+        return (md.code(row.role), *_figures(row), verdict)
+
+    verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
+    text = f"### {md.code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
+    text += md.table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
+    text += f"\n{_counts(one)}.\n" if one.every else ""
+    if one.moved:
+        rows = md.table(("configuration", "A", "B", "change", "noise", ""), map(cells, one.moved[:SHOWN]))
+        text += f"\n<details><summary>moved most</summary>\n\n{rows}\n</details>\n"
+    return text
+
+
+def _where(one: Comparison) -> str:
+    return one.a if one.a == one.b else f"{one.a} and {one.b}"
+
+
+def _counts(one: Comparison) -> str:
+    slower = sum(row.verdict == "slower" for row in one.moved)
+    typical = f", typically {100 * one.typical:+.1f} %" if one.typical is not None else ""
+    return (
+        f"{len(one.every)} configurations timed in both: {slower} slower, {len(one.moved) - slower} faster, "
+        f"{len(one.every) - len(one.moved)} within noise{typical}"
+    )
+
+
+def _figures(row: Change) -> tuple[str, ...]:
+    """Both times, the change and the noise."""
+    times = (duration(ms) if ms is not None else "-" for ms in (row.a_ms, row.b_ms))
+    change = f"{100 * row.change:+.1f} %" if row.change is not None else ""
+    noise = f"{100 * row.noise:.1f} %" if row.noise is not None else ""
+    return (*times, change, noise)
 
 
 def _values(one: str) -> dict[str, str]:
@@ -97,11 +140,6 @@ def _other(row: Change, control: str) -> str:
     return ", ".join(f"{name}={value}" for name, value in b.items() if a[name] != value)
 
 
-def _figures(row: Change) -> tuple[str, ...]:
-    is_timed = row.a_ms is not None or row.b_ms is not None
-    return (*figures(row), row.verdict if is_timed else "not timed")
-
-
 def _said(row: Change) -> str:
     if row.change is None:
         return f"{row.role} was timed in A alone"
@@ -123,3 +161,52 @@ def _written(found: Sequence[Comparison], path: Path) -> Path:
                 for row in moved
             ]  # fmt: skip
     return write_text(path, csv_text(pd.DataFrame(rows)), written)
+
+
+# -- regret
+
+
+def print_regrets(regrets: Regrets, out: Console) -> None:
+    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``MOST_SHOWN``;
+    then what one for all costs."""
+    chosen = regrets.minimax
+    columns = _columns(regrets, chosen)
+    out.print(
+        f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
+    )
+    table = Table("workload", "best", box=None, pad_edge=False)
+    for letter in columns.values():
+        table.add_column(letter, justify="right")
+    for workload, row in regrets.times.items():
+        cells = [loss_percent(regrets.regret(workload, c)) if c in row else "-" for c in columns]
+        table.add_row(workload, duration(row[regrets.best[workload]]), *cells)
+    out.print(table)
+    named = Table("", "worst", "median", "total", box=None, pad_edge=False)
+    named.add_column("configuration", overflow="fold")
+    for configuration, letter in columns.items():
+        cost = regrets.cost_of_one(configuration) if configuration in regrets.everywhere else {}
+        cells = [loss_percent(cost[k]) if cost else "-" for k in ("worst", "median", "total")]
+        named.add_row(letter, *cells, configuration.id)
+    out.print(named)
+    if chosen is None:
+        out.print("no configuration was measured on every workload, so there is no minimax configuration")
+        return
+    cost = regrets.cost_of_one(chosen.configuration)
+    if len(regrets.times) == 1:
+        out.print("of one workload, its winner costs nothing: sweep another one to compare with")
+        return
+    out.print(
+        f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
+        f"most {loss_percent(cost['worst'])} of a workload's time, {loss_percent(cost['median'])} in the median; "
+        f"a run of each takes {loss_percent(cost['total'])} longer",
+        markup=False,
+    )
+
+
+def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, str]:
+    """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
+    wins = Counter(regrets.best.values())
+    ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
+    first = [chosen.configuration] if chosen else []
+    columns = list(dict.fromkeys([*first, *ranked]))[:MOST_SHOWN]
+    return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}

@@ -16,9 +16,10 @@ from autotune.declaration import Configuration, Family, Inputs, prepare
 from autotune.declaration import load_workload as load
 from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
-from autotune.figures import duration, energy
+from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.hardware import Device
+from autotune.measure import KERNEL, find_objective
 from autotune.policy import (
     Candidate,
     Entry,
@@ -33,16 +34,15 @@ from autotune.policy import (
 from autotune.policy import (
     read_policy_file as read,
 )
-from autotune.record import ENERGY, cost_text
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 
 def explain(
     family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
-    objective: str = "kernel", resized: Mapping[str, int] | None = None,
+    objective: str = KERNEL, resized: Mapping[str, int] | None = None,
 ) -> None:  # fmt: skip
-    """Print the chain for a workload of ``family``, by ``objective`` (see ``costs.cost``). ``device`` is cpu,
+    """Print the chain for a workload of ``family``, by ``objective``. ``device`` is cpu,
     cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
     extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
     asked = load(family, workload)
@@ -89,7 +89,7 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
 
 def print_chain(
     family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
-    passed: list[Candidate], out: Console, objective: str = "kernel",
+    passed: list[Candidate], out: Console, objective: str = KERNEL,
 ) -> None:  # fmt: skip
     listed = candidates(
         family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
@@ -176,7 +176,7 @@ def _recorded(
     the winners of other entries, the runner-up, control. Empty where it was not measured, or is tuned for another
     objective than the kernels' time, whose ratios are of other sums."""
     own = next((item.entry for item in listed if item.match == "exact" and not item.refusal), None)
-    if own is None or own.objective != "kernel" or known is None or known.own is None:
+    if own is None or own.objective != KERNEL or known is None or known.own is None:
         return {}
     entries = known.own.entries
     found = {family.space.control: own.median_ms * own.margin_over_control}
@@ -189,23 +189,21 @@ def _recorded(
 
 
 def _figures(item: Entry) -> str:
-    """What its objective counts; of energy also the power, the time, and the spread of both."""
-    if item.objective != ENERGY:
-        return cost_text(item.cost, item.objective)
-    return (
-        f"{energy(item.energy_j)} ± {item.energy_spread:.1%} a call at {item.power_w:.0f} W, in "
-        f"{duration(item.median_ms)} ± {item.spread:.1%}"
-    )
+    """What its objective counts; of what is no time also the spread, the figures beside it, and the time."""
+    aim = find_objective(item.objective)
+    if aim.is_time:
+        return aim.text(item.cost)
+    return ", ".join([*aim.texts(item.figures), f"in {duration(item.median_ms)} ± {item.spread:.1%}"])
 
 
 def _say_objective(item: Entry, objective: str, out: Console) -> None:
     """What the entry that is taken is best in, and from how many launches on that matters."""
     other = f"; none is tuned for {objective}" if item.objective != objective else ""
-    if other or objective != "kernel":
+    if other or objective != KERNEL:
         out.print(f"tuned for {item.objective}: {_figures(item)}{other}", markup=False)
     if item.break_even:
         own = Configuration(item.configuration).id
-        is_lasting = item.objective == "kernel"
+        is_lasting = item.objective == KERNEL
         lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
         told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
         out.print(f"break-even: {told}", markup=False)

@@ -1,18 +1,100 @@
-"""What commands share: options with their help, and the consoles they print to."""
+"""What commands share: options with their help, and the consoles they print to.
 
+The options of a sweep are ``engine.OPTIONS``: ``sweep_options`` gives them to a command, ``words`` writes a request as
+a command line. What a shell completes is families, and a family's workloads, presets and policies; a family is read no
+further than its declaration.
+"""
+
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from autotune.cli.completion import family_names, policy_values, preset_names, workload_names
-from autotune.errors import UsageError
+from autotune.declaration import Family, families, load_family, workloads
+from autotune.engine import OPTIONS, SweepRequest
+from autotune.errors import AutotuneError, UsageError
 
 out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+# -- what a shell completes: it asks while a line is typed, so nothing here raises
+
+
+def family_names(incomplete: str) -> list[str]:
+    """Folders are completed by the shell itself."""
+    return _beginning(families(), incomplete)
+
+
+def workload_names(context: typer.Context, incomplete: str) -> list[str]:
+    family = _family(context)
+    return _beginning(workloads(family) if family else (), incomplete)
+
+
+def preset_names(context: typer.Context, incomplete: str) -> list[str]:
+    family = _family(context)
+    return _beginning(family.space.preset_names if family else (), incomplete)
+
+
+def policy_values(context: typer.Context, incomplete: str) -> list[str]:
+    """``name=`` for each policy, then its values, one behind the other."""
+    if (family := _family(context)) is None:
+        return []
+    name, given, value = incomplete.partition("=")
+    policies = {policy.name: policy for policy in family.space.policies}
+    if not given or name not in policies:
+        return _beginning((f"{each}=" for each in policies), incomplete)
+    before, comma, last = value.rpartition(",")
+    taken = before.split(",")
+    left = (str(each) for each in policies[name].values if str(each) not in taken)
+    return [f"{name}={before}{comma}{each}" for each in _beginning(left, last)]
+
+
+def _family(context: typer.Context) -> Family | None:
+    """The one whose name stands on the line already; an option that waits for its value leaves it unassigned."""
+    for name in (context.params.get("family"), *context.args):
+        try:
+            return load_family(str(name or ""), check=False)
+        except AutotuneError:
+            continue
+    return None
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+# -- options
+
+
+_COMPLETED = {"workloads": workload_names, "preset": preset_names, "narrowed": policy_values}
+
+
+def _typed(name: str) -> Any:
+    """An option of a sweep for typer."""
+    option = OPTIONS[name]
+    flags = [f"--{option.word}", *([f"-{option.letter}"] if option.letter else [])]
+    return typer.Option(
+        *flags,
+        metavar=option.metavar or None,
+        help=option.help,
+        min=option.least,
+        autocompletion=_COMPLETED.get(name),
+    )
+
+
+def one_workload(about: str) -> Any:
+    """The option for one workload."""
+    return typer.Option("--workload", "-w", metavar="NAME|PATH", help=about, autocompletion=workload_names)
+
+
+def place(about: str, metavar: str = "DIR") -> Any:
+    """The option for where files go."""
+    return typer.Option("--out", "-o", metavar=metavar, help=about)
 
 
 FamilyArgument = Annotated[
@@ -21,17 +103,6 @@ FamilyArgument = Annotated[
         metavar="FAMILY",
         help="A family's name, or a folder with a family.yaml.",
         autocompletion=family_names,
-    ),
-]
-
-Workload = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--workload",
-        "-w",
-        metavar="NAME|PATH",
-        help="A workload's name or file; again for more. Default: the family's own.",
-        autocompletion=workload_names,
     ),
 ]
 
@@ -44,50 +115,6 @@ DeviceOption = Annotated[
     ),
 ]
 
-Preset = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="A named part of the space; `autotune list FAMILY` names them.",
-        autocompletion=preset_names,
-    ),
-]
-
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="POLICY=V1,V2",
-        help="Hold a policy to these values; again for more.",
-        autocompletion=policy_values,
-    ),
-]
-
-Objective = Annotated[
-    str,
-    typer.Option(
-        "--objective",
-        metavar="kernel|with-transfer|with-transform|energy",
-        help="What is to be small: the kernels' time, with the copy to the device, with the layout's transform too, or "
-        "a call's energy.",
-    ),
-]
-
-Clocks = Annotated[
-    str,
-    typer.Option(
-        "--clocks",
-        metavar="MHZ|base|max",
-        help="Hold the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
-    ),
-]
-
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."),
-]
-
 Policies = Annotated[
     Path | None,
     typer.Option(
@@ -95,14 +122,13 @@ Policies = Annotated[
     ),
 ]
 
+Preset = Annotated[str, _typed("preset")]
+Set = Annotated[list[str] | None, _typed("narrowed")]
+Objective = Annotated[str, _typed("objective")]
+Data = Annotated[Path | None, _typed("data")]
+
 CallWorkload = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        "-w",
-        metavar="NAME|PATH",
-        help="Input from a workload; default the family's own when no -i is given.",
-    ),
+    str, one_workload("Input from a workload; default the family's own when no -i is given.")
 ]
 
 CallInput = Annotated[
@@ -126,72 +152,55 @@ CallOutput = Annotated[
     ),
 ]
 
-Devices = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar="auto|cpu|cuda|cuda:N,M",
-        help="What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
-    ),
-]
 
-TrialSeconds = Annotated[
-    float,
-    typer.Option(
-        "--trial-seconds",
-        metavar="S",
-        min=0.1,
-        help="A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
-    ),
-]
+def sweep_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, in place of its ``**asked``, the options of a sweep of those names, or all of them. It is called
+    with the fields of a ``SweepRequest``."""
+    chosen = [OPTIONS[name] for name in names or OPTIONS]
 
-Samples = Annotated[
-    int,
-    typer.Option(
-        "--samples",
-        metavar="N",
-        min=0,
-        help="Exactly so many samples of every configuration and no finalists, to compare with tuners that do so.",
-    ),
-]
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def called(**given: Any) -> None:
+            asked = {option.name: given.pop(option.name) for option in chosen}
+            if "workloads" in asked:
+                asked["workloads"] = tuple(asked["workloads"] or ())
+            if "narrowed" in asked:
+                asked["narrowed"] = narrowed(asked["narrowed"])
+            command(**given, **asked)
 
-Race = Annotated[
-    float,
-    typer.Option(
-        "--race",
-        metavar="R",
-        min=0,
-        help="A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 times all.",
-    ),
-]
+        signature = inspect.signature(command, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None if option.is_many else option.default,
+                annotation=Annotated[
+                    list[str] | None if option.is_many else option.kind, _typed(option.name)
+                ],
+            )
+            for option in chosen
+        ]
+        first = [one for one in own if one.default is one.empty]
+        rest = [one.replace(kind=one.KEYWORD_ONLY) for one in own if one.default is not one.empty]
+        vars(called)["__signature__"] = signature.replace(parameters=[*first, *added, *rest])
+        return called
 
-Sanitize = Annotated[
-    bool,
-    typer.Option(
-        "--sanitize",
-        help="Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result.",
-    ),
-]
+    return decorated
 
-Search = Annotated[
-    str,
-    typer.Option(
-        "--search",
-        metavar="exhaustive|auto|random|tpe|gp|cmaes|nsgaii",
-        help="Which configurations are tried, and in which order; auto suits a space too large to try whole.",
-    ),
-]
 
-Trials = Annotated[
-    int | None, typer.Option("--trials", metavar="N", help="Try at most so many configurations more.")
-]
-
-Seconds = Annotated[
-    float | None,
-    typer.Option("--time", metavar="S", help="Begin no new configuration after so many seconds."),
-]
-
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the search: the same one asks alike.")]
+def words(request: SweepRequest) -> Iterator[str]:
+    """The options of the command that asks for the same sweep."""
+    for option in OPTIONS.values():
+        value = getattr(request, option.name)
+        if isinstance(value, bool):
+            yield from [f"--{option.word}"] if value else []
+        elif isinstance(value, Mapping):
+            for name, values in value.items():
+                yield from (f"--{option.word}", f"{name}={','.join(values)}")
+        elif value != option.default:
+            for one in value if isinstance(value, tuple) else (value,):
+                yield from (f"--{option.word}", str(one))
 
 
 def note(line: str) -> None:

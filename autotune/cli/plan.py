@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from rich.console import Console
 
+from autotune.api import saved
 from autotune.declaration import (
     Configuration,
     Expression,
@@ -26,18 +27,17 @@ from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.files import write_text
 from autotune.policy import (
-    MOST_NUMBERS,
     Point,
-    PolicyFile,
     Range,
     Taught,
     covering,
     next_point,
     promised,
     read_policy_file,
+    taught_at,
 )
 from autotune.record import Study, latest
-from autotune.report import live, saved
+from autotune.report import live
 
 _RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
 _WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
@@ -48,9 +48,11 @@ _FEWEST = 6  # sizes, before a promise is made
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Sweeps of inputs ``over`` a range until selection should lose at most ``regret`` on 95 % of it, or ``sizes`` were
-    swept, or ``seconds`` are over. ``template`` is the workload whose numbers the range's stand in for."""
+    swept, or ``seconds`` are over; the policy file goes below ``policies``. ``template`` is the workload whose numbers
+    the range's stand in for."""
 
     request: SweepRequest
+    policies: Path
     template: Workload
     over: Range
     regret: float
@@ -69,6 +71,11 @@ class _Progress:
     def seen(self) -> list[Point]:
         return [*self.points.values(), *self.skipped]
 
+    @property
+    def taught(self) -> Taught | None:
+        """What the policy file knows of the range, by the numbers that were asked for."""
+        return taught_at(read_policy_file(self.path) if self.path else None, self.points)
+
     @cached_property
     def began(self) -> float:
         return time.perf_counter()
@@ -84,8 +91,8 @@ def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
                 f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
             )
         found[told[1]] = int(told[2]), int(told[3])
-    if not 1 <= len(found) <= MOST_NUMBERS:
-        raise UsageError(f"--over names {len(found)} numbers; give 1 to {MOST_NUMBERS}")
+    if not 1 <= len(found) <= Range.most:
+        raise UsageError(f"--over names {len(found)} numbers; give 1 to {Range.most}")
     return found
 
 
@@ -193,7 +200,7 @@ def run(plan: Plan, out: Console, err: Console) -> None:
 def _next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
-    return next_point(plan.over, state.seen, _taught(state), dict)
+    return next_point(plan.over, state.seen, state.taught, dict)
 
 
 def _swept(
@@ -219,7 +226,7 @@ def _swept(
     state.studies.append(study)
     state.points[study.workload] = point
     newest = latest(session.store.studies(), state.studies)
-    state.path = saved(request.policy_folder, newest, study, "kernel")
+    state.path = saved(plan.policies, newest, study, "kernel")
     took = duration(min(study.times.values()))
     out.print(f"{study.workload}: {len(study.times)} configurations, the best {took}; {swept.wall_s:.1f} s")
 
@@ -242,31 +249,8 @@ def near_the_best(
     return tuple(ranked[:most])
 
 
-def _taught(state: _Progress) -> Taught | None:
-    """What the policy file knows of the range, by the numbers that were asked for."""
-    if state.path is None:
-        return None
-    return taught_by(read_policy_file(state.path), state.points)
-
-
-def taught_by(file: PolicyFile, points: Mapping[str, Point]) -> Taught | None:
-    """The kept times of the entries that are named in ``points``, by the numbers there."""
-    rule = file.prediction
-    if rule is None:
-        return None
-    kept = {name: Configuration(one.configuration) for name, one in rule.kept.items()}
-    rows = {
-        name: {kept[at]: ms for at, ms in entry.times_ms.items()}
-        for name, entry in file.entries.items()
-        if name in points and entry.times_ms
-    }
-    winners = {name: Configuration(file.entries[name].configuration) for name in rows}
-    known = Taught({name: points[name] for name in rows}, rows, winners=winners)
-    return known if len(rows) > 1 else None
-
-
 def _promise(plan: Plan, state: _Progress) -> float | None:
-    known = _taught(state)
+    known = state.taught
     return promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
 
 

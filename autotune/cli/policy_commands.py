@@ -1,36 +1,30 @@
 """The commands about policy files and records: explain, check, regret, export."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autotune.cli.options import (
     Data,
-    Devices,
     FamilyArgument,
     Objective,
     Policies,
-    Preset,
-    Search,
-    Set,
-    Trials,
-    TrialSeconds,
-    Workload,
     err,
-    narrowed,
+    one_workload,
     out,
+    place,
     sized,
+    sweep_options,
 )
 from autotune.declaration import load_family
+from autotune.engine import SweepRequest
+from autotune.files import policy_folder
 
 
 def explain_command(
     family: FamilyArgument,
-    workload: Annotated[
-        str,
-        typer.Option("--workload", "-w", metavar="NAME|PATH", help="The input; default the family's own."),
-    ] = "",
+    workload: Annotated[str, one_workload("The input; default the family's own.")] = "",
     device: Annotated[
         str,
         typer.Option(
@@ -57,6 +51,7 @@ def explain_command(
     explain(load_family(family), workload, device, policies, data, out, objective, sized(size))
 
 
+@sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
 def plan_command(
     family: FamilyArgument,
     over: Annotated[
@@ -72,13 +67,7 @@ def plan_command(
         str, typer.Option("--where", metavar="EXPRESSION", help="Only sizes for which this holds.")
     ] = "",
     workload: Annotated[
-        str,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="NAME|PATH",
-            help="Whose numbers the ranges replace; default the family's first that has them.",
-        ),
+        str, one_workload("Whose numbers the ranges replace; else the family's first that has them.")
     ] = "",
     sizes: Annotated[
         int, typer.Option("--sizes", metavar="N", min=1, help="Sweep at most so many sizes.")
@@ -86,39 +75,30 @@ def plan_command(
     seconds: Annotated[
         float, typer.Option("--time", metavar="S", min=0, help="Begin no other size after so many seconds.")
     ] = 1e9,
-    device: Devices = "auto",
-    preset: Preset = "full",
-    set_: Set = None,
-    search: Search = "exhaustive",
-    trials: Trials = None,
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Results and record; default ./autotune-results/FAMILY."
-        ),
-    ] = None,
     policies: Policies = None,
-    data: Data = None,
-    trial_seconds: TrialSeconds = 120,
+    **asked: Any,
 ) -> None:
     """Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file."""
     from autotune.cli import plan
-    from autotune.engine import SweepRequest
     from autotune.policy import Range
-    from autotune.search import Strategy
 
     found, names = load_family(family), plan.ranges(over)
-    request = SweepRequest(
-        family=found, device=device, preset=preset, narrowed=narrowed(set_), out=out_, policies=policies, data=data,
-        strategy=Strategy(sampler=search, trials=trials), trial_seconds=trial_seconds,
-    )  # fmt: skip
-    asked = plan.Plan(
-        request=request, template=plan.template(found, workload, list(names)),
-        over=Range(names, plan.condition(where, names)), regret=plan.share(regret), sizes=sizes, seconds=seconds,
-    )  # fmt: skip
-    plan.run(asked, out, err)
+    plan.run(
+        plan.Plan(
+            request=SweepRequest(family=found, **asked),
+            policies=policy_folder(policies),
+            template=plan.template(found, workload, list(names)),
+            over=Range(names, plan.condition(where, names)),
+            regret=plan.share(regret),
+            sizes=sizes,
+            seconds=seconds,
+        ),
+        out,
+        err,
+    )
 
 
+@sweep_options("workloads", "data", "trial_seconds")
 def check_command(
     policy: Annotated[
         list[Path] | None,
@@ -141,7 +121,6 @@ def check_command(
             help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
         ),
     ] = False,
-    workload: Workload = None,
     tolerance: Annotated[
         float,
         typer.Option("--tolerance", metavar="T", min=0.0, help="How much worse a time may be: 0.1 is 10 %."),
@@ -158,8 +137,6 @@ def check_command(
         str, typer.Option("--device", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
     ] = "auto",
     policies: Policies = None,
-    data: Data = None,
-    trial_seconds: TrialSeconds = 120,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -168,6 +145,7 @@ def check_command(
             help="Append the lines there as a Markdown table, for a job's summary.",
         ),
     ] = None,
+    **asked: Any,
 ) -> None:
     """Whether these policy files would be accepted here. Exit code 8 when anything in them is refused."""
     from autotune.cli.check import CheckRequest, check, policy_files
@@ -179,11 +157,9 @@ def check_command(
             device=device,
             measure=measure,
             renew=renew,
-            workloads=tuple(workload or ()),
             tolerance=tolerance,
-            trial_seconds=trial_seconds,
-            data=data,
             markdown=markdown,
+            **asked,
         ),
         out,
     )
@@ -197,14 +173,11 @@ def regret_command(
         ),
     ],
     out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the whole matrix as a CSV, a row a configuration."
-        ),
+        Path | None, place("Write the whole matrix as a CSV, a row a configuration.", "FILE")
     ] = None,
 ) -> None:
     """What each workload loses with the others' winners. And what one configuration for all of them costs."""
-    from autotune.cli.regret import print_regrets
+    from autotune.cli.compare import print_regrets
     from autotune.record import read_regrets, write_matrix
 
     found = read_regrets(record)

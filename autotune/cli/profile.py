@@ -1,18 +1,35 @@
-"""``autotune profile``: hardware counters of chosen configurations, printed and kept in the record."""
+"""``autotune profile``: hardware counters of chosen configurations, printed and kept in the record.
 
+``autotune limits``: a GPU's measured ceilings, kept in the user's data folder.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_workload
 from autotune.declaration import load_family as load
+from autotune.device import Backend
 from autotune.errors import DeviceError, StoreError, UsageError
-from autotune.figures import number
-from autotune.measure import COUNTERS, Result, Task, find_ncu, profile
-from autotune.record import Store, Study, fastest_first, holds_store, newest
+from autotune.figures import number, share, si, spread
+from autotune.files import write_text
+from autotune.measure import (
+    CEILINGS,
+    COUNTERS,
+    WatchedResult,
+    WatchedTask,
+    find_ncu,
+    measured_ceilings,
+    profile,
+)
+from autotune.record import Store, Study, fastest_first, holds_store, newest, read_ceilings
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,7 @@ def profile_into(asked: Asked, out: Console) -> None:
     study = recorded(store, family, named.name if named else "", record)
     workload = named or load_workload(family, study.workload)
     which = chosen(study, family, asked.configurations, asked.top)
-    task = Task(
+    task = WatchedTask(
         family=str(family.folder), workload=str(asked.workload or study.workload),
         data=str(asked.data or ""), device=asked.device, compiler=asked.compiler,
         configurations=tuple(one.id for one in which), result="",
@@ -97,7 +114,7 @@ def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) 
 
 
 def keep(
-    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: Result
+    store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: WatchedResult
 ) -> Study:
     """Put counters into the record beside those that are there, and return the study with them. Raises StoreError when
     what ran is not what was recorded."""
@@ -133,3 +150,42 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
                 figures = (number(values[name]) if name in values else "" for values in of.values())
                 table.add_row(name, *figures, what)
         out.print(table)
+
+
+# -- ceilings
+
+
+def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> dict[str, Any]:
+    """The ceilings of ``backend``'s device, in the form of ``limits.json``: from the user's cache folder, or measured
+    (a few seconds) and kept there. Raises DeviceError on a cpu, CompilerError, LaunchError."""
+    if backend.device.kind != "cuda":
+        raise DeviceError("ceilings are measured on a GPU: name one with --device cuda")
+    place = default_root() / "limits" / f"{backend.device.slug}.json"
+    if not again:
+        with suppress(StoreError):  # what cannot be read is measured anew
+            if kept := read_ceilings(place):
+                return kept
+    found = measured_ceilings(backend, cache)
+    write_ceilings(found, place)
+    return found
+
+
+def write_ceilings(found: Mapping[str, Any], path: Path) -> Path:
+    """Write ``limits.json``, whole or not at all. Raises StoreError."""
+    return write_text(path, json.dumps(found, indent=1) + "\n")
+
+
+def print_ceilings(found: Mapping[str, Any], out: Console) -> None:
+    """The ceilings with what they count, and the arithmetic limit where it is known."""
+    ceilings, arithmetic, spreads = (
+        found.get(name) or {} for name in ("ceilings", "arithmetic_limits", "spread_relative")
+    )
+    clock = f", {found['clock_mhz']} MHz" if found.get("clock_mhz") else ""
+    out.print(f"{found['device_name']}{clock}, measured {found.get('date', 'at an unknown time')}")
+    table = Table("ceiling", "per s", "±", "of the arithmetic limit", "what", box=None)
+    for name, value in ceilings.items():
+        of = share(value / arithmetic[name]) if name in arithmetic else ""
+        noise = spread(spreads[name]) if name in spreads else ""
+        what = CEILINGS[name].what if name in CEILINGS else ""
+        table.add_row(name, si(value).strip(), noise, of, what)
+    out.print(table)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import Data, DeviceOption, FamilyArgument, out
+from autotune.cli.options import Data, DeviceOption, FamilyArgument, one_workload, out, place
 
 
 def compare(
@@ -21,9 +21,7 @@ def compare(
     every: Annotated[
         bool, typer.Option("--every", help="Any configuration that became slower is a regression.")
     ] = False,
-    out_: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.csv", help="Write every row there too.")
-    ] = None,
+    out_: Annotated[Path | None, place("Write every row there too.", "FILE.csv")] = None,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -46,10 +44,7 @@ def profile(
         int | None,
         typer.Option("--top", metavar="N", min=1, help="The N fastest of the record, and its control."),
     ] = None,
-    workload: Annotated[
-        str,
-        typer.Option("--workload", "-w", metavar="NAME|PATH", help="Default: the newest in the record."),
-    ] = "",
+    workload: Annotated[str, one_workload("Default: the newest in the record.")] = "",
     record: Annotated[
         str, typer.Option("--record", metavar="DIR|URL", help="Default ./autotune-results/FAMILY.")
     ] = "",
@@ -69,16 +64,11 @@ def profile(
 
 def limits(
     device: DeviceOption = "cuda",
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Write limits.json there, for the report of that record."
-        ),
-    ] = None,
+    out_: Annotated[Path | None, place("Write limits.json there, for the report of that record.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what is cached.")] = False,
 ) -> None:
     """The measured ceilings of a GPU: bandwidths and rates. Times are held against them."""
-    from autotune.cli.ceilings import device_ceilings, print_ceilings, write_ceilings
+    from autotune.cli.profile import device_ceilings, print_ceilings, write_ceilings
     from autotune.compile import Cache, default_root
     from autotune.device import open_backend
 

@@ -12,8 +12,8 @@ import os
 import platform
 import shlex
 import tarfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,12 @@ from rich.console import Console
 
 from autotune import __version__
 from autotune import files as paths
+from autotune.cli.options import words
 from autotune.declaration import workloads
 from autotune.engine import SweepRequest
 from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
 from autotune.files import bundled, replaced
-from autotune.processes import attended, exchange
+from autotune.processes import attended, exchange, guard
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -34,16 +35,6 @@ _LEFT_OUT = ("__pycache__", ".git")
 _THEIRS = (".claims", ".lock")  # of what comes back: of use only where it was made
 _SSH_FAILED = 255  # ssh's own status
 _KEPT = ("store.journal", "limits.json")  # of an output folder: what a sweep there goes on from
-
-# Runs the rest of its arguments, and ends them when the end of its input shows that who asked is gone.
-_GUARD = """trap : TERM
-exec 3<&0 0</dev/null
-{ read -r gone <&3; kill -TERM 0; } >/dev/null 2>&1 &
-exec 3<&-
-"$@"
-status=$?
-kill -KILL $! 2>/dev/null
-exit $status"""
 
 
 @dataclass(frozen=True)
@@ -67,26 +58,29 @@ class Host:
         return [*ssh, self.name, "exec sh -c " + shlex.join([script, "sh", *words])]
 
 
-def sweep_on(host: Host, request: SweepRequest, out: Console) -> int:
-    """The sweep there; returns its exit code. Raises AutotuneError."""
+def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *, strict: bool = False) -> int:
+    """The sweep there, whose policy file goes below ``policies`` here; returns its exit code. Raises AutotuneError."""
     if request.store:
         raise UsageError("--on brings the record back to --out: leave --store out")
-    paths.writable(request.folder)
-    paths.writable(request.policy_folder)
+    here = {"out": request.folder, "policies": policies}
+    for folder in here.values():
+        paths.writable(folder)
     place = _place(request.folder)
-    _send(host, place, request)
+    _send(host, place, request, policies)
     out.print(f"on {host.name}:", markup=False)
-    status, is_interrupted = _run(host, place, request)
+    script = f'cd "$1" && shift\n{guard("TERM")}'
+    command = host.command(script, place, host.program, *_words(request), *(["--strict"] if strict else []))
+    status, is_interrupted = attended(command)
     if status == _SSH_FAILED and not is_interrupted:
         raise DeviceError(
             f"the connection to {host.name} was lost; what was measured is kept there: the same command goes on"
         )
-    _fetch(host, place, request)
+    _fetch(host, place, here)
     if is_interrupted:
         raise Interrupted(
             f"interrupted: what was measured is in {request.folder}; the same command goes on from there"
         )
-    for what, where in (("results", request.folder), ("policy files", request.policy_folder)):
+    for what, where in (("results", request.folder), ("policy files", policies)):
         out.print(f"{what:12} {where}", markup=False)
     return status
 
@@ -114,11 +108,11 @@ for file in sent/*; do  # where a connection was lost, what was measured since i
 done"""
 
 
-def _send(host: Host, place: str, request: SweepRequest) -> None:
+def _send(host: Host, place: str, request: SweepRequest, policies: Path) -> None:
     """What the sweep needs. Raises DeviceError for a host that cannot be reached or has another autotune."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, path in _sent(request):
+        for name, path in _sent(request, policies):
             tar.add(path, name, filter=_wanted)
     ended = _ssh(host, _RECEIVE, place, host.program, given=packed.getvalue())
     version = ended.stdout.decode(errors="replace").strip()
@@ -134,19 +128,13 @@ def _send(host: Host, place: str, request: SweepRequest) -> None:
         )
 
 
-def _run(host: Host, place: str, request: SweepRequest) -> tuple[int, bool]:
-    """The sweep's exit code, and whether it was interrupted here."""
-    script = f'cd "$1" && shift\n{_GUARD}'
-    return attended(host.command(script, place, host.program, *_words(request)))
-
-
-def _fetch(host: Host, place: str, request: SweepRequest) -> None:
-    """Record, results and policy files, and there they are no more. Raises StoreError."""
+def _fetch(host: Host, place: str, here: Mapping[str, Path]) -> None:
+    """Record, results and policy files, to the folders ``here`` of the names there, where they are no more. Raises
+    StoreError."""
     ended = _ssh(host, 'cd "$1" && mkdir -p out policies && tar cf - out policies', place)
     if ended.returncode:
         said = ended.stderr.decode(errors="replace").strip()
         raise StoreError(f"cannot bring the results back from {host.name}:{place}: {said}")
-    here = {"out": request.folder, "policies": request.policy_folder}
     try:
         with tarfile.open(fileobj=io.BytesIO(ended.stdout)) as tar:
             for member, inside in _files(tar):
@@ -189,7 +177,7 @@ def _is_own(request: SweepRequest) -> bool:
     return request.family.folder.parent.resolve() != bundled("kernels").resolve()
 
 
-def _sent(request: SweepRequest) -> Iterator[tuple[str, Path]]:
+def _sent(request: SweepRequest, policies: Path) -> Iterator[tuple[str, Path]]:
     """Names in the host's folder, and what they are here."""
     if _is_own(request):
         yield f"family/{request.family.folder.resolve().name}", request.family.folder
@@ -200,9 +188,8 @@ def _sent(request: SweepRequest) -> Iterator[tuple[str, Path]]:
     for name in _KEPT:
         if (request.folder / name).is_file():
             yield f"sent/{name}", request.folder / name
-    policies = request.policy_folder / request.family.name
-    if policies.is_dir():
-        yield f"policies/{request.family.name}", policies
+    if (policies / request.family.name).is_dir():
+        yield f"policies/{request.family.name}", policies / request.family.name
 
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -218,23 +205,13 @@ def _workload_files(request: SweepRequest) -> list[Path]:
 def _words(request: SweepRequest) -> list[str]:
     """The command there."""
     files = [str(path) for path in _workload_files(request)]
-    there = {name: f"workloads/{number}/{Path(name).name}" for number, name in enumerate(files)}
+    sent = {name: f"workloads/{number}/{Path(name).name}" for number, name in enumerate(files)}
+    there = replace(
+        request,
+        workloads=tuple(sent.get(str(Path(name)), name) if name else name for name in request.workloads),
+        data=Path("data") if request.data else None,
+        out=Path("out"),
+    )
     own = f"./family/{request.family.folder.resolve().name}"
-    words = ["sweep", own if _is_own(request) else request.family.name]
-    for name in request.workloads:
-        words += ["--workload", there.get(str(Path(name)), name) if name else name]
-    for name, values in request.narrowed.items():
-        words += ["--set", f"{name}={','.join(values)}"]
-    strategy = request.strategy
-    given = {
-        "device": request.device, "preset": request.preset, "compiler": request.compiler,
-        "processes": request.processes, "trial-seconds": request.trial_seconds, "samples": request.samples,
-        "race": request.race or None,
-        "objective": request.objective, "clocks": request.clocks, "search": strategy.sampler, "trials": strategy.trials,
-        "time": strategy.seconds, "seed": strategy.seed, "data": "data" if request.data else "",
-    }  # fmt: skip
-    words += [
-        word for name, value in given.items() if value not in (None, "") for word in (f"--{name}", str(value))
-    ]
-    words += [f"--{name}" for name in ("sanitize", "again", "retime", "strict") if getattr(request, name)]
-    return [*words, "--out", "out", "--policies", "policies"]
+    family = own if _is_own(request) else request.family.name
+    return ["sweep", family, *words(there), "--policies", "policies"]

@@ -1,12 +1,16 @@
 """``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
+import fcntl
 import logging
+import os
+import re
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -15,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import files as paths
-from autotune.cli.ahead import Ahead
-from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
-from autotune.dispatch import TunedKernel, explained
+from autotune.dispatch import Choosing, TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import written
 
 Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
+_RANDOM = re.compile(r"(?<=\.)([0-9a-f]{16})(?=\.partial)")  # files._made_beside
+_YOUNGEST_S = 60.0  # a younger one may be of a run that is about to lock it
 
 
 class OpenKernel(Protocol):
@@ -43,75 +47,85 @@ class OpenKernel(Protocol):
 Opener = Callable[[Family], OpenKernel]
 
 
-def run(
-    family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, note: Note, opener: Opener | None = None,
-) -> None:  # fmt: skip
-    """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line, to
-    stderr where the output goes to stdout. Bad input is refused before the device is opened; the output appears whole
-    or not at all. ``opener`` opens a kernel in place of the tuned one on ``device``.
+@dataclass(frozen=True)
+class Call:
+    """A call as the command line asks for it: on a workload, or on what ``given`` has (name=value). A family's
+    application takes what is given, unless that is every input array of the kernels by name."""
 
-    A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
-    if opener is None and "," in device:
-        raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
-    texts = checked_texts(workload, given, output)
+    family: Family
+    workload: str = ""
+    given: tuple[str, ...] = ()
+    output: Path | None = None
+    policies: Path | None = None
+    data: Path | None = None
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """What is given, by name. Raises UsageError, StoreError where it, the workload or the output do not fit
+        together."""
+        if self.given and self.workload:
+            raise UsageError("give the input with -i or with --workload, not both")
+        texts = _texts(self.given)
+        if self.output is not None:
+            _check_place(self.output, texts)
+        return texts
+
+    @cached_property
+    def application(self) -> Any:
+        """What takes the texts; None where the kernels do."""
+        found = getattr(self.family.module, "application", None) if self.texts else None
+        return None if {data.name for data in self.family.inputs} <= self.texts.keys() else found
+
+    def inputs(self) -> Inputs:
+        """Of a call of the kernels themselves. Raises UsageError for an output that has no form for their results."""
+        family = self.family
+        if self.output is not None:
+            allowed = ".npy" if len(family.outputs) == 1 else ".npz"
+            named = self.output.suffix == allowed or not paths.is_plain(self.output)
+            if getattr(family.module, "write", None) is None and not named:
+                raise UsageError(f"-o {self.output}: the name must end in {allowed}")
+        if self.texts:
+            return _given(family, self.texts)
+        return prepare(family, load(family, self.workload), paths.data_root(self.data))
+
+
+def run_call(call: Call, opened: Opener, note: Note, *, explain: bool = False) -> None:
+    """Make the call on the kernel that ``opened`` opens; ``note`` prints a line, to stderr where the output goes to
+    stdout. Bad input is refused before the device is opened; the output appears whole or not at all."""
+    texts, output = call.texts, call.output
     if output is not None and paths.is_stdout(output):
         note = partial(print, file=sys.stderr)
     logging.getLogger("autotune").setLevel(logging.INFO)
-    application = application_of(family, texts)
-    inputs = None if application else read_inputs(family, texts, workload, output, data)
-    with _whole(output) as unfinished, ExitStack() as opened:
-        ahead: Ahead | None = None
-        if application is not None and opener is None:
-            ahead = opened.enter_context(Ahead(family, policies, partial(_tuned, family, device, policies)))
+    inputs = None if call.application else call.inputs()
+    with _whole(output) as unfinished, ExitStack() as held:
 
         def open_kernel(name: str = "") -> OpenKernel:
-            """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
-            policy files."""
-            of = load_family(name, check=False) if name else family
-            own = ahead.kernel() if ahead and not name else None
-            kernel = own or (opener(of) if opener else _tuned(of, device, policies))
-            opened.enter_context(kernel)
+            """The family's kernel, or another's of that name that it builds on."""
+            kernel = opened(load_family(name, check=False) if name else call.family)
+            held.enter_context(kernel)
             return kernel
 
         if inputs is not None:
             _call(open_kernel(), inputs, unfinished, explain, note)
-        elif application is not None:
+        elif call.application is not None:
             if explain:
-                opened.enter_context(_told(note))
-            application(texts, unfinished, open_kernel, note)
+                held.enter_context(_told(note))
+            call.application(texts, unfinished, open_kernel, note)
     if output is not None:
         note(f"written      {output}")
 
 
-def checked_texts(workload: str, given: Sequence[str], output: Path | None) -> dict[str, str]:
-    """Split ``given`` (name=value) by name. Raises UsageError, StoreError where they, the workload or the output do not
-    fit together."""
-    if given and workload:
-        raise UsageError("give the input with -i or with --workload, not both")
-    texts = _texts(given)
-    if output is not None:
-        _check_place(output, texts)
-    return texts
+def run_on(device: str, call: Call, note: Note, *, explain: bool = False) -> None:
+    """Make the call on the tuned kernel on ``device``."""
+    if "," in device:
+        raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
 
+    def opened(family: Family) -> TunedKernel:
+        return TunedKernel(
+            family, device, call.policies, Cache(default_root()), Choosing(objective=_ONE_CALL)
+        )
 
-def application_of(family: Family, texts: Mapping[str, str]) -> Any:
-    """Find what takes ``texts``: the family's application, or None where its kernels do."""
-    application = getattr(family.module, "application", None) if texts else None
-    return None if {data.name for data in family.inputs} <= texts.keys() else application
-
-
-def read_inputs(
-    family: Family, texts: Mapping[str, str], workload: str, output: Path | None, data: Path | None
-) -> Inputs:
-    """Read the input of a call of the kernels themselves. Raises UsageError for an ``output`` that
-    has no form for their results."""
-    if output is not None:
-        allowed = ".npy" if len(family.outputs) == 1 else ".npz"
-        named = output.suffix == allowed or not paths.is_plain(output)
-        if getattr(family.module, "write", None) is None and not named:
-            raise UsageError(f"-o {output}: the name must end in {allowed}")
-    return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
+    run_call(call, opened, note, explain=explain)
 
 
 def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
@@ -137,10 +151,6 @@ def _put(family: Family, outputs: Mapping[str, NDArray[Any]], unfinished: Path |
         note(f"{name}: {array.dtype} {array.shape}")
     if unfinished is not None:
         _write(family, outputs, unfinished)
-
-
-def _tuned(family: Family, device: str, policies: Path | None) -> TunedKernel:
-    return TunedKernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL)
 
 
 def write_outputs(
@@ -262,3 +272,41 @@ def _write(family: Family, outputs: Mapping[str, NDArray[Any]], path: Path) -> N
             np.save(file, next(iter(outputs.values())))
         else:
             np.savez(file, **outputs)  # type: ignore[arg-type]
+
+
+# -- what a killed run has left
+
+
+@contextmanager
+def alone(unfinished: Path) -> Iterator[None]:
+    """For as long as the block lasts ``unfinished`` is known to be somebody's. What killed runs have left of the same
+    output is removed; on a file system without locks it stays."""
+    file = os.open(unfinished, os.O_RDWR)
+    try:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in _alike(unfinished):
+                with suppress(OSError):  # another run's, or gone
+                    _remove(left)
+        yield
+    finally:
+        os.close(file)
+
+
+def _alike(own: Path) -> list[Path]:
+    """Files named as ``own`` is, with other random letters."""
+    before, _, behind = _RANDOM.split(own.name, maxsplit=1)
+    alike = re.compile(re.escape(before) + _RANDOM.pattern + re.escape(behind))
+    names = (path.name for path in own.parent.iterdir())
+    return [own.with_name(name) for name in names if name != own.name and alike.fullmatch(name)]
+
+
+def _remove(left: Path) -> None:
+    """Unless somebody is writing it. Raises OSError."""
+    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if time.time() - os.fstat(file).st_mtime > _YOUNGEST_S:
+            left.unlink()
+    finally:
+        os.close(file)

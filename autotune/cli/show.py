@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, out
+from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, one_workload, out
 from autotune.compile import (
     OF_THE_BLOCK,
     Cache,
@@ -29,7 +29,7 @@ from autotune.declaration import families as known_families
 from autotune.errors import AutotuneError, CompilerError, UsageError
 from autotune.files import bundled, data_root, pip_install, policy_folders
 from autotune.hardware import Device
-from autotune.layout import Layout
+from autotune.layout import DIMENSIONS
 
 _TOOLKIT = "install a CUDA toolkit"
 
@@ -134,20 +134,6 @@ def print_listing(
         print(ptx(variants, toolchain), end="")
 
 
-def _rarer(layout: Layout) -> dict[str, str]:
-    """Layouts that few arrays have, by what they are called; a dash for what this one has not."""
-    curve, swizzle, shape = layout.curve, layout.swizzle, layout.data.shape
-    plus = f"+{layout.plus}" if layout.plus else ""
-    along = ", ".join(shape[axis] for axis in curve.along) if curve else ""
-    return {
-        "storage": layout.storage.name if layout.storage else "-",
-        "padding": f"{layout.padding}{plus}" if plus or layout.padding > 1 else "-",
-        "tiles": "x".join(map(str, layout.tiles)) or "-",
-        "curve": f"{curve.kind}{curve.side or ''} along {along}" if curve else "-",
-        "swizzle": f"xor{swizzle.groups}x{swizzle.width}" if swizzle else "-",
-    }
-
-
 def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     from rich.syntax import Syntax
@@ -160,29 +146,14 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
-    told = {name: _rarer(layout) for name, layout in variant.layouts.items()}
-    rarer = [kind for kind in next(iter(told.values())) if any(each[kind] != "-" for each in told.values())]
-    table = Table(
-        "data",
-        "role",
-        "memory",
-        "dims",
-        "axes",
-        "packing",
-        "vector",
-        "records",
-        "texel bytes",
-        *rarer,
-        box=None,
-    )
-    for name, layout in variant.layouts.items():
-        data = family.data[name]
-        axes = ", ".join(data.shape[axis] for axis in layout.axes)
-        packing = layout.packing.name if layout.packing else "-"
-        table.add_row(
-            name, data.role, layout.memory, layout.dims, axes, packing, str(layout.vector), layout.records,
-            str(layout.texel_bytes), *(told[name][kind] for kind in rarer),
-        )  # fmt: skip
+    shown = {
+        kind: [dimension.text(layout) for layout in variant.layouts.values()]
+        for kind, dimension in DIMENSIONS.items()
+    }
+    shown = {kind: column for kind, column in shown.items() if any(column)}
+    table = Table("data", "role", *shown, "texel bytes", box=None)
+    for (name, layout), *cells in zip(variant.layouts.items(), *shown.values(), strict=True):
+        table.add_row(name, family.data[name].role, *(cell or "-" for cell in cells), str(layout.texel_bytes))
     out.print(table)
     for conversion in variant.conversions.values():
         out.print(str(conversion), markup=False)
@@ -259,13 +230,7 @@ def show_command(
         str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
     ] = "sm_90",
     workload: Annotated[
-        str,
-        typer.Option(
-            "-w",
-            "--workload",
-            metavar="NAME",
-            help="Whose sizes and options; else the default one's, where needed.",
-        ),
+        str, one_workload("Whose sizes and options; else the default one's, where needed.")
     ] = "",
     size: Annotated[
         list[str] | None,

@@ -4,11 +4,13 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from threading import Thread
 
 from rich.console import Console
 
 from autotune import files as paths
+from autotune.api import saved
 from autotune.cli.report import write_reports
 from autotune.cli.terminal import print_study
 from autotune.declaration import Configuration
@@ -17,15 +19,17 @@ from autotune.errors import FailedTrials, Interrupted, StoreError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
 from autotune.record import Study, failures, latest
-from autotune.report import live, saved
+from autotune.report import live
 
 
-def run(request: SweepRequest, out: Console, err: Console) -> None:
-    """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload."""
+def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, strict: bool = False) -> None:
+    """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload; the
+    winners go to the policy file below ``policies``. With ``strict`` it raises FailedTrials at the end where a
+    configuration failed."""
     began = time.perf_counter()
     request.check()
     cases = request.cases()
-    paths.writable(request.policy_folder)
+    paths.writable(policies)
     ended: list[Swept] = []
     with sweeping(
         request, cases, partial(live, err=err), lambda text: err.print(text, markup=False)
@@ -38,35 +42,35 @@ def run(request: SweepRequest, out: Console, err: Console) -> None:
                 swept.study, swept.wall_s, swept.phases, swept.before, swept.device, out, request.objective
             )
         studies = [swept.study for swept in ended]
-        _publish(request, studies, session.store.studies(), out)
+        _publish(request, policies, studies, session.store.studies(), out)
     spent_s = time.perf_counter() - began
     out.print(f"in all       {spent_s:.1f} s, with opening the device and writing the files")
-    _raise_for(request, studies, ended[-1].interrupted)
+    _raise_for(request, studies, ended[-1].interrupted, strict=strict)
 
 
-def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str) -> None:
+def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str, *, strict: bool) -> None:
     """Raises what the command ends with, after all is recorded."""
     if interrupted:
         raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
     raise_unless_measured(studies, f"{request.folder}/results.csv")
-    if request.strict and (told := [line for study in studies for line in failures(study)]):
+    if strict and (told := [line for study in studies for line in failures(study)]):
         raise FailedTrials(
             f"--strict: {'; '.join(told)}; everything is recorded, all reasons are in {request.folder}/results.csv"
         )
 
 
 def _publish(
-    request: SweepRequest, studies: Sequence[Study], recorded: Sequence[Study], out: Console
+    request: SweepRequest, policies: Path, studies: Sequence[Study], recorded: Sequence[Study], out: Console
 ) -> None:
     newest = latest(recorded, studies)
     won = [study for study in studies if study.decision]
     try:
-        written = saved(request.policy_folder, newest, won[0], request.objective) if won else None
+        written = saved(policies, newest, won[0], request.objective) if won else None
     finally:  # after the policy file, which the report names; a disk may have room for that alone
         console = out if won else Console(quiet=True)
         known = {request.family.name: request.family}
         try:
-            write_reports(request.folder, newest, console, known, policies=[request.policy_folder])
+            write_reports(request.folder, newest, console, known, policies=[policies])
         except StoreError as problem:
             again = f"what was measured is recorded, and `autotune report {request.store or request.folder}` reports it"
             raise StoreError(f"{problem}; {again}") from None

@@ -7,31 +7,27 @@ from rich.table import Table
 
 from autotune.figures import duration
 from autotune.hardware import Device
+from autotune.measure import KERNEL, find_objective
 from autotune.record import (
-    ENERGY,
-    Baseline,
     Decision,
     Study,
     Trial,
     close_to_winner,
-    cost,
-    cost_text,
     coverage,
     failures,
     margin,
     margin_text,
     moved,
     states_text,
-    time_ms,
     unbeaten,
 )
 
 
 def print_study(
     study: Study, wall_s: float, spent_s: Mapping[str, float], before: int, device: Device, out: Console,
-    objective: str = "kernel",
+    objective: str = KERNEL,
 ) -> None:  # fmt: skip
-    """How much was tried and what failed; the winner by ``objective`` (see ``costs.cost``), what it is compared
+    """How much was tried and what failed; the winner by ``objective``, what it is compared
     with, how sure that is, and the break-even. ``wall_s`` and ``spent_s`` (by phase) are the seconds of this run alone,
     ``before`` is how many trials the record had."""
     about = study.about
@@ -49,14 +45,14 @@ def print_study(
             f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
             markup=False,
         )
-    baseline = Baseline.of(about.baseline)
+    baseline = about.baseline
     if baseline and baseline.reason:
         out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}", markup=False)
     if about.warning:
         out.print(f"warning: {about.warning}", markup=False)
     if decision := study.decided(objective):
         out.print(_ladder(study, decision))
-        for line in (*_power(study, decision), *_how_sure(study, decision), *_break_even(study, decision)):
+        for line in (*_figures_beside(decision), *_how_sure(study, decision), *_break_even(study, decision)):
             out.print(line, markup=False)
 
 
@@ -94,12 +90,11 @@ def _break_even(study: Study, decision: Decision) -> Iterable[str]:
         yield f"break-even   {pays(lasting, pair.launches, single)}"
 
 
-def _power(study: Study, decision: Decision) -> Iterable[str]:
-    """Of the energy objective: in which power it was used, and what is used for nothing."""
-    measured = decision.winner.measurement
-    if decision.objective == ENERGY and measured:
-        idle = f"; {study.about.idle_w:.0f} W with nothing to do" if study.about.idle_w else ""
-        yield f"power        the winner's {measured.power_w:.0f} W{idle}"
+def _figures_beside(decision: Decision) -> Iterable[str]:
+    """Those of the winner that its objective is shown with."""
+    aim, measured = find_objective(decision.objective), decision.winner.measurement
+    if aim.beside and measured:
+        yield f"with it      {', '.join(aim.texts(measured.figures)[1:])}"
 
 
 def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
@@ -129,29 +124,28 @@ def pays(lasting: str, launches: int, single: str) -> str:
 
 def _ladder(study: Study, decision: Decision) -> Table:
     """The configurations that have a name, as far as they were measured."""
-    is_energy = decision.objective == ENERGY
-    time = "time" if decision.objective == "kernel" else f"time {decision.objective}"
-    heads = ("energy", "", "time") if is_energy else (time, "")
+    aim = find_objective(decision.objective)
+    time = aim.noun if aim.name == KERNEL else f"{aim.noun} {aim.name}"
+    heads = (time, "") if aim.is_time else (aim.noun, "", "time")
     table = Table("", *heads, box=None, pad_edge=False)
     table.add_column("differs from control in", overflow="fold")
     measured = {t.configuration: t for t in study.trials if t.measurement}
     for role, configuration in study.roles(decision).items():
         if trial := measured.get(configuration):
-            told = cost_text(cost(trial, decision.objective), decision.objective)
-            beside = (duration(time_ms(trial)),) if is_energy else ()
+            beside = () if aim.is_time else (duration(trial.time_ms),)
             table.add_row(
                 role,
-                told,
+                aim.text(trial.cost(decision.objective)),
                 _beside_winner(role, trial, decision),
                 *beside,
                 configuration.changes(study.control),
             )
-    baseline = Baseline.of(study.about.baseline)
-    if baseline and baseline.median_ms and decision.objective == "kernel":
+    baseline = study.about.baseline
+    if baseline and baseline.median_ms and decision.objective == KERNEL:
         told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
         table.add_row(
             "baseline",
-            duration(baseline.beside_ms(time_ms(decision.winner))),
+            duration(baseline.beside_ms(decision.winner.time_ms)),
             told,
             f"{baseline.kernel} in {baseline.source}",
         )
@@ -159,10 +153,10 @@ def _ladder(study: Study, decision: Decision) -> Table:
 
 
 def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
-    if role == "winner" and trial.measurement:
-        measured = trial.measurement
-        spread = measured.energy_spread if decision.objective == ENERGY else measured.spread
-        return f"± {spread:.1%}, {len(decision.tie_set)} in the tie set"
+    found = trial.measurement and trial.measurement.figure(find_objective(decision.objective).figure)
+    if role == "winner" and found:
+        spread = "" if found.spread is None else f"± {found.spread:.1%}, "
+        return f"{spread}{len(decision.tie_set)} in the tie set"
     if trial is decision.winner:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""

@@ -17,11 +17,11 @@ _LOOK_S = 1.0  # between looks for a sweep
 
 
 def work(
-    where: str, device: str, own: Sequence[str], data: Path | None, processes: int, wait_s: float, out: Console,
-    err: Console,
-) -> None:  # fmt: skip
+    where: str, own: Sequence[str], here: Mapping[str, Any], wait_s: float, out: Console, err: Console
+) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
-    with autotune and those in the folders ``own``. Raises AutotuneError: where there is none for it, the reason."""
+    with autotune and those in the folders ``own``. ``here`` are this host's options: device, data,
+    processes. Raises AutotuneError: where there is none for it, the reason."""
     if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
         raise UsageError(
             f"--store {where}: the worker joins a record that is there; name the sweep's --store"
@@ -29,7 +29,7 @@ def work(
     joined, reasons = 0, []
     for told in _asked(where, wait_s, err):
         try:
-            swept = _joined(told, where, device, own, data, processes, err)
+            swept = _joined(told, where, own, here, err)
         except NotAsked as problem:
             reasons.append(str(problem))
             continue
@@ -66,10 +66,9 @@ def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
 
 
 def _joined(
-    told: Mapping[str, Any], where: str, device: str, own: Sequence[str], data: Path | None, processes: int,
-    err: Console,
-) -> Swept:  # fmt: skip
-    request = request_of(told, where, device=device, own=own, data=data, processes=processes)
+    told: Mapping[str, Any], where: str, own: Sequence[str], here: Mapping[str, Any], err: Console
+) -> Swept:
+    request = request_of(told, where, own=own, **here)
     request.strategy.check(request.configurations)
     with sweeping(
         request, request.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)

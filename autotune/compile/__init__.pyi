@@ -17,6 +17,7 @@ from .hostcxx import (
     RuntimeCxx as RuntimeCxx,
     cpu_model as cpu_model,
     find_compiler as find_compiler,
+    is_compiler as is_compiler,
     runtime_batch as runtime_batch,
     symbol_function as symbol_function,
 )
@@ -41,7 +42,6 @@ from .static_pass import (
     static_sweep as static_sweep,
     static_toolchain as static_toolchain,
 )
-from .told_version import is_compiler as is_compiler
 from .toolchain import (
     Batch as Batch,
     BuildError as BuildError,

@@ -18,7 +18,6 @@ from typing import ClassVar
 
 from autotune.compile import stand_ins
 from autotune.compile.host_source import host_source
-from autotune.compile.told_version import told_version
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -62,6 +61,7 @@ _FILLING = "-ftrivial-auto-var-init=pattern"
 _RUNTIME = ("-O2", "-pthread")
 _ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 _NAMES = ("c++", "g++", "clang++")
+_USUAL = re.compile(r"([\w.]+-)*(c\+\+|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,11 @@ def _shim() -> tuple[Path, Path]:
     return root / "cpu.hpp", root / "cpu"
 
 
+def is_compiler(name: str) -> bool:
+    """Whether it is the usual name of a compiler, without a folder or options."""
+    return name in ("nvrtc", "nvcc") or _USUAL.fullmatch(name) is not None
+
+
 def find_compiler(named: str = "", environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The command of the C++ compiler: ``named``, else CXX, else c++, g++ or clang++ on PATH, else the one in
     the ziglang package. Raises CompilerError when there is none, or not the one that was asked for."""
@@ -271,15 +276,11 @@ def _cpuinfo() -> list[str]:
 @lru_cache(maxsize=16)
 def _version(command: tuple[str, ...]) -> str:
     """The command without its folder, and the first line of its ``--version``."""
-
-    def asked() -> str:
-        status, answer, complaint = run_compiler([*command, "--version"])
-        lines = answer.splitlines()
-        if status or not lines:
-            raise CompilerError(f"{shlex.join(command)} --version failed: {complaint.strip() or 'no output'}")
-        return lines[0].strip()
-
-    return shlex.join([Path(command[0]).name, *command[1:], told_version(command, asked)])
+    status, answer, complaint = run_compiler([*command, "--version"])
+    lines = answer.splitlines()
+    if status or not lines:
+        raise CompilerError(f"{shlex.join(command)} --version failed: {complaint.strip() or 'no output'}")
+    return shlex.join([Path(command[0]).name, *command[1:], lines[0].strip()])
 
 
 @lru_cache(maxsize=16)

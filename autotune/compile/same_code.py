@@ -17,7 +17,7 @@ from typing import Any
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant
 from autotune.declaration import Configuration, Policy, PolicyValue
-from autotune.layout import IMAGES, Layout
+from autotune.layout import DIMENSIONS, Layout
 
 _INSTRUCTION = 16  # bytes, on every architecture since sm_70
 
@@ -100,7 +100,7 @@ def _arrangement(layout: Layout) -> Layout:
     """The layout as the device's memory has it: what only chooses an instruction is in the code, not here."""
     memory = "global" if layout.memory == "readonly" else layout.memory
     dims = "2d" if layout.dims == "2d_pitched" and memory != "texture" else layout.dims
-    if dims in IMAGES and not layout.is_image:
+    if DIMENSIONS["dims"].goes_beyond(dims) and not layout.is_image:
         dims = "1d"
     return replace(layout, memory=memory, dims=dims)
 

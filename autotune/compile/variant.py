@@ -34,18 +34,15 @@ from autotune.hardware import Limits
 from autotune.layout import (
     ALIAS,
     COPIED,
-    MAPPING_KINDS,
+    DIMENSIONS,
     SAME,
     Data,
     Layout,
     constant_places,
     converted,
-    links_of,
-    mapping_choice,
-    packing,
+    layout_of,
     relation,
     shape_at_once,
-    storage_of,
     view_refusal,
     view_room,
 )
@@ -116,12 +113,12 @@ class Variant:
         """The layout of every declared array."""
         choices: dict[str, dict[str, Any]] = {name: dict(d.fixed) for name, d in self.family.data.items()}
         for policy in self.family.space.policies:
-            if policy.layout not in ("", "order", "grouping"):
+            if policy.layout in DIMENSIONS:
                 for name in policy.data:
                     choices[name][policy.layout] = self._meaning(policy)
-        groups = {name: group for group in self.groups for name in group}
+        places = {name: (len(group), member) for group in self.groups for member, name in enumerate(group)}
         layouts = {
-            name: _layout(data, choices[name], groups.get(name, ()))
+            name: layout_of(data, choices[name], Layout(data=data, group=places.get(name, (1, 0))))
             for name, data in self.family.data.items()
             if not data.converted
         }
@@ -311,41 +308,12 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
     )
 
 
-def _layout(data: Data, choice: Mapping[str, Any], group: tuple[str, ...]) -> Layout:
-    mapped = {
-        kind: mapping_choice(kind, choice[kind], data.shape, f"data {data.name}")
-        for kind in MAPPING_KINDS
-        if kind in choice
-    }
-    padding = mapped.pop("padding", None)
-    named = {
-        key: value
-        for key, value in choice.items()
-        if key not in ("packing", "axes", "vector", "storage", "links", *MAPPING_KINDS)
-    }
-    layout = Layout(
-        data=data,
-        axes=tuple(data.shape.index(name) for name in choice.get("axes", ())),
-        packing=packing(choice["packing"]) if "packing" in choice else None,
-        vector=int(choice.get("vector", 1)),
-        storage=storage_of(choice["storage"], data.fields[0].type) if "storage" in choice else None,
-        links=links_of(choice["links"], data, f"data {data.name}") if "links" in choice else None,
-        group=(len(group), group.index(data.name)) if group else (1, 0),
-        **mapped,
-        **named,
-    )
-    if padding is None:
-        return layout
-    multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
-    return replace(layout, padding=multiple, plus=plus)
-
-
 def _converted(data: Data, of: Layout, chosen: Mapping[str, Any], of_array: Mapping[str, Any]) -> Layout:
     """The layout of a converted view, whose array is stored as ``of`` by what is chosen for it."""
     own = {kind: value for kind, value in chosen.items() if value != SAME}
     memory = own.pop("memory", "")
-    alike = _layout(data, {**of_array, **own, "memory": of.memory}, ())
-    return converted(of, alike, memory)
+    padding = {"padding": of_array["padding"]} if "padding" in of_array else {}  # may be in bytes
+    return converted(of, layout_of(data, {**padding, **own}, replace(of, data=data, group=(1, 0))), memory)
 
 
 def _includes(headers: Iterable[str]) -> str:

@@ -7,109 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from autotune.declaration.images import check_dims, sampling_of
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import (
-    CONVERTED_KINDS,
-    ELEMENTS,
-    MAPPING_KINDS,
-    SAME,
-    Data,
-    Field,
-    allowed_storages,
-    check_groups,
-    check_value,
-    links_of,
-    mapping_choice,
-    names_of,
-    storage_of,
-)
+from autotune.layout import DIMENSIONS, ELEMENTS, SAME, Data, Field, Sampling
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
-    if data.of and _is_settled(place, data, layout, choice):
-        return
-    check_value(layout, choice, place)
-    if layout in MAPPING_KINDS:
-        mapping_choice(layout, choice, data.shape, place)
-    if layout == "vector" and not (isinstance(choice, int) and choice >= 1):
-        raise FamilyError(f"{place}: {layout} {choice!r} is not a whole number of at least 1")
-    if layout == "memory" and choice != "global" and data.role not in ("input", "view"):
-        raise FamilyError(
-            f"{place}: {choice} memory cannot be written, and {data.name} has role {data.role}; only global can"
-        )
-    if layout == "dims":
-        check_dims(place, data, choice)
-    if layout == "axes" and not (
-        isinstance(choice, list) and sorted(map(str, choice)) == sorted(set(data.shape))
-    ):
-        raise UnknownName("axes layout", choice, [list(data.shape), "in any order"], place)
-    if layout == "axes" and len(set(data.shape)) < len(data.shape):
-        raise FamilyError(
-            f"{place}: the extents of {data.name} repeat, so their names give its axes no order"
-        )
-    if layout in ("packing", "vector"):
-        if not data.packed:
-            raise FamilyError(f"{place}: data {data.name} names no packed extent to join elements along")
-        if data.dtype.kind not in "iu":
-            raise FamilyError(
-                f"{place}: data {data.name} holds {data.dtype}, and only whole numbers can be packed"
-            )
-    _check_content(place, data, layout, choice)
-
-
-def _check_content(place: str, data: Data, layout: str, choice: Any) -> None:
-    """Raise for fields, numbers or links that cannot be stored like this."""
-    if layout == "records" and names_of(str(choice)):
-        if not data.record:
-            raise FamilyError(
-                f"{place}: {data.name} has no fields to group: declare record and fields, or take aos"
-            )
-        check_groups(choice, [each.name for each in data.fields], place)
-    if layout == "links":
-        links_of(choice, data, place)
-    if layout == "storage":
-        _check_storage(place, data, choice)
-
-
-def _check_storage(place: str, data: Data, choice: str) -> None:
-    """Raise for numbers that cannot be stored like this."""
-    if data.sampling is not None:
-        raise FamilyError(
-            f"{place}: {data.name} is an image, whose numbers a texture reads as they are declared: take image or the "
-            "storage away"
-        )
-    types = {field.type for field in data.fields}
-    if len(types) > 1 or not types <= {"float32", "float64"}:
-        raise FamilyError(
-            f"{place}: data {data.name} holds {data.dtype}, and a storage is for float32 or float64 alone, plain or as "
-            "all fields of a record"
-        )
-    (declared,) = types
-    if choice not in allowed_storages(declared):
-        raise UnknownName(f"storage of {declared}", choice, allowed_storages(declared), place)
-    storage = storage_of(choice, declared)
-    if storage is None or not storage.is_scaled or data.role == "input":
-        return
-    if storage.by_row or data.low is None:
-        raise FamilyError(
-            f"{place}: {data.name} has role {data.role}, and what a kernel writes as {choice} needs a scale before it "
-            "is there: declare its range: [smallest, largest], and leave out those by_row"
-        )
+    if layout not in DIMENSIONS:
+        raise UnknownName("layout", layout, [*DIMENSIONS, "order"], place)
+    if not (data.of and _is_settled(place, data, layout, choice)):
+        DIMENSIONS[layout].meaning(choice, data, place)
 
 
 def _is_settled(place: str, data: Data, layout: str, choice: Any) -> bool:
     """Whether the choice leaves a view as its array is. Raises FamilyError for one that it cannot make."""
     if data.converted:
-        if layout not in CONVERTED_KINDS or choice == "constant":
+        own = [dimension.name for dimension in DIMENSIONS.values() if dimension.is_of_views]
+        if layout not in own or choice == "constant":
             raise FamilyError(
-                f"{place}: {data.name} is a converted view of {data.of}, which chooses its "
-                f"{', '.join(CONVERTED_KINDS)} (not constant), each also same; anything else is as its array has it"
+                f"{place}: {data.name} is a converted view of {data.of}, which chooses its {', '.join(own)} (not "
+                "constant), each also same; anything else is as its array has it"
             )
         return bool(choice == SAME)
-    check_value(layout, choice, place)
     if layout != "memory" or choice == "constant":
         raise FamilyError(
             f"{place}: {data.name} is a view of {data.of}, whose elements stay where they are: only its memory can be "
@@ -196,7 +116,7 @@ def with_converted(
 
 
 def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
-    """A layout dimension of an array has one driver; a vector width joins words, so it needs a packing."""
+    """A layout dimension of an array has one driver, has the other that it needs, and none that it excludes."""
     drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
     for policy in policies:
         for name in policy.data:
@@ -206,13 +126,47 @@ def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], wher
                     f"{where}: policy {policy.name} and {driver} both choose the {policy.layout} of {name}"
                 )
     for (layout, name), driver in drivers.items():
-        if layout == "vector" and ("packing", name) not in drivers:
-            raise FamilyError(f"{where}: {driver} sets the vector width of {name}, which has no packing")
-        if layout == "storage" and ("grouping", name) in drivers:
+        dimension = DIMENSIONS.get(layout)
+        if dimension and dimension.needs and (dimension.needs, name) not in drivers:
             raise FamilyError(
-                f"{where}: {driver} sets the storage of {name}, and {drivers['grouping', name]} may merge it with "
-                "others as it is declared: leave one of them out"
+                f"{where}: {driver} sets the {layout} of {name}, which has no {dimension.needs}"
             )
+        for other, why in dimension.not_with.items() if dimension else ():
+            if (other, name) in drivers:
+                raise FamilyError(
+                    f"{where}: {driver} sets the {layout} of {name}, and {drivers[other, name]} {why}: leave one of "
+                    "them out"
+                )
+
+
+_NORMALISED = ("int8", "uint8", "int16", "uint16")
+
+
+def sampling_of(value: Mapping[str, Any], place: str) -> Sampling | None:
+    """``image`` of an array; None where it says nothing. Raises FamilyError for what no texture can do."""
+    if "image" not in value:
+        return None
+    sampling = Sampling(**value["image"])
+    element = value.get("type", f"the record {value.get('record')}")
+    if value["role"] != "input":
+        raise FamilyError(
+            f"{place}: image says what a kernel reads beyond the edge of an input, and this has role {value['role']}; "
+            "an output becomes a surface by its layout, dims: image"
+        )
+    if len(value["shape"]) not in (2, 3):
+        raise FamilyError(f"{place}: an image has two or three extents, and this has {len(value['shape'])}")
+    if "packed" in value:
+        raise FamilyError(f"{place}: an image cannot be packed; take image or packed away")
+    if sampling.is_normalised and element not in _NORMALISED:
+        raise FamilyError(
+            f"{place}: image: read: normalised is for {', '.join(_NORMALISED)}, and this holds {element}"
+        )
+    if sampling.is_linear and element != "float32" and not sampling.is_normalised:
+        raise FamilyError(
+            f"{place}: image: filter: linear is for float32, or for integers with read: normalised, and this holds "
+            f"{element}"
+        )
+    return sampling
 
 
 def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
@@ -327,13 +281,6 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
             raise FamilyError(f"{place}: windowed is for inputs, and this one has role {data[name]['role']}")
         if views := [key for key, value in data.items() if value.get("of") == name]:
             raise FamilyError(f"{place}: it is windowed, and {views[0]} is a converted view of all of it")
-    for name in found:
-        is_linked = any(policy.layout == "links" and name in policy.data for policy in policies)
-        if is_linked or "links" in data[name].get("layout", {}):
-            raise FamilyError(
-                f"{where}: data {name} is windowed, and links that are stored otherwise count from an element's "
-                "place in all of the array"
-            )
     for policy in policies:
         for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
             raise FamilyError(

@@ -14,13 +14,10 @@ from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Preset, Space
 from autotune.errors import AutotuneError
-from autotune.layout import CONVERTED_KINDS, IMAGES, MAPPING_KINDS, SAME, Data, packing
+from autotune.layout import DIMENSIONS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
 _THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
-_TOGETHER = (  # of arrays in one buffer
-    "memory", "dims", "axes", "packing", "vector", "records", *MAPPING_KINDS, "links",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,18 @@ class _Declared:
     means: Mapping[str, Mapping[str, Any]]
 
     def choices(self, kind: str, name: str, usual: Any = None) -> list[_Choice]:
-        """What the layout dimension ``kind`` of the array may be; ``usual`` where nothing says."""
+        """What the layout dimension ``kind`` of the array may be; where nothing says, it is ``usual``, or the
+        dimension's usual value."""
         for policy in self.policies:
             if policy.layout == kind and name in policy.data:
                 means = self.means[policy.name]
                 return [_Choice(means.get(str(value), value), policy.name, value) for value in policy.values]
-        return [_Choice(self.data[name].fixed.get(kind, usual))]
+        data = self.data[name]
+        return [_Choice(data.fixed.get(kind, usual or DIMENSIONS[kind].usual_of(data)))]
+
+    def pairs(self, one: tuple[str, str], two: tuple[str, str]) -> Iterator[tuple[_Choice, _Choice]]:
+        """What two (dimension, array) may be together."""
+        return itertools.product(self.choices(*one), self.choices(*two))
 
 
 def derived_constraints(
@@ -74,7 +77,6 @@ def derived_constraints(
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
-        *_links(declared),
         *_converted(declared),
         *_min_blocks(declared, blocks),
     ):
@@ -104,21 +106,22 @@ def _without(*choices: _Choice) -> str:
     return f"not ({' and '.join(choice.term for choice in made.values())})"
 
 
+def _never(reason: str, *choices: _Choice, is_needed: bool = False) -> Iterator[_Found]:
+    """Not all of ``choices`` may be made."""
+    if text := _without(*choices):
+        yield _Found(text, reason, is_needed)
+
+
 def _accesses(declared: _Declared) -> Iterator[_Found]:
     """``vector`` is the words in one access, so no more than one access moves."""
     for name, array in declared.data.items():
         if not array.packed:
             continue
-        for packed, wide in itertools.product(
-            declared.choices("packing", name), declared.choices("vector", name, 1)
-        ):
+        for packed, wide in declared.pairs(("packing", name), ("vector", name)):
             size = packing(packed.meaning).word_bytes * int(wide.meaning) if packed.meaning else 0
-            if size > _ACCESS_BYTES and (text := _without(packed, wide)):
-                yield _Found(
-                    text,
-                    f"{name}: {wide.meaning} words of {packed.meaning} are {size} bytes, and one access moves at most "
-                    f"{_ACCESS_BYTES}",
-                )
+            if size > _ACCESS_BYTES:
+                words = f"{name}: {wide.meaning} words of {packed.meaning} are {size} bytes"
+                yield from _never(f"{words}, and one access moves at most {_ACCESS_BYTES}", packed, wide)
 
 
 def _planes(declared: _Declared) -> Iterator[_Found]:
@@ -126,20 +129,17 @@ def _planes(declared: _Declared) -> Iterator[_Found]:
     has to fit into one."""
     for name, array in declared.data.items():
         width, rows = array.plane
-        memories = declared.choices("memory", name, "global")
-        planes = [c for c in declared.choices("dims", name, "1d") if c.meaning in ("2d", "2d_pitched")]
+        memories = declared.choices("memory", name)
+        planes = [c for c in declared.choices("dims", name) if c.meaning in ("2d", "2d_pitched")]
         if rows == 1 and any(c.meaning == "texture" for c in memories):
             for plane, memory in itertools.product(planes, memories):
-                if memory.meaning != "texture" and (text := _without(plane, memory)):
-                    yield _Found(
-                        text,
-                        f"{name}: in {memory.meaning} memory a plane of single rows ({plane.meaning}) has the "
-                        "addresses of a line",
-                    )
+                if memory.meaning != "texture":
+                    rows_of = f"{name}: in {memory.meaning} memory a plane of single rows ({plane.meaning})"
+                    yield from _never(f"{rows_of} has the addresses of a line", plane, memory)
         if len(array.shape) < 2 or array.packed:
             continue
         for plane, gap, axes in itertools.product(
-            planes, declared.choices("padding", name, 1), declared.choices("axes", name, [*array.shape])
+            planes, declared.choices("padding", name), declared.choices("axes", name)
         ):
             if str(gap.meaning) == str(width) and (text := _without(plane, gap, axes)):
                 row = axes.meaning[-1]
@@ -153,35 +153,19 @@ def _images(declared: _Declared) -> Iterator[_Found]:
     """An input differs from a line by rows of its own in a texture alone; and whatever moves elements apart leaves no
     rows that a texture or a surface could have."""
     for name, array in declared.data.items():
-        is_input, memories = array.role == "input", declared.choices("memory", name, "global")
-        for image in (c for c in declared.choices("dims", name, "1d") if c.meaning in IMAGES):
+        is_input, memories = array.role == "input", declared.choices("memory", name)
+        for image in (c for c in declared.choices("dims", name) if DIMENSIONS["dims"].goes_beyond(c.meaning)):
             for memory in memories if is_input and any(c.meaning == "texture" for c in memories) else ():
-                if memory.meaning != "texture" and (text := _without(image, memory)):
-                    yield _Found(text, f"{name}: in {memory.meaning} memory an {image.meaning} is a line")
-            for memory, (kind, usual) in itertools.product(memories, _OF_ROWS.items()):
+                if memory.meaning != "texture":
+                    line = f"{name}: in {memory.meaning} memory an {image.meaning} is a line"
+                    yield from _never(line, image, memory)
+            for memory, (kind, dimension) in itertools.product(memories, DIMENSIONS.items()):
                 if is_input and memory.meaning != "texture":
                     continue
-                for other in declared.choices(kind, name, usual):
-                    if not _keeps_rows(array, kind, other.meaning) and (
-                        text := _without(image, memory, other)
-                    ):
-                        yield _Found(
-                            text,
-                            f"{name}: {kind}: {other.meaning} leaves no rows that an {image.meaning} could have",
-                            is_needed=True,
-                        )
-
-
-_OF_ROWS = {"records": "aos", "padding": 1, "packing": None, "grouping": "split", "storage": None}
-
-
-def _keeps_rows(array: Data, kind: str, meaning: Any) -> bool:
-    """Whether an element is one texel still, with its neighbours beside it."""
-    if kind == "records":
-        return meaning == "aos" or len(array.fields) == 1
-    if kind == "storage":
-        return meaning in (None, array.fields[0].type)
-    return bool(meaning == _OF_ROWS[kind])
+                for other in declared.choices(kind, name):
+                    if not dimension.keeps_rows(other.meaning, array):
+                        lost = f"{name}: {kind}: {other.meaning} leaves no rows that an {image.meaning} could have"
+                        yield from _never(lost, image, memory, other, is_needed=True)
 
 
 def _groups(declared: _Declared) -> Iterator[_Found]:
@@ -191,54 +175,28 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
             if merged.meaning != "merged":
                 continue
             first, *others = policy.data
-            for other, kind in itertools.product(others, _TOGETHER):
-                pairs = itertools.product(
-                    declared.choices(kind, first, _USUAL.get(kind)), declared.choices(kind, other, _USUAL.get(kind))
-                )  # fmt: skip
-                for one, two in pairs:
-                    if one.meaning != two.meaning and (text := _without(merged, one, two)):
-                        yield _Found(
-                            text,
+            for other, kind in itertools.product(others, DIMENSIONS):
+                for one, two in declared.pairs((kind, first), (kind, other)):
+                    if one.meaning != two.meaning:
+                        reason = (
                             f"{first} and {other} are merged into one buffer, so their {kind} has to be the same, not "
-                            f"{one.meaning or 'none'} and {two.meaning or 'none'}",
-                            is_needed=True,
+                            f"{one.meaning or 'none'} and {two.meaning or 'none'}"
                         )
-
-
-def _links(declared: _Declared) -> Iterator[_Found]:
-    """Fields lie together where their links are stored otherwise."""
-    for name in declared.data:
-        pairs = itertools.product(
-            declared.choices("links", name, "absolute"), declared.choices("records", name, "aos")
-        )
-        for links, records in pairs:
-            is_plain = links.meaning == "absolute" or records.meaning == "aos"
-            if not is_plain and (text := _without(links, records)):
-                yield _Found(
-                    text,
-                    f"{name}: links are stored as {links.meaning} in records: aos alone",
-                    is_needed=True,
-                )
-
-
-_USUAL = {
-    "memory": "global", "dims": "1d", "vector": 1, "records": "aos", "padding": 1, "tiles": "none", "curve": "none",
-    "swizzle": "none", "links": "absolute",
-}  # fmt: skip
+                        yield from _never(reason, merged, one, two, is_needed=True)
 
 
 def _converted(declared: _Declared) -> Iterator[_Found]:
     """A converted view that names what its array has is what ``same`` says already."""
     for name, view in declared.data.items():
-        for kind in CONVERTED_KINDS if view.converted else ():
+        for kind, dimension in DIMENSIONS.items() if view.converted else ():
             own = declared.choices(kind, name, SAME)
-            usual = {**_USUAL, "axes": [*view.shape], "storage": view.fields[0].type}.get(kind)
-            if all(choice.meaning != SAME for choice in own):
+            if not dimension.is_of_views or all(choice.meaning != SAME for choice in own):
                 continue
-            for mine, its in itertools.product(own, declared.choices(kind, view.of, usual)):
+            for mine, its in itertools.product(own, declared.choices(kind, view.of)):
                 is_alike = mine.meaning == its.meaning and (kind != "memory" or its.meaning == "global")
-                if is_alike and (text := _without(mine, its)):
-                    yield _Found(text, f"{name}: its {kind} is what {view.of} has, which {SAME} says already")
+                if is_alike:
+                    told = f"{name}: its {kind} is what {view.of} has, which {SAME} says already"
+                    yield from _never(told, mine, its)
 
 
 def _min_blocks(declared: _Declared, blocks: Sequence[str]) -> Iterator[_Found]:

@@ -6,11 +6,10 @@ misspelt name.
 
 import hashlib
 import importlib.util
-import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,20 +28,7 @@ from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
 from autotune.files import include_dir
-from autotune.layout import (
-    FIELDS_HEADER,
-    HEADERS,
-    IMAGE_HEADER,
-    IMAGES,
-    Data,
-    fields_digest,
-    images_digest,
-    links_digest,
-    mappings_digest,
-    names_of,
-    orders_digest,
-    storage_digest,
-)
+from autotune.layout import DIMENSIONS, Data, Dimension, dimension_digest, orders_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
 
@@ -241,16 +227,13 @@ class Family:
     @property
     def layout_headers(self) -> tuple[str, ...]:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
-        chosen = [*_layout_choices(self.space, self.means, self.data)]
-        kinds = {kind for kind, _ in chosen}
-        needed = [header for kind, header in HEADERS.items() if kind in kinds]
-        needed += [FIELDS_HEADER] if any(itertools.starmap(_is_grouped, chosen)) else []
-        return (*needed, *([IMAGE_HEADER] if _has_images(chosen, self.data) else []))
+        beyond = _beyond(self.space, self.means, self.data)
+        return tuple(dimension.header for dimension in beyond if dimension.header)
 
     @cached_property
     def has_storage(self) -> bool:
         """Whether numbers of an array are, or can be, stored in fewer bits than a kernel reads."""
-        return HEADERS["storage"] in self.layout_headers
+        return DIMENSIONS["storage"].header in self.layout_headers
 
     def names_record(self, record: str) -> bool:
         """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
@@ -383,47 +366,22 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         }
         for name, policy in content["policies"].items()
     }
-    chosen = [*_layout_choices(declared["space"], declared["means"], declared["data"])]
-    if any(itertools.starmap(_is_mapped, chosen)):
-        told["mappings"] = mappings_digest()
-    if any(itertools.starmap(_is_grouped, chosen)):
-        told["fields"] = fields_digest()
-    kinds = {kind for kind, _ in chosen}
-    if "links" in kinds:
-        told["links"] = links_digest()
-    if "storage" in kinds:
-        told["storage"] = storage_digest()
-    if _has_images(chosen, declared["data"]):
-        told["images"] = images_digest()
+    beyond = _beyond(declared["space"], declared["means"], declared["data"])
+    told |= {f"layout {dimension.name}": dimension_digest(dimension.name) for dimension in beyond}
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
     return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
 
 
-def _layout_choices(
+def _beyond(
     space: Space, means: Mapping[str, Mapping[str, Any]], data: Mapping[str, Data]
-) -> Iterator[tuple[str, Any]]:
-    """Each layout dimension of arrays that something chooses, with a value that it may have."""
+) -> list[Dimension]:
+    """The layout dimensions of which an array may have what not every family has."""
+    chosen = [(kind, value) for array in data.values() for kind, value in array.fixed.items()]
     for policy in space.policies:
-        if policy.layout:
-            meanings = means.get(policy.name, {})
-            yield from ((policy.layout, meanings.get(str(value), value)) for value in policy.values)
-    for array in data.values():
-        yield from array.fixed.items()
-
-
-def _is_mapped(kind: str, value: Any) -> bool:
-    """Whether it is tiles, a curve, a swizzle, or a padding that is more than a multiple."""
-    return kind in ("tiles", "curve", "swizzle") or (kind == "padding" and isinstance(value, str))
-
-
-def _is_grouped(kind: str, value: Any) -> bool:
-    """Whether it is groups of fields."""
-    return kind == "records" and bool(names_of(str(value)))
-
-
-def _has_images(chosen: Iterable[tuple[str, Any]], data: Mapping[str, Data]) -> bool:
-    """Whether an array is an image, or may be one by its layout."""
-    return any(kind == "dims" and value in IMAGES for kind, value in chosen) or any(
-        array.sampling for array in data.values()
-    )
+        meanings = means.get(policy.name, {})
+        chosen += [(policy.layout, meanings.get(str(value), value)) for value in policy.values]
+    found = {kind for kind, value in chosen if kind in DIMENSIONS and DIMENSIONS[kind].goes_beyond(value)}
+    if any(array.sampling for array in data.values()):
+        found.add("dims")  # an image, whatever its dims
+    return [dimension for name, dimension in DIMENSIONS.items() if name in found]

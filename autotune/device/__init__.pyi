@@ -24,7 +24,6 @@ from .foreign import View as View
 from .open import (
     device_names as device_names,
     has_driver as has_driver,
-    import_ahead as import_ahead,
     open_backend as open_backend,
 )
 from .orders import Ordering as Ordering

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from autotune.device.nvml import bus_id, handle
+from autotune.device.clocks import bus_id, handle
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import beside, python
 

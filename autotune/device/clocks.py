@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from autotune.device.nvml import bus_id, handle
 from autotune.hardware import Device
 
 # Bits of NVML's clock event reasons that make a kernel slower than it would be. An idle GPU, clocks that a user
@@ -95,3 +94,18 @@ def watch(device: Device) -> Watch:
 def reasons(mask: int) -> str:
     """The reasons in NVML's bit mask that make kernels slower, in words; empty for none."""
     return " and ".join(text for bit, text in _SLOWING.items() if mask & bit)
+
+
+def bus_id(ordinal: int) -> str:
+    """Of the GPU that CUDA, which was initialised, calls so. Raises whatever is wrong with PyCUDA or the driver."""
+    from pycuda import driver
+
+    return str(driver.Device(ordinal).pci_bus_id())
+
+
+def handle(pci_bus_id: str) -> tuple[Any, Any]:
+    """The module ``pynvml`` and the GPU's handle in it. Raises whatever is wrong with either."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    return pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(pci_bus_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from autotune.device.nvml import bus_id, handle
+from autotune.device.clocks import bus_id, handle
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 

@@ -118,17 +118,26 @@ _TO_HOST: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 def view(array: Any, stream: int = 0) -> View | None:
     """``array`` as what lies on a GPU, or None when it is the host's; ``stream`` is the handle of the stream that will
     use it. Raises WorkloadError for one that cannot be used where it is."""
-    if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
+    if not is_on_gpu(array):
         return None
-    if (dtype := _unnamed(array)) and array.is_cuda:
+    if dtype := _unnamed(array):
         return _of_torch(array, dtype)
     described = getattr(array, "__cuda_array_interface__", None)
     if described is not None:
         return _of_interface(array, described)
+    return _of_dlpack(array, int(array.__dlpack_device__()[1]), stream)
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether ``view`` gives one of ``array``; asks its library for nothing."""
+    if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
+        return False
+    if _unnamed(array):
+        return bool(array.is_cuda)
+    if getattr(array, "__cuda_array_interface__", None) is not None:
+        return True
     place = getattr(array, "__dlpack_device__", None)
-    if place is not None and int(place()[0]) in (_CUDA, _CUDA_MANAGED):
-        return _of_dlpack(array, int(place()[1]), stream)
-    return None
+    return place is not None and int(place()[0]) in (_CUDA, _CUDA_MANAGED)
 
 
 def as_host(array: Any) -> Any:

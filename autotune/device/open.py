@@ -2,8 +2,6 @@
 
 import ctypes
 import warnings
-from contextlib import suppress
-from importlib import import_module
 
 from autotune.device.backend import Backend
 from autotune.errors import DeviceError, UnknownName, UsageError
@@ -25,15 +23,6 @@ def open_backend(name: str = "auto") -> Backend:
         reason = problem if has_driver() else "no GPU found"
         warnings.warn(f"running on the cpu: {reason}", stacklevel=5)  # at the line that calls autotune.load
         return _cpu()
-
-
-def import_ahead() -> None:
-    """Import what a GPU takes, for whoever opens one soon: what is missing is told there."""
-    with suppress(ImportError):
-        from autotune.device.cuda.backend import CudaBackend  # noqa: F401
-
-        for name in ("pycuda.driver", "cuda.bindings.driver"):
-            import_module(name)
 
 
 def _cpu() -> Backend:

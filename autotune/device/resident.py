@@ -380,9 +380,6 @@ def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:
     that an order moves first, of which placing them tells."""
     try:
         check_numbers(variant, arrays)
-        for name, layout in variant.layouts.items():
-            if layout.links and isinstance(arrays.get(name), np.ndarray) and not variant.is_reordered(name):
-                layout.links.narrow(layout.data, arrays[name])
     except LayoutRefusal as refusal:
         return str(refusal)
     return ""

@@ -1,7 +1,7 @@
 """Layouts applied on the device, to arrays that are there already (transform.cu).
 
 It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, storage as
-float16, bfloat16, float8 and float32, axes, padding, tiles, curves, swizzles, records, dims in linear memory.
+float16, bfloat16, float8 and float32, axes, padding, tiles, curves, steps of indices, records, dims in linear memory.
 ``refusal`` says what it cannot do; such an array goes through the host.
 """
 
@@ -112,8 +112,9 @@ def refusal(layout: Layout, view: View, inward: bool = True) -> str:
         return f"texture memory in {layout.dims} is no linear memory"
     if layout.is_surface and not inward:
         return "what is written through a surface is in no linear memory"
-    if layout.links or (layout.field_groups and layout.parts > _MOST_PARTS):
-        return f"links that are not stored as they are, or more than {_MOST_PARTS} parts of fields in groups"
+    are_few = not layout.field_groups or layout.parts <= _MOST_PARTS
+    if not are_few or not all(step.device for step in layout.steps):
+        return f"steps of indices for the host alone, or more than {_MOST_PARTS} parts of fields in groups"
     if layout.group != (1, 0):
         return "it is merged with other arrays"
     if layout.packing:
@@ -177,9 +178,10 @@ def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
     for name, lengths in (("blocks", grid.strides), ("tile", grid.tile), ("side", grid.side)):
         made[name] = missing + [lengths[axis] for axis in layout.axes]
     made["curve"] = 1 + CURVES.index(mapping.curve.kind) if mapping.curve else 0
-    made["groups"], made["width_of_group"] = (
-        (mapping.swizzle.groups, mapping.swizzle.width) if mapping.swizzle else (1, 1)
-    )
+    made["groups"] = made["width_of_group"] = 1
+    for step in mapping.steps:
+        for name, number in step.device.items():
+            made[name] = number
 
 
 class Mover:

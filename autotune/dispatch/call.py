@@ -28,12 +28,14 @@ NOTHING = Arguments({}, {}, {})
 @dataclass(frozen=True)
 class Request:
     """One call. ``inputs`` has every array of the family, canonical ones of the host or Views; ``sent`` names those
-    that came with the call. ``example`` is what results are made like, ``stream`` a handle."""
+    that came with the call. ``example`` is what results are made like, ``is_on_gpu`` says whether it lies there;
+    ``stream`` is a handle."""
 
     inputs: Inputs
     sent: tuple[str, ...]
-    example: Any
-    stream: int
+    example: Any = None
+    is_on_gpu: bool = False
+    stream: int = 0
 
 
 def arguments(
@@ -89,15 +91,17 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
     """A call with ``given`` on top of ``kept``, whose arrays were ``taken`` before. ``stream`` is the caller's, or
     None for the one on which the library of the first GPU array works. ``example`` stands in where no array is given.
     Raises WorkloadError, UsageError, UnknownName."""
-    first = next((a for a in given.arrays.values() if foreign.view(a) is not None), None)
+    first = next(filter(foreign.is_on_gpu, given.arrays.values()), None)
+    is_on_gpu = first is not None
     if first is None:
         first = example if example is not None else next(iter(given.arrays.values()), None)
+        is_on_gpu = foreign.is_on_gpu(example)
     handle = foreign.current_stream(first) if stream is None else foreign.stream_handle(stream)
     arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
     inputs = Inputs.of(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
     if family.has_links:
         _check_links(family, kept, given, inputs)
-    return Request(inputs, tuple(given.arrays), first, handle)
+    return Request(inputs, tuple(given.arrays), first, is_on_gpu, handle)
 
 
 def _check_links(family: Family, kept: Arguments, given: Arguments, inputs: Inputs) -> None:
@@ -138,7 +142,7 @@ def wait_for_content(lender: Lender, asked: Request, outputs: Mapping[str, View]
 
 
 @dataclass(frozen=True)
-class Result:
+class Destination:
     """Where one output goes: ``array`` is what the caller gets, None when it is not made yet; ``view`` its place on a
     GPU, ``memory`` that on the host, as numpy sees it; one of them is None."""
 
@@ -156,17 +160,15 @@ class Result:
         return self.array
 
 
-def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Result]:
+def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Destination]:
     """Where each output of ``asked`` goes: to ``out`` (an array, or a mapping by name), else to the GPU when the call
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
-    given = _by_name(family, out)
-    on_gpu = can_lend and foreign.view(asked.example, asked.stream) is not None
-    found = []
+    given, found = _by_name(family, out), []
     for data in family.outputs:
         shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
-        if array is None and on_gpu:
+        if array is None and can_lend and asked.is_on_gpu:
             array = foreign.allocator(asked.example, shape, data.element_dtype)()
         if reason := foreign.obstacle(array):
             raise WorkloadError(f"out: {data.name}: {reason}")
@@ -179,7 +181,7 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[Re
         if array is not None:
             seen = memory if view is None else view
             _check(data, shape, array if seen is None else seen, can_lend)
-        found.append(Result(data, array, view, memory))
+        found.append(Destination(data, array, view, memory))
     return found
 
 

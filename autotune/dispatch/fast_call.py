@@ -31,18 +31,21 @@ def fast_call(
 ) -> FastCall | None:
     """The fast path of ``call``, which was just made: ``result`` is what it gave (``is_new``: made for it). None when
     something about it has to be looked at each time."""
-    launches, (output,) = launcher.call, launcher.execution.variant.family.outputs
-    if launches is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
+    (output,) = launcher.execution.variant.family.outputs
+    if launcher.call is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
         return None
-    places = _places(launcher, request, [*request.sent, output.name], [*call.arrays, result])
-    if places is None:
-        return None
+    places: list[tuple[_Address, str]] = []
+    for name, array in zip((*request.sent, output.name), (*call.arrays, result), strict=True):
+        address_of = _address_of(launcher, request, name, array)
+        if address_of is None:
+            return None
+        places.append((address_of, launcher.place(name)))
     *inputs, (output_address, output_place) = places
     shape = output.shape_for(request.inputs.sizes)
     make = foreign.allocator(request.example, shape, output.element_dtype) if is_new else None
     current = foreign.stream_asker(request.example) if call.stream is None else None
     count, stream, known_names = len(call.arrays), call.stream, call.named
-    handle, go = request.stream, _launch_at(launcher.point, launches, output_place)
+    handle, point, launches = request.stream, launcher.point, launcher.call
 
     def run(arrays: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
         if (
@@ -72,40 +75,18 @@ def fast_call(
             go(address, given)
         return made
 
-    return run
-
-
-def _launch_at(
-    point: Callable[[str, int], None], launches: Callable[[], None], output_place: str
-) -> Callable[[int, Sequence[tuple[str, int]]], None]:
-    """The launches, for the address of the output and, by place, those of the inputs."""
-
     def go(output: int, given: Sequence[tuple[str, int]]) -> None:
         point(output_place, output)
         for place, address in given:
             point(place, address)
         launches()
 
-    return go
-
-
-def _places(
-    launcher: Launcher, request: Request, names: Sequence[str], arrays: Sequence[Any]
-) -> list[tuple[_Address, str]] | None:
-    """How the address of each of ``arrays`` is found, and where it goes; None where one has to be looked at each
-    time."""
-    places = []
-    for name, array in zip(names, arrays, strict=True):
-        address_of = _address_of(launcher, request, name, array)
-        if address_of is None:
-            return None
-        places.append((address_of, launcher.place(name)))
-    return places
+    return run
 
 
 def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> _Address | None:
     """For arrays like ``array``, which was given for ``name``; None where each has to be looked at."""
-    if foreign.view(array) is None or not launcher.place(name):
+    if not launcher.place(name):  # it goes through the host
         return None
     kind, read, misaligned = type(array), foreign.reader(array), launcher.alignment(name) - 1
     at, signature = read(array)

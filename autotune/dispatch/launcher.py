@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +51,6 @@ def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool, orders
     return _transfer(variant, name, array, obstacle, inward=True)
 
 
-def transfer_out(variant: Variant, name: str, array: View) -> str:
-    """How the output ``name`` of ``variant`` gets into ``array``."""
-    obstacle = "an order policy moves it on the host" if variant.is_reordered(name) else ""
-    return _transfer(variant, name, array, obstacle, inward=False)
-
-
 def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward: bool) -> str:
     layout = variant.layouts[name]
     if not obstacle and is_as_stored(layout, view):
@@ -66,47 +60,74 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     return HOST if reason else MOVED
 
 
-def refuse_capture(
-    variant: Variant, arrays: Mapping[str, Any], inward: Mapping[str, str], outward: Mapping[str, str],
-    still_to_do: str,
-) -> None:  # fmt: skip
-    """Raise UsageError for a call that a CUDA graph cannot hold, since the host has a part in it: in the ``inward``
-    transfers of ``arrays``, in those of outputs, of which some may be in no array on the GPU, or in the launches.
-    ``still_to_do`` is what it does for the first of such calls."""
-    family = variant.family
-    reason = ""
-    for name, how in inward.items():
-        if not isinstance(arrays[name], View):
-            reason = f"{name} is an array of the host: give one on the GPU, or prepare it before"
-        elif how == HOST:
-            reason = f"{name} goes through the host in {variant.configuration.id}"
-        elif how == MOVED and variant.layouts[name].is_image:
-            reason = f"{name} is copied into an image in {variant.configuration.id}"
-    if still_to_do and not reason:
-        reason = f"{still_to_do}: call it before the capture"
-    for data in family.outputs:
-        if data.name not in outward:
-            reason = f"{data.name} comes to the host: give out= on the GPU"
-        elif outward[data.name] == HOST:
-            reason = f"{data.name} goes through the host in {variant.configuration.id}"
-    if getattr(family.module, "plan", None) is not None:
-        reason = "its launches are driven by plan in family.py"
-    if any(variant.is_cut(data.name) for data in family.inputs):
-        reason = "an input is cut into windows of constant memory"
-    if reason:
-        raise UsageError(
-            f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune tells more at DEBUG)"
-        )
+class Transfers(NamedTuple):
+    """How the arrays that come with a call get to ``variant``'s kernels (``inward``), and its results to the caller's
+    arrays on the GPU (``outward``), by name. A device that ``lends`` fills constant memory from its own;
+    ``orders_stay`` says that no order depends on what comes with a call."""
 
+    variant: Variant
+    inward: Mapping[str, str]
+    outward: Mapping[str, str]
+    lends: bool
+    orders_stay: bool
 
-def can_be_refilled(variant: Variant, name: str, lends: bool, orders_stay: bool = False) -> bool:
-    """Whether new content can take the place of the old, with nothing else to be made anew; ``lends`` says whether
-    constant memory is filled from the device's, ``orders_stay`` is as for `transfer_in`."""
-    layout = variant.layouts[name]
-    if layout.memory == "constant" and (not lends or variant.is_cut(name)):
-        return False
-    flat = layout.memory != "texture" or not layout.is_plane
-    return flat and layout.group == (1, 0) and not variant.is_reordered(name if orders_stay else "")
+    @classmethod
+    def of(
+        cls, variant: Variant, sent: Mapping[str, Any], views: Mapping[str, View], lends: bool
+    ) -> "Transfers":
+        """Those for the arrays ``sent``, and ``views`` of the caller's arrays."""
+        # Any permutation is right, so one that moves prepared arrays only is made once, whatever else it looks at.
+        stay = not any(map(variant.is_reordered, sent))
+        inward = {name: transfer_in(variant, name, array, lends, stay) for name, array in sent.items()}
+        outward = {}
+        for name, view in views.items():
+            obstacle = "an order policy moves it on the host" if variant.is_reordered(name) else ""
+            outward[name] = _transfer(variant, name, view, obstacle, inward=False)
+        return cls(variant, inward, outward, lends, stay)
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether new content can take the place of the old in all that goes through the host, with nothing else to be
+        made again."""
+        return all(self._can_be_refilled(name) for name, how in self.inward.items() if how == HOST)
+
+    def _can_be_refilled(self, name: str) -> bool:
+        variant, layout = self.variant, self.variant.layouts[name]
+        if layout.memory == "constant" and (not self.lends or variant.is_cut(name)):
+            return False
+        flat = layout.memory != "texture" or not layout.is_plane
+        is_reordered = variant.is_reordered(name if self.orders_stay else "")
+        return flat and layout.group == (1, 0) and not is_reordered
+
+    def refuse_capture(self, arrays: Mapping[str, Any], still_to_do: str) -> None:
+        """Raise UsageError for a call that a CUDA graph cannot hold, since the host has a part in it: in the transfers
+        of ``arrays``, in those of outputs, of which some may be in no array on the GPU, or in the launches.
+        ``still_to_do`` is what it does for the first of such calls."""
+        family, named = self.variant.family, self.variant.configuration.id
+        reason = ""
+        for name, how in self.inward.items():
+            if not isinstance(arrays[name], View):
+                reason = f"{name} is an array of the host: give one on the GPU, or prepare it before"
+            elif how == HOST:
+                reason = f"{name} goes through the host in {named}"
+            elif how == MOVED and self.variant.layouts[name].is_image:
+                reason = f"{name} is copied into an image in {named}"
+        if still_to_do and not reason:
+            reason = f"{still_to_do}: call it before the capture"
+        for data in family.outputs:
+            if data.name not in self.outward:
+                reason = f"{data.name} comes to the host: give out= on the GPU"
+            elif self.outward[data.name] == HOST:
+                reason = f"{data.name} goes through the host in {named}"
+        if getattr(family.module, "plan", None) is not None:
+            reason = "its launches are driven by plan in family.py"
+        if any(self.variant.is_cut(data.name) for data in family.inputs):
+            reason = "an input is cut into windows of constant memory"
+        if reason:
+            raise UsageError(
+                f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune tells more at "
+                "DEBUG)"
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -119,18 +140,18 @@ _WIDEST = 16  # bytes of a kernel's access
 
 
 class Launcher:
-    """``inputs`` are the first content; arrays that are the very objects in ``parent`` stay, the others are ``sent``
-    anew with each call, each by its transfer in ``inward``. ``outputs`` are the GPU arrays that results go to, by the
-    transfers in ``outward``; other outputs are fetched. One that ``is_captured`` is in a graph of others, which needs
-    all of it until ``close``. One thread at a time. Raises LaunchError."""
+    """``inputs`` are the first content; arrays that are the very objects in ``parent`` stay, the others are sent again
+    with each call, each by its transfer. ``outputs`` are the GPU arrays that results go to, by theirs; other outputs
+    are fetched. One that ``is_captured`` is in a graph of others, which needs all of it until ``close``. One thread at
+    a time. Raises LaunchError."""
 
     def __init__(
-        self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, inward: Mapping[str, str],
-        outputs: Mapping[str, View], outward: Mapping[str, str], is_captured: bool = False,
+        self, target: Target, chosen: Chosen, inputs: Inputs, parent: Resident, transfers: Transfers,
+        outputs: Mapping[str, View], is_captured: bool = False,
     ) -> None:  # fmt: skip
         self._target, self._backend, self._lender = target, target.backend, target.lender
         self._variant = variant = chosen.variant
-        self._inward, self._outward = inward, outward
+        self._inward, self._outward = transfers.inward, transfers.outward
         self._is_captured = is_captured
         self._shapes = {data.name: data.shape_for(inputs.sizes) for data in variant.family.data.values()}
         self._plain = {
@@ -139,7 +160,7 @@ class Launcher:
             if variant.layouts[name].is_canonical(shape) and not variant.is_reordered(name)
         }
         lent = {}
-        for name, how in outward.items():
+        for name, how in self._outward.items():
             if how == LENT:
                 assert self._lender is not None
                 room = variant.layouts[name].room(outputs[name].shape)
@@ -148,7 +169,7 @@ class Launcher:
         own = replace(inputs, arrays=arrays)
         self._staging: dict[str, Any] = {}
         self._textures: dict[str, dict[int, Placed]] = {}  # over the caller's arrays: by name and address
-        for name, how in inward.items():
+        for name, how in self._inward.items():
             if how == STAGED:
                 arrays[name] = self._stage(name, arrays[name])
         self._resident = Resident(
@@ -161,13 +182,13 @@ class Launcher:
                 if self.execution.uses_constant:
                     self._backend.synchronize()  # launches of another stream may be the next
             self.call = self._call(own, outputs)
-            for name, how in inward.items():
+            for name, how in self._inward.items():
                 if how == LENT and variant.layouts[name].memory == "constant":  # a copy was bound
                     self._point(name, arrays[name])
         except BaseException:
             self.close()
             raise
-        for name in inward:  # the caller's arrays are not kept alive
+        for name in self._inward:  # the caller's arrays are not kept alive
             del arrays[name]
 
     def _call(self, inputs: Inputs, outputs: Mapping[str, View]) -> Call | None:
@@ -208,6 +229,10 @@ class Launcher:
         names = (_moved(name), "")
         return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
 
+    def _move_now(self, name: str, view: Any, *, inward: bool) -> None:
+        launch = self._move(name, view, inward=inward)
+        self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+
     def send(self, arrays: Mapping[str, Any]) -> None:
         """New content of the same shapes, by the transfers that were chosen for them."""
         for name, array in arrays.items():
@@ -219,8 +244,7 @@ class Launcher:
                 if self.call is not None:
                     self.call.point(_moved(name), view.address)
                     continue
-                launch = self._move(name, view, inward=True)
-                self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+                self._move_now(name, view, inward=True)
                 if self._lender is not None:
                     self._lender.settle(linear(self.execution.placed[name]))
             else:
@@ -304,8 +328,7 @@ class Launcher:
         for name, view in outputs.items():
             how = self._outward[name]
             if how == MOVED and self.call is None:
-                launch = self._move(name, view, inward=False)
-                self._backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
+                self._move_now(name, view, inward=False)
             elif how == HOST:
                 self._write(self._variant.family.data[name], view)
 

@@ -3,19 +3,19 @@
 import logging
 import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from autotune.compile import Cache
 from autotune.declaration import Family, Inputs
-from autotune.device import Backend, foreign, open_backend
-from autotune.dispatch.target import Target, Told
+from autotune.device import Backend, open_backend
+from autotune.dispatch.target import Choosing, Target, Told
 from autotune.errors import PolicyFileError
 from autotune.hardware import Device
-from autotune.policy import MaxError, Policies, PolicyFile, file_name, find, untuned
+from autotune.policy import Policies, file_name, find, untuned
 from autotune.policy import read_policy_file as read
 
 _WORTH_A_WARNING = 10.0  # times slower
@@ -60,27 +60,6 @@ def loss(cpu_ms: float, gpus: Iterable[tuple[str, float]]) -> str:
     )
 
 
-def _known_gpus(family: Family, folders: Iterable[Path]) -> list[Policies]:
-    """What the policy files say of every GPU that the family was tuned on and that is still up to date."""
-    found = {}
-    for folder in folders:
-        try:
-            paths = sorted((folder / family.name).glob("*.yaml"))
-        except OSError:
-            continue
-        for path in paths:
-            try:
-                device = read(path).device
-            except PolicyFileError:
-                continue  # the file for this device is reported; others are nobody's concern
-            if device.kind != "cuda" or path.stem in found:
-                continue
-            policies, _ = find(family, device, [folder])
-            if policies and policies.own:
-                found[path.stem] = policies
-    return list(found.values())
-
-
 _log = logging.getLogger("autotune")
 
 
@@ -89,57 +68,38 @@ class Placement:
     the choice open. ``first`` is where calls go unless the cpu is faster for them. Raises DeviceError, UnknownName."""
 
     def __init__(
-        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | MaxError | None, objective: str = "kernel", own: PolicyFile | None = None,
-        refine: int | None = None,
-    ) -> None:  # fmt: skip
-        self._family = family
-        self._folders = folders
-        self._cache = cache
-        self._accuracy, self._objective, self._own, self._refine = accuracy, objective, own, refine
+        self, family: Family, device: str | None, folders: Sequence[Path], cache: Cache, choosing: Choosing
+    ) -> None:
+        self._family, self._folders = family, folders
+        self._target_on = partial(Target, family, folders=folders, cache=cache, choosing=choosing)
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._targets: dict[str, Target] = {}
         self._out_of_use: set[str] = set()  # kinds of device that failed
-        self._gpus: list[Policies] | None = None
         self._told_loss = False
         self._told = Told()
         self.first = self._opened(open_backend(device or "auto"), 5)
 
     def _opened(self, backend: Backend, stacklevel: int) -> Target:
-        target = Target(
-            self._family,
-            backend,
-            self._folders,
-            self._cache,
-            self._accuracy,
-            self._objective,
-            self._own,
-            self._refine,
-        )
+        target = self._target_on(backend)
         self._targets[target.kind] = target
         if target.policies is None:
-            warnings.warn(
-                untuned(self._family, backend.device, self._folders, target.passed), stacklevel=stacklevel
-            )
+            told = untuned(self._family, backend.device, self._folders, target.passed)
+            warnings.warn(told, stacklevel=stacklevel)
         return target
 
     def _cpu(self) -> Target:
         with self._lock:
             return self._targets.get("cpu") or self._opened(open_backend("cpu"), 7)
 
-    def target_for(self, inputs: Inputs, example: Any = None, out: Any = None) -> Target:
-        """Where ``inputs`` run; ``example`` and ``out`` are arrays of the call, which stays on the GPU when they are
-        there."""
+    def target_for(self, inputs: Inputs, *, is_on_gpu: bool = False) -> Target:
+        """Where ``inputs`` run: a call whose arrays are on the GPU stays there."""
         if self.first.kind == "cpu" or "cuda" in self._out_of_use:
             cpu = self._cpu()
             if self._may_change:
                 self._tell_loss(cpu, inputs)
             return cpu
-        if not self._may_change or "cpu" in self._out_of_use:
-            return self.first
-        given = (example, *out.values()) if isinstance(out, Mapping) else (example, out)
-        if any(foreign.view(array) is not None for array in given):
+        if not self._may_change or is_on_gpu or "cpu" in self._out_of_use:
             return self.first
         choice = self.choice(inputs)
         _log.log(
@@ -156,6 +116,21 @@ class Placement:
         if not self._is_cpu_tuned:
             return faster_device(work, None, 0.0, 0.0)  # and the cpu is not even opened
         return faster_device(work, None, self.first.expected_ms(inputs), self._cpu().expected_ms(inputs))
+
+    @cached_property
+    def _gpus(self) -> list[Policies]:
+        """What the policy files say of every GPU that the family was tuned on and that is still up to date. The file
+        for this device is reported; what is wrong with others is nobody's concern."""
+        found: dict[str, Policies] = {}
+        for folder in self._folders:
+            with suppress(OSError):
+                for path in sorted((folder / self._family.name).glob("*.yaml")):
+                    with suppress(PolicyFileError):
+                        device = read(path).device
+                        policies, _ = find(self._family, device, [folder])
+                        if device.kind == "cuda" and policies and policies.own:
+                            found.setdefault(path.stem, policies)
+        return list(found.values())
 
     @cached_property
     def _cpu_slug(self) -> str:
@@ -186,11 +161,7 @@ class Placement:
 
     def _tell_loss(self, cpu: Target, inputs: Inputs) -> None:
         """Warn, once, when the cpu stands in for a GPU that was measured to be much faster."""
-        if self._told_loss:
-            return
-        if self._gpus is None:
-            self._gpus = _known_gpus(self._family, self._folders)
-        if not self._gpus:
+        if self._told_loss or not self._gpus:
             return
         work = cpu.work(inputs)
         times = [(policies.device.name, policies.expected_call_ms(work)) for policies in self._gpus]

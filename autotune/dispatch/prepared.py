@@ -1,11 +1,11 @@
 """Data that stay on a device, to be called with the rest: layouts are applied to them once and kept."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -25,8 +25,8 @@ from autotune.device import (
 from autotune.dispatch.call import (
     NOTHING,
     Arguments,
+    Destination,
     Request,
-    Result,
     arguments,
     known_sizes,
     request,
@@ -34,14 +34,7 @@ from autotune.dispatch.call import (
     wait_for_content,
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
-from autotune.dispatch.launcher import (
-    HOST,
-    Launcher,
-    can_be_refilled,
-    refuse_capture,
-    transfer_in,
-    transfer_out,
-)
+from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
 from autotune.dispatch.refinement import Chosen, Turn
 from autotune.dispatch.target import Target
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
@@ -49,6 +42,16 @@ from autotune.layout import canonical, check_links
 
 _MOST_LAUNCHERS = 8  # sizes, streams and kinds of arrays that are kept ready at a time
 _MEMORY_SHARE = 0.25  # of the device's memory, for what is kept ready
+
+
+class _Call(NamedTuple):
+    """What was ``asked``, where its results go (``places``), the ``views`` of those on the GPU, and the ``capture``
+    that is under way, if any."""
+
+    asked: Request
+    places: Sequence[Destination]
+    views: Mapping[str, View]
+    capture: int
 
 
 class Prepared(Closing):
@@ -157,9 +160,9 @@ class Prepared(Closing):
             if self._whole_launcher is None:
                 assert self._whole is not None
                 with self._target.backend.current():
-                    self._whole_launcher = Launcher(
-                        self._target, chosen, self._inputs(self._whole), self._resident, {}, {}, {}
-                    )
+                    none = Transfers.of(chosen.variant, {}, {}, self._target.lender is not None)
+                    inputs = self._inputs(self._whole)
+                    self._whole_launcher = Launcher(self._target, chosen, inputs, self._resident, none, {})
             return self._whole_launcher.execution
 
     # -- calls ------------------------------------------------------------------------------------------------
@@ -180,8 +183,8 @@ class Prepared(Closing):
         with self._lock:
             return now(arrays, out, stream, named) if self._fast_call is now else MISSED
 
-    def answer(self, asked: Request, out: Any, call: RawCall | None = None) -> Any:
-        """The outputs for ``asked``: one, or a dict of them when the family has several. ``call`` is how it was asked,
+    def answer(self, asked: Request, out: Any, raw: RawCall | None = None) -> Any:
+        """The outputs for ``asked``: one, or a dict of them when the family has several. ``raw`` is how it was asked,
         where the next call may be the same."""
         with self._lock, self._on(asked.stream) as capture, self._target.backend.current():
             self._check_open()
@@ -193,113 +196,90 @@ class Prepared(Closing):
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
             if lender:
                 wait_for_content(lender, asked, views, capture)
-            chosen, turn = self._turn(asked.inputs, capture)
-            made, launcher, key = self._run(asked, places, views, capture, chosen, turn)
+            call = _Call(asked, places, views, capture)
+            chosen, turn = self._turn(call)
+            made, launcher, is_kept = self._run(call, chosen, turn)
             has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture and turn is None
-            if lender and views and call is not None and key is not None and has_one:
-                self._fast_call = fast_call(lender, launcher, asked, call, places[0].array, out is None)
+            if lender and views and raw is not None and is_kept and has_one:
+                self._fast_call = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
             return made
 
-    def _turn(self, inputs: Inputs, capture: int) -> tuple[Chosen, Turn | None]:
+    def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
         """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
-        chosen = self._target.chosen(inputs)
+        chosen = self._target.chosen(call.asked.inputs)
         if chosen.refining is None:
             return chosen, None
-        if capture:
+        if call.capture:
             return chosen.refining.best, None
         turn = chosen.refining.turn()
         return turn.chosen, turn
 
-    def _run(
-        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int, chosen: Chosen,
-        turn: Turn | None,
-    ) -> tuple[Any, Launcher, object | None]:  # fmt: skip
+    def _run(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
+        """The outputs, what made them, and whether that is kept for the next call."""
         try:
-            return self._launched(asked, places, views, capture, chosen, turn)
+            return self._launched(call, chosen, turn)
         except (LaunchError, CompilerError) as problem:
             if turn is None or not turn.failed(problem):
                 raise
         except LayoutRefusal:  # chosen for other data of these sizes
-            if capture:
+            if call.capture:
                 raise
-            fitting = self._target.chosen_for(self._inputs(asked))
-            return self._launched(asked, places, views, capture, fitting, None)
-        return self._run(asked, places, views, capture, *self._turn(asked.inputs, capture))
+            return self._launched(call, self._target.chosen_for(self._inputs(call.asked)), None)
+        return self._run(call, *self._turn(call))
 
-    def _launched(
-        self, asked: Request, places: list[Result], views: Mapping[str, View], capture: int, chosen: Chosen,
-        turn: Turn | None,
-    ) -> tuple[Any, Launcher, object | None]:  # fmt: skip
-        launcher, key = self._launcher_for(asked, views, capture, chosen)
+    def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
+        launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.timed() if turn and turn.is_timed else nullcontext():
-                launcher.run(views)
+            with turn.timed() if turn else nullcontext():
+                launcher.run(call.views)
             made = {
-                r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), asked.example)
-                for r in places
+                r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)
+                for r in call.places
             }
         finally:
-            if key is None:
+            if not is_kept:
                 launcher.close()
-        return (next(iter(made.values())) if len(made) == 1 else made), launcher, key
+        return (next(iter(made.values())) if len(made) == 1 else made), launcher, is_kept
 
-    def _launcher_for(
-        self, asked: Request, views: Mapping[str, View], capture: int, chosen: Chosen
-    ) -> tuple[Launcher, object | None]:
-        """What runs the call, with its content sent; the key under which it is kept, None when it is for once."""
-        variant = chosen.variant
-        if not capture:
+    def _launcher_for(self, call: "_Call", chosen: Chosen) -> tuple[Launcher, bool]:
+        """What runs the call, with its content sent; and whether it is kept, or for once."""
+        variant, lender, asked = chosen.variant, self._target.lender, call.asked
+        if not call.capture:
             self._settle(variant)
         inputs = self._inputs(asked)
-        lends = self._target.lender is not None
-        # Any permutation is right, so one that moves prepared arrays only is made once, whatever else it looks at.
-        stay = not any(variant.is_reordered(name) for name in asked.sent)
-        inward = {name: transfer_in(variant, name, inputs.arrays[name], lends, stay) for name in asked.sent}
-        outward = {name: transfer_out(variant, name, view) for name, view in views.items()}
-        if capture:
-            refuse_capture(variant, inputs.arrays, inward, outward, self._still_to_do(variant))
-        sent = {
-            name: self._on_host(name, inputs.arrays[name]) if how == HOST else inputs.arrays[name]
-            for name, how in inward.items()
-        }
+        given = {name: inputs.arrays[name] for name in asked.sent}
+        transfers = Transfers.of(variant, given, call.views, lender is not None)
+        if call.capture:
+            transfers.refuse_capture(inputs.arrays, self._still_to_do(variant))
+        sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
-        key: object | None = (
-            tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()),
-            asked.stream, tuple(inward.items()), tuple(outward.items()),
-            tuple((v.dtype, v.strides) for v in (*sent.values(), *views.values()) if isinstance(v, View)),
-            capture, variant.configuration.id,
+        key = (
+            tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()), asked.stream,
+            tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
+            call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
-        kept = self._captured if capture else self._launchers
-        if capture and key not in kept:
-            arrays = replace(inputs, arrays={**inputs.arrays, **sent})
-            kept[key] = self._made_aside(
-                partial(Launcher, self._target, chosen, arrays, self._resident, inward, views, outward)
-            )
-        found = kept.pop(key, None)
-        if found is not None:
+        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+        make = partial(Launcher, self._target, chosen, inputs, self._resident, transfers, call.views)
+        kept = self._captured if call.capture else self._launchers
+        if call.capture and key not in kept:
+            assert lender is not None
+            with (
+                lender.aside()
+            ):  # no part of the capture; with room of its own, for whenever the graph is launched
+                kept[key] = make(is_captured=True)
+        if (found := kept.pop(key, None)) is not None:
             kept[key] = found  # the latest is last
             found.send(sent)
-            found.receive(views)
-            return found, key
-        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
+            found.receive(call.views)
+            return found, True
         check_numbers(variant, self._kept.arrays)
-        if stay and variant.is_reordered():
+        if transfers.orders_stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
-        make = partial(Launcher, self._target, chosen, inputs, self._resident, inward, views, outward)
         made = self._with_room_for(make)
-        by_host = [name for name, how in inward.items() if how == HOST]
-        if not all(can_be_refilled(variant, name, lends, stay) for name in by_host):
-            return made, None
-        self._launchers[key] = made
-        return made, key
-
-    def _made_aside(self, make: Callable[..., Launcher]) -> Launcher:
-        """What ``make`` makes while a capture goes on, of which it is no part; with room of its own, which the graph
-        uses whenever it is launched."""
-        assert self._target.lender is not None
-        with self._target.lender.aside():
-            return make(is_captured=True)
+        if transfers.can_be_repeated:
+            self._launchers[key] = made
+        return made, transfers.can_be_repeated
 
     def _with_room_for(self, make: Callable[[], Launcher]) -> Launcher:
         """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""

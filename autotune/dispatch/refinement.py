@@ -9,7 +9,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -31,21 +31,14 @@ _SAME = 0.01  # a difference that keeps the one that was foretold to be faster
 _WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 
 
-@dataclass(frozen=True)
-class Option:
-    """``expected_ms`` is 0 where nothing is foretold; ``spread`` is relative (``prediction.Predicted``)."""
-
-    expected_ms: float = 0.0
-    spread: float = 0.0
-
-
 @dataclass
 class Refinement:
-    """Which of ``options`` a call runs, the first of which would run otherwise. At most ``calls`` are timed. What the
-    others cost more than the first one's time is at most five calls of it: one is not run when what was lost, with what
-    it may lose by the upper end of its prediction, would be more. One whose time is not known yet is not run again."""
+    """Which of several configurations a call runs, the first of which would run otherwise: of each the ``expected``
+    time in ms (0 where nothing is predicted) and its relative spread. At most ``calls`` are timed. What the others cost
+    more than the first one's time is at most five calls of it: one is not run when what was lost, with what it may lose
+    by the upper end of its prediction, would be more. One whose time is not known yet is not run again."""
 
-    options: Sequence[Option]
+    expected: Sequence[tuple[float, float]]
     calls: int = CALLS
     times: list[list[float]] = field(init=False)
     _queued: list[int] = field(init=False)
@@ -53,8 +46,8 @@ class Refinement:
     _begun: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.times = [[] for _ in self.options]
-        self._queued = [0] * len(self.options)
+        self.times = [[] for _ in self.expected]
+        self._queued = [0] * len(self.expected)
 
     @property
     def best(self) -> int:
@@ -101,11 +94,12 @@ class Refinement:
     def _next(self) -> int | None:
         if self._begun >= self.calls:
             return None
-        open_ = [at for at in range(len(self.options)) if at not in self._out and not self._queued[at]]
+        tried = [at for at in range(len(self.expected)) if at not in self._out]
+        open_ = [at for at in tried if not self._queued[at]]
         new = [at for at in open_ if not self.times[at] and self._is_affordable(at)]
         if new:
             return new[0]
-        known = [at for at in range(len(self.options)) if self.times[at] and at not in self._out]
+        known = [at for at in tried if self.times[at]]
         if len(known) < 2:
             return None
         best = min(self.time(at) for at in known)
@@ -120,8 +114,7 @@ class Refinement:
     def _is_affordable(self, at: int) -> bool:
         if at == 0:
             return True
-        first = self.options[0]
-        base = self.time(0) if self.times[0] else first.expected_ms
+        base = self.time(0) if self.times[0] else self.expected[0][0]
         if not base:  # what the first one takes is not even foretold, and not known yet
             return False
         lost = sum(max(0.0, ms - base) for times in self.times[1:] for ms in times)
@@ -132,11 +125,10 @@ class Refinement:
         """What a run may take beyond ``base``."""
         if self.times[at]:
             return max(0.0, self.time(at) - base)
-        first, option = self.options[0], self.options[at]
-        if not first.expected_ms or not option.expected_ms:
+        (first_ms, _), (expected_ms, spread) = self.expected[0], self.expected[at]
+        if not first_ms or not expected_ms:
             return (_UNKNOWN - 1) * base
-        ratio = option.expected_ms / first.expected_ms * math.exp(_DEVIATIONS * option.spread)
-        return max(0.0, ratio - 1) * base
+        return max(0.0, expected_ms / first_ms * math.exp(_DEVIATIONS * spread) - 1) * base
 
 
 @dataclass(frozen=True)
@@ -162,7 +154,7 @@ class Turn:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """What is queued inside is what the call takes."""
-        with self.of.timed(self.at):
+        with self.of.timed(self.at) if self.is_timed else nullcontext():
             yield
 
     def failed(self, problem: Exception) -> bool:

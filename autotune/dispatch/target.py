@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from autotune.device import (
     content_refusal,
     raw,
 )
-from autotune.dispatch.refinement import Chosen, Option, Refinement, Refining
+from autotune.dispatch.refinement import Chosen, Refinement, Refining
 from autotune.errors import AutotuneError
+from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
     MaxError,
@@ -34,10 +35,8 @@ from autotune.policy import (
     beyond_proved,
     candidates,
     choose,
-    fastest_admitted,
     find,
     operations,
-    write_refined,
 )
 
 _log = logging.getLogger("autotune")
@@ -65,30 +64,39 @@ class Told:
         return not is_known
 
 
+@dataclass(frozen=True, kw_only=True)
+class Choosing:
+    """How a caller has a configuration chosen. ``accuracy`` asks for another accuracy class than the family's own, or
+    for any whose error is small enough, ``objective`` for what counts beside the kernels' time.
+    ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
+    configurations on inputs that nobody measured; None leaves it to the policy file. Raises UnknownName for an
+    objective that there is not."""
+
+    accuracy: Mapping[str, Any] | MaxError | None = None
+    objective: str = "kernel"
+    own: PolicyFile | None = None
+    refine: int | None = None
+
+    def __post_init__(self) -> None:
+        find_objective(self.objective)
+
+
 class Target:
-    """``accuracy`` asks for another accuracy class than the family's own, or for any whose error is small enough,
-    ``objective`` for what counts beside the
-    kernels' time (``costs.cost``). ``own`` is a policy file that comes before
-    those in ``folders``. ``refine`` is how many calls may try other configurations on inputs that nobody measured; None
-    leaves it to the policy file. For any number of threads."""
+    """One device, with what ``family``'s policy files in ``folders`` say of it. For any number of threads."""
 
     def __init__(
-        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache,
-        accuracy: Mapping[str, Any] | MaxError | None = None, objective: str = "kernel", own: PolicyFile | None = None,
-        refine: int | None = None,
-    ) -> None:  # fmt: skip
+        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache, choosing: Choosing
+    ) -> None:
         self.family = family
         self.backend = backend
         self.cache = cache
-        self.policies, self.passed = find(family, backend.device, folders, own)
+        self.policies, self.passed = find(family, backend.device, folders, choosing.own)
         self.mover = Mover(backend, cache)
-        self._accuracy, self._objective = accuracy, objective
-        if isinstance(accuracy, MaxError):
-            admitted(
-                family, self.policies, accuracy
-            )  # what it admits of nothing is said before the first call
+        self._choosing = choosing
+        if isinstance(choosing.accuracy, MaxError):  # that it admits nothing is said before the first call
+            admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
-        self.refine = asked if refine is None else refine
+        self._refine = asked if choosing.refine is None else choosing.refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
@@ -123,20 +131,10 @@ class Target:
         return operations(self.family, inputs.sizes, inputs.options, inputs.scalars)
 
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
-        more: dict[str, Any] = {"scalars": inputs.scalars, "objective": self._objective}
-        if isinstance(self._accuracy, MaxError):
-            return fastest_admitted(
-                self.family, self.policies, self._accuracy, inputs.sizes, inputs.options, self.kind, **more
-            )
         return candidates(
-            self.family,
-            self.policies,
-            inputs.sizes,
-            inputs.options,
-            self.kind,
-            accuracy=self._accuracy,
-            **more,
-        )
+            self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
+            accuracy=self._choosing.accuracy, objective=self._choosing.objective,
+        )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
@@ -178,7 +176,7 @@ class Target:
         _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         self._warn_beyond(taken.configuration, inputs)
         chosen = self._made(taken, inputs)
-        if self.refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
+        if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=self._refining([taken, *others], inputs, key))
         return chosen
 
@@ -227,7 +225,7 @@ class Target:
     def _refining(self, tried: Sequence[Candidate], inputs: Inputs, key: object) -> Refining:
         """All are compiled in a thread of its own; until that is done the first one runs."""
         is_known = tried[0].match == "predicted"  # else the expected time is not of a configuration
-        options = [Option(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
+        expected = [(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
         bare = replace(inputs, arrays={})
         variants = tuple(
             Variant.of(self.family, c.configuration, inputs.options) for c in tried if c.configuration
@@ -235,7 +233,7 @@ class Target:
         work = threading.Thread(target=self._compile, args=(variants,), daemon=True)
         work.start()
         return Refining(
-            self.backend, Refinement(options, self.refine), lambda at: self._made(tried[at], bare),
+            self.backend, Refinement(expected, self._refine), lambda at: self._made(tried[at], bare),
             lambda: not work.is_alive(), partial(self._settle, tried, bare, key),
         )  # fmt: skip
 
@@ -259,9 +257,7 @@ class Target:
                 self.family, self.backend.device, self.backend.toolchain().identity, inputs.sizes, inputs.options,
                 inputs.scalars, tried[best], told, plan.times[best], sum(map(len, plan.times)),
             )  # fmt: skip
-            threading.Thread(
-                target=write_refined, args=(found,)
-            ).start()  # the process waits for it at its end
+            threading.Thread(target=found.write).start()  # the process waits for it at its end
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""

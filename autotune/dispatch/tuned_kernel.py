@@ -24,16 +24,15 @@ from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Choosing, Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.files import policy_folders
 from autotune.policy import Candidate, MaxError, PolicyFile
-from autotune.record import checked_objective
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
-class Swept(Protocol):
+class SweptFamily(Protocol):
     """What a sweep found (``autotune.Study``): the family's ``folder``, the ``device`` as ``load`` takes it, and what
     its policy file would say."""
 
@@ -48,7 +47,7 @@ class Swept(Protocol):
 
 
 def load(
-    family: str | PathLike[str] | Swept,
+    family: str | PathLike[str] | SweptFamily,
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
@@ -70,19 +69,17 @@ def load(
     classes whose results were off by no more in their sweeps, relative to the largest magnitude of each output; on
     other data they may be off by more. Raises UnknownName, FamilyError, DeviceError, UsageError.
     """
-    kept = Cache(Path(cache) if cache else default_root())
+    own = None
     if isinstance(family, str | PathLike):
-        found, own = load_family(family, check=False), None
+        folder: str | PathLike[str] = family
     else:
-        found, own, device = (
-            load_family(family.folder, check=False),
-            family.policy_file,
-            device or family.device,
-        )
+        folder, own, device = family.folder, family.policy_file, device or family.device
     if max_error is not None and accuracy is not None:
         raise UsageError("accuracy names one class and max_error admits several: give one of them")
     asked = accuracy if max_error is None else MaxError(max_error)
-    return TunedKernel(found, device, policies, kept, asked, objective, own, _calls(refine))
+    choosing = Choosing(accuracy=asked, objective=objective, own=own, refine=_calls(refine))
+    kept = Cache(Path(cache) if cache else default_root())
+    return TunedKernel(load_family(folder, check=False), device, policies, kept, choosing)
 
 
 def _calls(refine: bool | int | None) -> int | None:
@@ -104,16 +101,11 @@ class TunedKernel(Closing):
         device: str | None,
         policies: str | Path | None,
         cache: Cache,
-        accuracy: Mapping[str, Any] | MaxError | None = None,
-        objective: str = "kernel",
-        own: PolicyFile | None = None,
-        refine: int | None = None,
+        choosing: Choosing | None = None,
     ) -> None:
-        checked_objective(objective)
         self.family = family
-        self._placement = Placement(
-            family, device, policy_folders(policies, family.folder), cache, accuracy, objective, own, refine
-        )
+        folders = policy_folders(policies, family.folder)
+        self._placement = Placement(family, device, folders, cache, choosing or Choosing())
         self._lock = threading.RLock()
         self._calls: dict[str, Prepared] = {}
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
@@ -181,7 +173,10 @@ class TunedKernel(Closing):
         return self._answer(asked, out, RawCall(arrays, stream, named))
 
     def _answer(self, asked: Request, out: Any, call: RawCall | None) -> Any:
-        target = self._placement.target_for(asked.inputs, asked.example, out)
+        is_on_gpu = asked.is_on_gpu
+        if out is not None and not is_on_gpu:
+            is_on_gpu = any(map(foreign.is_on_gpu, out.values() if isinstance(out, Mapping) else (out,)))
+        target = self._placement.target_for(asked.inputs, is_on_gpu=is_on_gpu)
         try:
             calls = self._calls_on(target)
             answer = calls.answer(asked, out, call)
@@ -216,7 +211,7 @@ class TunedKernel(Closing):
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
         """The outputs by name, for what ``bind`` gave."""
-        asked = Request(inputs, tuple(data.name for data in self.family.inputs), None, 0)
+        asked = Request(inputs, tuple(data.name for data in self.family.inputs))
         answer = self._answer(asked, None, None)
         return answer if isinstance(answer, dict) else {self.family.outputs[0].name: answer}
 
@@ -232,8 +227,9 @@ class TunedKernel(Closing):
             kept = replace(
                 given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
             )
-            on_gpu = [a for a in given.arrays.values() if foreign.view(a) is not None]
-            example = next(iter(on_gpu or given.arrays.values()), None)
+            example = next(
+                iter([*filter(foreign.is_on_gpu, given.arrays.values()), *given.arrays.values()]), None
+            )
         self._calls_on(self._placement.first)  # not closed
         prepared = Prepared(self._placement.first, kept, example)
         self._handles.add(prepared)

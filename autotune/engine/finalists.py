@@ -6,15 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.declaration import Configuration
+from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch, profiles
+from autotune.declaration import Configuration, Family, Inputs
+from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Retime, Retimed, with_energy
+from autotune.engine.messages import Compare, Compared, Retime, Retimed, Worker
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
-from autotune.engine.worker import Worker
+from autotune.errors import AutotuneError
 from autotune.figures import duration
-from autotune.measure import Energy, Protocol, Samples, median
-from autotune.record import OBJECTIVES, Trial, decide_classes
+from autotune.measure import OBJECTIVES, Figure, Protocol, Samples, median
+from autotune.record import Baseline, Trial, decide, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in
 _TENFOLD = 10.0  # a second time that differs so from the first was taken in a busy moment, or the first was
@@ -67,11 +69,8 @@ class Finalists:
                 return
             timed, given_up = self._steady(chosen, beside)
             self._note_timed(timed, given_up, firsts)
-            costs |= {
-                c: timed.energy[c].median_j if timed.energy else samples.median_ms
-                for c, samples in timed.samples.items()
-                if not timed.wrong[c] and c not in beside
-            }
+            right = [c for c in timed.samples if not timed.wrong[c] and c not in beside]
+            costs |= {c: self._known[c].value(self.protocol.figure) for c in right}
             if not costs:
                 return
             best = min(costs, key=lambda c: costs[c])
@@ -125,9 +124,9 @@ class Finalists:
         for configuration, samples in timed.samples.items():
             reason = timed.wrong[configuration]
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
-            energy = timed.energy.get(configuration)
+            figures = timed.figures.get(configuration, {})
             for known in (self._known[c] for c in alike):
-                trial = _retimed(known, samples, energy, given_up.get(configuration, ()))
+                trial = _retimed(known, samples, figures, given_up.get(configuration, ()))
                 told = f"right when first verified, wrong after it was timed: {reason}"
                 self._note(failed(trial, "wrong_result", told) if reason else trial)
 
@@ -150,9 +149,9 @@ class Finalists:
         return right
 
     def _first(self, trial: Trial) -> float:
-        """The figure of its first measurement that finalists are chosen by: joules where energy is measured."""
+        """The figure of its first measurement that finalists are chosen by."""
         assert trial.measurement is not None
-        return trial.measurement.energy_j if self.protocol.energy_seconds else trial.measurement.median_ms
+        return trial.measurement.first(self.protocol.figure)
 
     def _is_right(self, trial: Trial) -> bool:
         if self.prover.is_proved(trial):
@@ -195,18 +194,19 @@ def _first_ms(trial: Trial) -> float:
     return trial.measurement.median_ms
 
 
-def _retimed(trial: Trial, samples: Samples, energy: Energy | None, given_up: Sequence[float]) -> Trial:
-    """``trial`` with the figures of the interleaved re-timing in place of the first sampling's spread and count, and of
-    the first energy; what was ``given_up`` for them is a note."""
+def _retimed(
+    trial: Trial, samples: Samples, figures: Mapping[str, Figure], given_up: Sequence[float]
+) -> Trial:
+    """``trial`` with what was measured in turn in place of the first sampling's spread and count, and of its
+    ``figures``; what was ``given_up`` for them is a note."""
     assert trial.measurement is not None
     measurement = replace(
         trial.measurement,
         retimed_ms=samples.median_ms,
         spread=samples.spread,
         samples=len(samples.times_ms),
+        figures={**trial.measurement.figures, **figures},
     )
-    if energy is not None:
-        measurement = with_energy(measurement, energy)
     busy = [
         f"timed once more beside the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
         f"before; {duration(samples.median_ms)} counts"
@@ -226,3 +226,50 @@ def fingerprint(trials: Iterable[Trial]) -> str:
         if t.measurement
     )
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16] if rows else ""
+
+
+def baseline_digest(family: Family) -> str:
+    """Of all that decides the time of the baseline beside the configurations."""
+    text = f"{family.space_digest}\0{family.source_digest}\0{family.compile_options}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def time_baseline(
+    family: Family, inputs: Inputs, worker: Worker, compiler: JobCompiler, cache: Cache,
+    trials: Mapping[Configuration, Trial], control: Configuration,
+) -> Baseline:  # fmt: skip
+    """``family`` is the baseline. What keeps it from being timed is told, and costs the sweep nothing else."""
+    kernel = next(iter(family.kernels))
+    untimed = Baseline(source=family.source.name, kernel=kernel, digest=baseline_digest(family))
+    variant = Variant.of(family, family.space.control, inputs.options)
+    names = inputs.names(variant.configuration)
+    try:
+        if reason := variant.exclusion(names, worker.device.limits):
+            return replace(untimed, reason=reason)
+        (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, cache)
+        if isinstance(compiled, CompileFailure):
+            return replace(untimed, reason=f"it does not compile: {compiled.message}")
+        decision = decide([trial for trial in trials.values() if trial.measurement], control)
+        beside = [one for one in (control, decision.winner.configuration if decision else None) if one]
+        measured = [one for one in dict.fromkeys(beside) if one in trials and trials[one].measurement]
+        estimate_ms = sum(trials[one].time_ms for one in measured)
+        answer: Compared = worker.ask(
+            Compare(compiled, tuple(compiler.jobs(measured)), estimate_ms), 1 + len(measured)
+        )
+    except (LaunchError, AutotuneError) as problem:
+        return replace(untimed, reason=str(problem))
+    if answer.baseline is None:
+        return replace(untimed, reason=answer.reason)
+    (profile, *_) = profiles(variant, compiled, names, worker.device)
+    times = {one: samples.median_ms for one, samples in answer.beside.items()}
+    winner = decision.winner.configuration if decision else control
+    return replace(
+        untimed,
+        median_ms=answer.baseline.median_ms,
+        spread=answer.baseline.spread,
+        samples=len(answer.baseline.times_ms),
+        registers=profile.registers,
+        control_ms=times.get(control, 0.0),
+        winner_ms=times.get(winner, 0.0),
+        winner=winner.id if winner in times else "",
+    )

@@ -19,9 +19,9 @@ from autotune.compile import (
     sameness,
 )
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.engine.messages import Job
-from autotune.engine.worker import Made, Worker
-from autotune.record import Trial, cost
+from autotune.engine.messages import Job, Made, Worker
+from autotune.measure import TIME
+from autotune.record import Trial
 from autotune.search import Search
 
 BATCH_SIZE = 24  # the front end is paid once a call, and the first batch is soon there
@@ -32,7 +32,7 @@ _LOOK_S = 0.2  # between looks at whether to stop
 class Proposals:
     """The configurations that ``search`` asks for: ``size`` at a time, with up to ``ahead`` times as many that it was
     not told of yet; all at once where ``size`` is None. ``first`` are tried before, and are none of its trials. It
-    is told what ``objective`` counts.
+    is told that ``figure`` of each.
 
     ``batches`` is walked through in one thread and alone speaks to the search; ``tell`` and ``set_aside`` may be called
     from another."""
@@ -41,7 +41,7 @@ class Proposals:
     size: int | None
     ahead: int = 1
     first: Sequence[Configuration] = ()
-    objective: str = "kernel"
+    figure: str = TIME
     _told: "SimpleQueue[Trial | Configuration]" = field(default_factory=SimpleQueue)
     _open: set[Configuration] = field(default_factory=set)
 
@@ -77,7 +77,7 @@ class Proposals:
                 wait = False
                 if isinstance(told, Trial):
                     self._open.discard(told.configuration)
-                    self.search.tell(told.configuration, cost(told, self.objective))
+                    self.search.tell(told.configuration, told.value(self.figure))
                 else:
                     self._open.discard(told)
         except Empty:

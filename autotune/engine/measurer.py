@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import (
-    Backend,
-    Counter,
-    Execution,
-    LaunchError,
-    Resident,
-    Watch,
-    energy_counter,
-    watch,
-)
+from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
 from autotune.engine.messages import (
     Compare,
     Compared,
@@ -38,26 +29,27 @@ from autotune.engine.messages import (
     Tried,
     static_profiles,
     trial_of,
-    with_energy,
 )
 from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
     LONG_MS,
+    PRODUCERS,
+    PROOF_VERSION,
     Deviations,
+    Figure,
+    Producer,
     Protocol,
     Samples,
     Verifier,
-    call_energies,
-    call_energy,
     floors,
     hopeless_ms,
-    idle_watts,
     interleave,
     measure,
     median,
     nvtx_range,
+    produce,
 )
 from autotune.record import Measurement, State
 
@@ -65,13 +57,31 @@ Proof = tuple[Inputs, Mapping[str, NDArray[Any]]]  # inputs with their expected 
 
 
 _CHECKED_SHARE = 0.1  # of the time that finalists take
+_PRODUCED_TURNS = 5  # of finalists, for a figure that takes calls of its own
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
+
+
+@dataclass
+class _Attempt:
+    """What is known of one configuration, however far trying it comes: seconds by phase, notes, errors of outputs."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    errors: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Counts the seconds of a phase, which a profiler sees as a range."""
+        begin = time.perf_counter()
+        with nvtx_range(name, "phase"):
+            yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 @dataclass
 class Measurer:
     """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there. Raises
-    DeviceError where the protocol wants energy, and nothing tells that of the device."""
+    DeviceError where the protocol wants a figure that the device does not tell."""
 
     backend: Backend
     family: Family
@@ -83,7 +93,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: Watch = field(init=False)
-    _energy: Counter | None = field(init=False)
+    _producer: Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
@@ -92,7 +102,8 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = watch(self.backend.device)
-        self._energy = energy_counter(self.backend.device) if self.protocol.energy_seconds else None
+        producer = PRODUCERS.get(self.protocol.figure)
+        self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None
         self._deviations = Deviations(self.expected) if told and self.expected else None
 
@@ -112,18 +123,16 @@ class Measurer:
         Raises AutotuneError for what no other configuration would survive either (a family's own mistake).
         """
         self.best_ms = min(self.best_ms, job.best_ms)
-        seconds: dict[str, float] = {}
+        attempt = _Attempt()
         static = static_profiles(self.family, self.inputs, self.backend.device, job)
         state: State = "launch_failed"
         measurement, lost = None, False
-        notes: list[str] = []
-        errors: dict[str, float] = {}
         try:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
                 with nvtx_range(job.configuration.id, "trial"):
-                    state, reason, measurement = self._run(job, placed, seconds, notes, errors)
+                    state, reason, measurement = self._run(job, placed, attempt)
         except LayoutRefusal as refusal:
             state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
@@ -134,35 +143,29 @@ class Measurer:
             reason = cause(problem)
         if measurement:
             self.best_ms = min(self.best_ms, measurement.median_ms)
-        spent = {name: s * 1e3 for name, s in seconds.items() if name in ("place", "verify", "measure")}
-        trial = trial_of(self.workload, self.backend.device, job, state, reason, static, spent, measurement)
-        return Tried(replace(trial, notes=tuple(notes), errors=errors), seconds, lost)
+        spent = {name: s for name, s in attempt.seconds.items() if name in ("place", "verify", "measure")}
+        trial = trial_of(
+            self.workload, self.backend.device, job.configuration, state, reason, profiles=static,
+            measurement=measurement, phases_ms=job.phases_ms(spent), notes=tuple(attempt.notes), errors=attempt.errors,
+            proof=PROOF_VERSION,
+        )  # fmt: skip
+        return Tried(trial, attempt.seconds, lost)
 
     def _run(
-        self,
-        job: Job,
-        placed: Callable[[], None],
-        seconds: dict[str, float],
-        notes: list[str],
-        errors: dict[str, float],
+        self, job: Job, placed: Callable[[], None], attempt: _Attempt
     ) -> tuple[State, str, Measurement | None]:
-        with _phase(seconds, "place"):
+        with attempt.phase("place"):
             execution = self._execution(job, self._resident)
         placed()
         try:
-            return self._proved_and_timed(execution, job, seconds, notes, errors)
+            return self._proved_and_timed(execution, job, attempt)
         except Exception:
             with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
                 self._verifier.mend(execution)
             raise
 
     def _proved_and_timed(
-        self,
-        execution: Execution,
-        job: Job,
-        seconds: dict[str, float],
-        notes: list[str],
-        errors: dict[str, float],
+        self, execution: Execution, job: Job, attempt: _Attempt
     ) -> tuple[State, str, Measurement | None]:
         # A preset is there to be compared with, so it is always verified and sampled properly.
         in_full = job.in_full or job.configuration in self._presets
@@ -173,23 +176,20 @@ class Measurer:
         ):  # which is often busy: more runs cost no more than samples would
             once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
-        with _phase(seconds, "verify"):
+        with attempt.phase("verify"):
             reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
             if self._deviations:
-                errors |= self._deviations.of(execution)
-        seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
+                attempt.errors |= self._deviations.of(execution)
+        attempt.seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
         if reason:
             return "wrong_result", reason, None
-        if job.timed:
-            return "measured", "", job.timed
-        with _phase(seconds, "measure"):
+        with attempt.phase("measure"):
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
             samples = self._samples(execution, first_ms, best_ms, begun)
-            measurement = self._measured(execution, samples, (first_ms, *begun), seconds, notes)
-            measurement = self._with_energy(measurement, execution)
-        with _phase(seconds, "verify"):
+            measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
+        with attempt.phase("verify"):
             reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
         if reason:
             return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
@@ -221,45 +221,43 @@ class Measurer:
         execution: Execution,
         samples: Samples,
         verified_ms: Sequence[float],
-        seconds: dict[str, float],
-        notes: list[str],
+        attempt: _Attempt,
     ) -> Measurement:
         # Verified runs are counted already: one stands in for the samples of what was abandoned at once.
         new = sum(ms for ms in samples.times_ms if ms not in verified_ms)
-        seconds["kernels"] += (new + samples.dropped_ms) / 1e3
-        notes += samples.notes
+        attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
+        attempt.notes += samples.notes
         first, *_ = self.family.kernels
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples, seconds)
+            kernel_ms=self._kernel_ms(execution, samples, attempt)
             if self._is_split(execution)
             else {first: samples.median_ms},
-            transform_ms=execution.transform_ms,
-            transfer_ms=execution.transfer_ms,
-            transfer_bytes=execution.transfer_bytes,
-            footprint_bytes=execution.footprint_bytes,
+            figures=self._figures(execution, samples),
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
         )
 
-    def _with_energy(self, measurement: Measurement, execution: Execution) -> Measurement:
-        """With the energy of a call, where that is wanted and it is not out of the race."""
-        if self._energy is None or measurement.abandoned:
-            return measurement
-        seconds = self.protocol.energy_seconds
-        found = call_energy(self.backend, execution, self._energy, seconds, measurement.median_ms)
-        return with_energy(measurement, found)
+    def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
+        """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""
+        found = {
+            "transform_ms": Figure(execution.transform_ms),
+            "transfer_ms": Figure(execution.transfer_ms),
+            "transfer_bytes": Figure(execution.transfer_bytes),
+            "footprint_bytes": Figure(execution.footprint_bytes),
+        }
+        if self._producer is None or samples.abandoned:
+            return found
+        return found | produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
 
-    def _kernel_ms(
-        self, execution: Execution, samples: Samples, seconds: dict[str, float]
-    ) -> dict[str, float]:
+    def _kernel_ms(self, execution: Execution, samples: Samples, attempt: _Attempt) -> dict[str, float]:
         """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
         count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
         runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
-        seconds["kernels"] += sum(sum(run.values()) for run in runs) / 1e3
+        attempt.seconds["kernels"] += sum(sum(run.values()) for run in runs) / 1e3
         return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
 
     def _is_lost(self) -> bool:
@@ -277,28 +275,31 @@ class Measurer:
         executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
         checks = _Checks(self._verifier, executions)
         with nvtx_range("finalists", "phase"):
-            samples = interleave(
-                self.backend,
-                {configuration: execution.run for configuration, execution in executions.items()},
-                self.protocol,
-                cold=self.workload.cold,
-                before={configuration: execution.prepare for configuration, execution in executions.items()},
-                after=checks.turn,
-                estimate_ms=request.estimate_ms,
-                few=request.few,
-                watch=self._watch,
-            )
-        energy = {}
-        if self._energy is not None:
+            samples = self._in_turn(executions, request.estimate_ms, few=request.few, after=checks.turn)
+        figures: dict[Configuration, dict[str, Figure]] = {}
+        if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
-            seconds = self.protocol.energy_seconds
-            energy = call_energies(self.backend, executions, self._energy, seconds, times)
+            figures = produce(self._producer, executions, times, _PRODUCED_TURNS)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
         control_first = sorted(samples, key=lambda c: c != self.family.space.control)
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in control_first}
-        return Retimed(samples, {**wrong, **checks.wrong}, energy)
+        return Retimed(samples, {**wrong, **checks.wrong}, figures)
+
+    def _in_turn(
+        self, executions: Mapping[Any, Execution], estimate_ms: float, **more: Any
+    ) -> dict[Any, Samples]:
+        return interleave(
+            self.backend,
+            {key: execution.run for key, execution in executions.items()},
+            self.protocol,
+            cold=self.workload.cold,
+            before={key: execution.prepare for key, execution in executions.items()},
+            estimate_ms=estimate_ms,
+            watch=self._watch,
+            **more,
+        )
 
     def compared(self, request: Compare) -> Compared:
         """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
@@ -315,15 +316,7 @@ class Measurer:
             executions: dict[Configuration | None, Execution] = {None: baseline}
             for job in request.jobs:
                 executions[job.configuration] = self._execution(job, self._resident)
-            samples = interleave(
-                self.backend,
-                {key: execution.run for key, execution in executions.items()},
-                self.protocol,
-                cold=self.workload.cold,
-                before={key: execution.prepare for key, execution in executions.items()},
-                estimate_ms=request.estimate_ms + first_ms,
-                watch=self._watch,
-            )
+            samples = self._in_turn(executions, request.estimate_ms + first_ms)
             reason = verifier.left(baseline)
             return Compared(None if reason else samples.pop(None), samples, reason)
         finally:
@@ -376,8 +369,6 @@ class Measurer:
         with suppress(LaunchError):
             about |= self.backend.describe()
             about |= floors(self.backend)
-            if self._energy is not None:
-                about["idle_w"] = idle_watts(self._energy)
         return about
 
     def close(self) -> None:
@@ -406,12 +397,3 @@ class _Checks:
         if reason and not self.verifier.mend(execution):  # else another's fault
             self.wrong.setdefault(configuration, reason)
         self._spent += time.perf_counter() - begin
-
-
-@contextmanager
-def _phase(seconds: dict[str, float], name: str) -> Iterator[None]:
-    """Counts the seconds of a trial's phase, which a profiler sees as a range."""
-    begin = time.perf_counter()
-    with nvtx_range(name, "phase"):
-        yield
-    seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin

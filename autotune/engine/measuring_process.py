@@ -15,12 +15,12 @@ from autotune.engine.measurer import Measurer
 from autotune.engine.messages import (
     Compare,
     Job,
+    MakeReference,
     Opened,
     Prove,
     Proved,
     Ragged,
     RaggedSizes,
-    Reference,
     Refused,
     Request,
     Retime,
@@ -32,7 +32,7 @@ from autotune.engine.messages import (
 )
 from autotune.engine.ragged import ragged_files
 from autotune.errors import AutotuneError
-from autotune.measure import Swept, expected_outputs
+from autotune.measure import SweptDevice, expected_outputs
 from autotune.processes import Answer, reporting
 
 
@@ -42,10 +42,10 @@ def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> Non
         toolchain = backend.toolchain(compiler)
         _warm(backend)
         pipe.send(Opened(backend.device, toolchain))
-        _work(pipe, Swept(backend, toolchain))
+        _work(pipe, SweptDevice(backend, toolchain))
 
 
-def _work(pipe: Connection, swept: Swept) -> None:
+def _work(pipe: Connection, swept: SweptDevice) -> None:
     """Answer requests in order until there are no more."""
     measurer: Measurer | None = None
     mark = time.perf_counter()
@@ -81,7 +81,7 @@ def _measurer(setting: Setting, backend: Backend) -> Measurer:
     return Measurer(backend, family, setting.workload, inputs, outputs, setting.protocol)
 
 
-def _answer(request: Request, measurer: Measurer | None, swept: Swept) -> Answer | Refused:
+def _answer(request: Request, measurer: Measurer | None, swept: SweptDevice) -> Answer | Refused:
     try:
         return Answer(_content(request, measurer, swept))
     except LaunchError as problem:
@@ -92,9 +92,9 @@ def _answer(request: Request, measurer: Measurer | None, swept: Swept) -> Answer
         return Refused(f"{type(problem).__name__}: {problem}")
 
 
-def _content(request: Request, measurer: Measurer | None, swept: Swept) -> Any:
+def _content(request: Request, measurer: Measurer | None, swept: SweptDevice) -> Any:
     match request:
-        case Reference(setting, cache):
+        case MakeReference(setting, cache):
             family, inputs = given(setting)
             if family.is_own_reference:
                 return 0.0
@@ -116,7 +116,7 @@ def _content(request: Request, measurer: Measurer | None, swept: Swept) -> Any:
             return measurer.described()
 
 
-def _ragged(request: Ragged, swept: Swept) -> RaggedSizes:
+def _ragged(request: Ragged, swept: SweptDevice) -> RaggedSizes:
     setting = request.setting
     family, inputs = given(setting)
     found = ragged_files(

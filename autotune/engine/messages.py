@@ -1,7 +1,7 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
-    Reference -> milliseconds    Retime -> Retimed    Compare -> Compared
+    MakeReference -> milliseconds    Retime -> Retimed    Compare -> Compared
     Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
 
 The last lines' come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
@@ -9,14 +9,16 @@ The last lines' come in an Answer, or there is a Refused; like every process it 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+from typing import Protocol as Interface
 
 from numpy.typing import NDArray
 
-from autotune.compile import Compiled, KernelProfile, Toolchain, Variant, profiles
+from autotune.compile import Compiled, CompileFailure, KernelProfile, Toolchain, Variant, profiles
 from autotune.declaration import (
     Configuration,
     Family,
@@ -29,8 +31,8 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.errors import StoreError
 from autotune.hardware import Device
-from autotune.measure import PROOF_VERSION, Energy, Protocol, Samples
-from autotune.record import Measurement, State, Trial
+from autotune.measure import Figure, Protocol, Samples
+from autotune.record import State, Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class Setting(SharedInputs):
 
 
 @dataclass(frozen=True)
-class Reference:
+class MakeReference:
     """Asks for the expected outputs of a Setting, as files in its ``arrays``; answered by the milliseconds that the
     reference took. ``cache`` is the compile cache's folder."""
 
@@ -53,16 +55,18 @@ class Reference:
 @dataclass(frozen=True)
 class Job:
     """One compiled configuration to be tried. ``best_ms`` is the best time of the sweep when it was sent; ``same`` is
-    equal for configurations that make the device do the very same, or empty. With ``timed``, the figures of a trial
-    that an older verification let through, it is verified again and not timed again. One that is ``in_full`` is
-    verified and sampled to the end, however slow it is."""
+    equal for configurations that make the device do the very same, or empty. One that is ``in_full`` is verified and
+    sampled to the end, however slow it is."""
 
     configuration: Configuration
     compiled: Compiled
     best_ms: float = math.inf
     same: str = ""
-    timed: Measurement | None = None
     in_full: bool = False
+
+    def phases_ms(self, seconds: Mapping[str, float]) -> dict[str, float]:
+        """Wall milliseconds by phase: of compiling it, and of ``seconds``."""
+        return {"compile": self.compiled.seconds * 1e3, **{name: s * 1e3 for name, s in seconds.items()}}
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,12 @@ class Retime:
 
 @dataclass(frozen=True)
 class Retimed:
-    """Samples by configuration, why the result was wrong afterwards (or empty), and energy where it is measured."""
+    """By configuration: samples, why the result was wrong afterwards (or empty), and figures that take calls of their
+    own, where the protocol asks for any."""
 
     samples: Mapping[Configuration, Samples]
     wrong: Mapping[Configuration, str]
-    energy: Mapping[Configuration, Energy] = field(default_factory=dict)
+    figures: Mapping[Configuration, Mapping[str, Figure]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ class Describe:
 
 
 # What has one answer, with no job in hand.
-Request = Reference | Retime | Compare | Describe | Ragged | Prove
+Request = MakeReference | Retime | Compare | Describe | Ragged | Prove
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,57 @@ class Ended(LaunchError):
         self.state = state
 
 
+# A configuration with what the compiler made of it.
+Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
+
+
+class Worker(Interface):
+    """What the engine asks of whatever measures on one device. ``device`` and ``toolchain`` are known once ``start``
+    returned; ``lost`` says why it is given up, or is empty. ``pipe`` becomes readable when ``receive`` has something;
+    ``deadline`` (time.monotonic) is when it should be called at the latest."""
+
+    device: Device
+    toolchain: Toolchain
+    lost: str
+
+    @property
+    def room(self) -> int: ...
+
+    @property
+    def busy(self) -> bool: ...
+
+    @property
+    def pipe(self) -> Connection | None: ...
+
+    @property
+    def deadline(self) -> float: ...
+
+    def start(self) -> None: ...
+
+    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:
+        """Expected outputs for ``study``: the milliseconds they took. Raises AutotuneError."""
+        ...
+
+    def study(self, setting: Setting, family: Family, inputs: Inputs) -> None: ...
+
+    def send(self, jobs: Sequence[Job]) -> None: ...
+
+    def receive(self) -> list[Tried | Died]:
+        """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
+        ...
+
+    def take_back(self) -> list[Job]:
+        """The jobs that a lost worker has not tried."""
+        ...
+
+    def ask(self, request: Retime | Compare | Describe | Ragged | Prove, trials: float) -> Any:
+        """The answer, with no job in hand. Raises LaunchError when there is none in the time of so many ``trials``:
+        Ended where the process ended over it."""
+        ...
+
+    def close(self, at_once: bool = False) -> None: ...
+
+
 def given(setting: Setting) -> tuple[Family, Inputs]:
     """The family and its inputs as a Setting names them. Raises FamilyError."""
     return setting.load("the sweep; what was measured is recorded")
@@ -238,35 +294,13 @@ def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) ->
 
 
 def trial_of(
-    workload: Workload,
-    device: Device,
-    job: Job,
-    state: State,
-    reason: str,
-    static: tuple[KernelProfile, ...],
-    spent: Mapping[str, float],
-    measurement: Measurement | None = None,
+    workload: Workload, device: Device, configuration: Configuration, state: State, reason: str, **more: Any
 ) -> Trial:
-    """The trial of a compiled configuration. ``spent`` is wall milliseconds by phase."""
+    """The trial of a configuration; ``more`` are fields of it."""
     return Trial(
-        family=workload.family,
-        workload=workload.name,
-        device=device.slug,
-        configuration=job.configuration,
-        state=state,
-        reason=reason,
-        profiles=static,
-        measurement=measurement,
-        phases_ms={"compile": job.compiled.seconds * 1e3, **spent},
-        proof=PROOF_VERSION,
-    )
-
-
-def with_energy(measurement: Measurement, energy: Energy) -> Measurement:
-    """``measurement`` with the energy of a call."""
-    return replace(
-        measurement, energy_j=energy.median_j, energy_spread=energy.spread, power_w=energy.median_w
-    )
+        family=workload.family, workload=workload.name, device=device.slug, configuration=configuration, state=state,
+        reason=reason, **more,
+    )  # fmt: skip
 
 
 def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:

@@ -21,9 +21,9 @@ from autotune.engine.messages import (
     Died,
     Ended,
     Job,
+    MakeReference,
     Opened,
     Proved,
-    Reference,
     Refused,
     Request,
     Setting,
@@ -34,7 +34,6 @@ from autotune.errors import DeviceError, FamilyError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned, own_folder, warn
 
-TRIAL_SECONDS = 120.0  # generous: most take less than one
 IN_HAND = 4  # jobs sent and not answered: one under way, the others there before it ends
 START_SECONDS = 180.0  # to open the device and to map the arrays
 _STARTS = 3  # in a row without a trial: then the device is given up
@@ -63,7 +62,7 @@ class ProcessWorker:
         name: str,
         opened: Callable[[], Backend],
         compiler: str = "",
-        trial_seconds: float = TRIAL_SECONDS,
+        trial_seconds: float = 120.0,
     ) -> None:
         self.name, self.lost = name, ""
         self._opened, self._compiler, self._trial_seconds = opened, compiler, trial_seconds
@@ -159,7 +158,7 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
+    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
         try:
             elapsed_ms: float = self.ask(request, math.inf)
         except LaunchError as problem:

@@ -8,11 +8,20 @@ from autotune.compile import HostCxx, Variant
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Ended, Job, Prove, Proved, Ragged, RaggedSize, RaggedSizes, Setting
+from autotune.engine.messages import (
+    Ended,
+    Job,
+    Prove,
+    Proved,
+    Ragged,
+    RaggedSize,
+    RaggedSizes,
+    Setting,
+    Worker,
+)
 from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
-from autotune.engine.worker import Worker
 from autotune.errors import AutotuneError
-from autotune.measure import PROOF_VERSION, Answer, answered
+from autotune.measure import PROOF_VERSION, GivenOutputs, answered
 from autotune.record import State, Trial
 
 
@@ -28,7 +37,7 @@ class Prover:
     setting: Setting
     root: Path
     inputs: Inputs
-    answer: Answer | None = None
+    answer: GivenOutputs | None = None
     reference_ms: float = 0.0
     near: Sequence[Configuration] = ()
     sizes: RaggedSizes | None = None
@@ -116,7 +125,7 @@ class Prover:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
         return found
 
-    def _answered(self, answer: Answer, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
+    def _answered(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
         """By what the program that sweeps says is right, here."""
         family, function = self.compiler.family, answer.function
         if function is None:

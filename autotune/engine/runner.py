@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
+from typing import TypeAlias
 
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
 from autotune.device import open_backend
-from autotune.engine.messages import Died, Job, Tried
+from autotune.engine.messages import Died, Job, Made, Tried, Worker
 from autotune.engine.process_worker import ProcessWorker
-from autotune.engine.worker import Made, Worker
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
 
@@ -31,7 +31,7 @@ class DeviceLost(DeviceError):
     """No worker is left."""
 
 
-Answer = Tried | Died | tuple[Configuration, CompileFailure]
+TrialEnd: TypeAlias = Tried | Died | tuple[Configuration, CompileFailure]
 Chunks = Callable[[Callable[[], bool]], Iterator[list[Made]]]  # given whether to stop
 
 
@@ -96,7 +96,7 @@ class Runner:
     def alive(self) -> list[Worker]:
         return [worker for worker in self.workers if not worker.lost]
 
-    def answers(self, chunks: Chunks) -> Generator[Answer, None, None]:
+    def answers(self, chunks: Chunks) -> Generator[TrialEnd, None, None]:
         """Until all of ``chunks``, which a thread walks through, is tried; in their order but for what runs side by
         side. Raises DeviceLost when the last worker is given up, and what making the chunks raises."""
         made_ahead = _Prefetch(chunks)
@@ -105,7 +105,7 @@ class Runner:
         finally:
             made_ahead.stop()
 
-    def _answers(self, made_ahead: _Prefetch) -> Iterator[Answer]:
+    def _answers(self, made_ahead: _Prefetch) -> Iterator[TrialEnd]:
         while True:
             for made in made_ahead.take():
                 if isinstance(made, Job):

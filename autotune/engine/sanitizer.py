@@ -17,7 +17,7 @@ from autotune.declaration import Configuration
 from autotune.engine.proof import failed
 from autotune.engine.trials import first_of
 from autotune.errors import DeviceError
-from autotune.measure import Task, watched
+from autotune.measure import WatchedTask, watched
 from autotune.processes import python
 from autotune.record import Study, decide_classes
 
@@ -89,7 +89,7 @@ def _leading(
 # -- the program ---------------------------------------------------------------------------------------------
 
 
-def findings(task: Task, program: str, seconds: float = _SECONDS) -> dict[str, str]:
+def findings(task: WatchedTask, program: str, seconds: float = _SECONDS) -> dict[str, str]:
     """The first thing that each configuration of ``task`` does wrong, with the tool that says so; those that do nothing
     wrong are left out. All run in one process for each tool; only where that finds something, one by one. Raises
     DeviceError when the program does not come to its end."""
@@ -131,7 +131,7 @@ def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _finding(tool: str, task: Task, program: str, seconds: float) -> str:
+def _finding(tool: str, task: WatchedTask, program: str, seconds: float) -> str:
     seen = watched(task, partial(command, program, tool), f"{_PROGRAM} {tool}", seconds)
     if finding := first_finding(seen.log):
         return finding

@@ -1,40 +1,29 @@
-"""A sweep as it is asked for, on the command line or from a program: what is refused before anything is made, what is
-started, and one sweep a workload."""
+"""The processes of the sweeps that a request asks for: what is refused before they start, and one sweep a workload."""
 
 import logging
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from autotune import files as paths
 from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
 from autotune.declaration import (
     MOST_LISTED,
     Configuration,
-    Family,
     Inputs,
-    Space,
     Workload,
-    can_be_listed,
-    load_workload,
-    narrowed,
     prepare,
-    workloads,
 )
-from autotune.device import checked_clocks, device_names, locked_clocks
-from autotune.engine.process_worker import TRIAL_SECONDS
+from autotune.device import device_names, locked_clocks
+from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
-from autotune.measure import CPU, CUDA, ENERGY_SECONDS, Answer, Reference, answered
-from autotune.record import ENERGY, Study, Trial, checked_objective, first_guesses, reasons, states_text
+from autotune.measure import GivenOutputs, answered
+from autotune.record import Study, Trial, first_guesses, reasons, states_text
 from autotune.search import Strategy
 
 if TYPE_CHECKING:
@@ -47,125 +36,7 @@ _log = logging.getLogger("autotune")
 _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
 _GUESSES = 5  # of a static pass, that a search begins with
 
-# Of a study, which choosing finalists anew does not change.
-ASKED_PLAINLY = ("preset", "compiler", "trial_seconds", "samples", "race", "objective", "clocks")
-_OF_THE_SEARCH = ("searched", "beside", "visited")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """What is swept on: a workload; its ``inputs``, where they are at hand; and what is right for them, where that is
-    not the family's to say."""
-
-    workload: Workload
-    inputs: Inputs | None = None
-    reference: Reference | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepRequest:
-    """A sweep as asked for. ``workloads`` are names or files; none stands for the family's own. ``race`` is the
-    protocol's, 0 for none; ``clocks`` is at what a GPU's are held (``locked_clocks``), empty for as they are.
-    ``chosen`` stands in for the preset's configurations. One that ``joins`` tries what another sweep in the same record
-    asked for, and leaves the end to that one."""
-
-    family: Family
-    workloads: tuple[str, ...] = ()
-    device: str = "auto"
-    preset: str = "full"
-    chosen: tuple[Configuration, ...] | None = None
-    narrowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    out: Path | None = None
-    store: str | None = None
-    policies: Path | None = None
-    data: Path | None = None
-    compiler: str = ""
-    processes: int = 0
-    trial_seconds: float = TRIAL_SECONDS
-    samples: int = 0
-    race: float = 0.0
-    objective: str = "kernel"
-    clocks: str = ""
-    strategy: Strategy = field(default_factory=Strategy)
-    sanitize: bool = False
-    again: bool = False
-    retime: bool = False
-    strict: bool = False
-    joins: bool = False
-
-    @property
-    def listed(self) -> int | None:
-        """How many configurations there are, where they can be listed."""
-        return None if self.configurations is None else len(self.configurations)
-
-    @property
-    def folder(self) -> Path:
-        return self.out or Path("autotune-results") / self.family.name
-
-    @property
-    def policy_folder(self) -> Path:
-        return self.policies or Path(os.environ.get("AUTOTUNE_POLICIES") or "policies")
-
-    @property
-    def root(self) -> Path:
-        """The folder that workloads find their data in."""
-        return paths.data_root(self.data)
-
-    @property
-    def space(self) -> Space:
-        """What ``--set`` leaves of it."""
-        return narrowed(self.family.space, dict(self.narrowed))
-
-    @cached_property
-    def configurations(self) -> tuple[Configuration, ...] | None:
-        """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
-        if self.chosen is not None:
-            return self.chosen
-        if self.preset == "full" and not can_be_listed(self.space):
-            return None
-        return self.family.space.configurations(self.preset, self.narrowed)
-
-    def asked(self, workload: Workload) -> dict[str, Any]:
-        """What this asks for on one workload, as plain values: all that a worker on another host has to know."""
-        family = self.family
-        is_shipped = family.folder.parent == paths.bundled("kernels")
-        return {
-            "family": family.name if is_shipped else str(family.folder.resolve()),
-            "workload": _called(family, workload),
-            "data": str(self.data.resolve()) if self.data else "",
-            "narrowed": {name: list(values) for name, values in self.narrowed.items()},
-            "strategy": asdict(self.strategy),
-            **{name: getattr(self, name) for name in ASKED_PLAINLY},
-        }
-
-    def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
-        """One a core; a core is left to each measuring process where there is a GPU to keep busy."""
-        cores = len(os.sched_getaffinity(0))
-        return self.processes or (cores if device_kind == "cpu" else max(1, cores - workers))
-
-    def check(self) -> None:
-        """Names, values, limits and the record's folder, before anything is made. Raises AutotuneError."""
-        checked_objective(self.objective)
-        checked_clocks(self.clocks)
-        self.family.orders  # noqa: B018 - refuses a value that stands for no order
-        if self.race and self.race < 1:
-            raise UsageError(
-                f"--race {self.race:g} leaves out the best too: it is how many times the best a long kernel may take, "
-                "1.02 for 2 % more (0: no race)"
-            )
-        self.strategy.check(self.configurations)
-        paths.writable(self.folder)
-
-    def cases(self) -> list[Case]:
-        """The workloads by their names. Raises UnknownName, UsageError, WorkloadError."""
-        return [Case(workload=load_workload(self.family, name)) for name in self.workloads or ("",)]
-
-
-def _called(family: Family, workload: Workload) -> str:
-    """By its name where the family knows it by that, which other hosts do too, else by its file."""
-    if workload.path is None or workloads(family).get(workload.name) == workload.path:
-        return workload.name
-    return str(workload.path.resolve())
+_OF_THE_SEARCH = ("searched", "beside", "visited")  # of a study: choosing finalists again does not change it
 
 
 class Watch(Protocol):
@@ -305,12 +176,12 @@ class Session:
         _require_clocks(self.request, devices[0].kind)
         return locked_clocks(self.request.clocks, [device.ordinal for device in devices])
 
-    def _prepared(self, case: Case) -> tuple[Case, Inputs, Answer | None]:
+    def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
         family = self.request.family
         inputs = case.inputs or prepare(family, case.workload, self.request.root)
         return case, inputs, answered(family, inputs, case.reference) if case.reference else None
 
-    def swept(self, workload: Workload, inputs: Inputs, answer: Answer | None = None) -> Swept:
+    def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""
         from autotune.engine.sweep import SweepInterrupted
 
@@ -337,17 +208,10 @@ class Session:
         wall_s, device = time.perf_counter() - began, self.workers[0].device
         return Swept(study, wall_s, sweep.phases, sweep.before, device, interrupted)
 
-    def _sweep(self, workload: Workload, inputs: Inputs, answer: Answer | None) -> "Sweep":
+    def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> "Sweep":
         from autotune.engine.sweep import Sweep
 
         request, kind = self.request, self.workers[0].device.kind
-        protocol = CPU if kind == "cpu" else CUDA
-        if request.race:
-            protocol = replace(protocol, race=request.race)
-        if request.objective == ENERGY:
-            protocol = replace(protocol, energy_seconds=ENERGY_SECONDS)
-        if request.clocks:
-            protocol = replace(protocol, clocks=request.clocks)
         return Sweep(
             workers=self.workers,
             family=request.family,
@@ -360,7 +224,7 @@ class Session:
             seeds=() if request.strategy.tries_all else self._seeds(workload),
             store=self.store,
             cache=Cache(default_root()),
-            protocol=protocol.exactly(request.samples) if request.samples else protocol,
+            protocol=request.protocol(kind),
             processes=request.compiler_processes(kind, len(self.workers)),
             compilers=self.compilers if kind == "cuda" else None,
             again=request.again,
@@ -385,14 +249,14 @@ class Session:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
         timed anew. Where it does not come to its end, ``lost`` says so."""
         from autotune.engine.sanitizer import TOOLS, findings, sanitized
-        from autotune.measure import Task
+        from autotune.measure import WatchedTask
 
         request = self.request
 
         def check(configurations: Sequence[Configuration]) -> Mapping[str, str]:
             what = f"{len(configurations)} configurations under {self.sanitizer} ({', '.join(TOOLS)})"
             self.note(f"{study.family} on {study.workload}: {what}")
-            task = Task(
+            task = WatchedTask(
                 family=str(request.family.folder), workload=str(sweep.workload.path or study.workload),
                 data=str(request.data or ""), device=device_names(request.device)[0], compiler=request.compiler,
                 configurations=tuple(one.id for one in configurations), result="",

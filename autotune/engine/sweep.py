@@ -13,7 +13,7 @@ import time
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,35 +29,28 @@ from autotune.declaration import (
     shared_arrays,
 )
 from autotune.device import LaunchError
-from autotune.engine.comparison import compared, digest
-from autotune.engine.finalists import Finalists, fingerprint
+from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, Reference, Setting, write_expected
+from autotune.engine.messages import Describe, Made, MakeReference, Setting, Worker, write_expected
 from autotune.engine.proof import Prover
+from autotune.engine.request import NotAsked
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
-from autotune.engine.worker import Made, Worker
-from autotune.errors import StoreError
 from autotune.files import data_root
-from autotune.measure import PROOF_VERSION, Answer, Protocol
+from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
-    ENERGY,
-    Baseline,
     Provenance,
     Store,
     Study,
     StudyStore,
     Trial,
-    cost,
     header,
     set_aside,
-    time_ms,
 )
 from autotune.search import Search, Strategy
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
-_VERDICTS = ("measured", "wrong_result")  # what verification said
 
 
 @dataclass(kw_only=True)
@@ -69,11 +62,10 @@ class Sweep:
     ``answer`` says what is right in place of the family's own reference. ``run`` returns the study as recorded;
     KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
-    The control is tried beside a selection that leaves it out, so that there is something to compare with. What an
-    older verification let through is verified again, and what it refused is tried again; with ``again`` everything is,
-    with ``retime`` the finalists. ``root`` is the data folder. The record keeps ``asked`` for workers elsewhere. One
-    that ``joins`` is such a worker: it raises NotAsked for a study that is not in the record, and leaves finalists,
-    baseline and the study's description to who asked.
+    The control is tried beside a selection that leaves it out, so that there is something to compare with. With
+    ``again`` everything is tried again, with ``retime`` the finalists are timed again. ``root`` is the data folder.
+    The record keeps ``asked`` for workers elsewhere. One that ``joins`` is such a worker: it raises NotAsked for a
+    study that is not in the record, and leaves finalists, baseline and the study's description to who asked.
 
     ``phases`` are wall seconds by what they were spent on. Those of the measuring processes (``compile``: waiting for
     it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans
@@ -84,7 +76,7 @@ class Sweep:
     family: Family
     workload: Workload
     inputs: Inputs
-    answer: Answer | None = None
+    answer: GivenOutputs | None = None
     configurations: Sequence[Configuration] | None
     space: Space | None = None
     strategy: Strategy = field(default_factory=Strategy)
@@ -117,11 +109,6 @@ class Sweep:
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
-    def _objective(self) -> str:
-        """By what the search learns."""
-        return ENERGY if self.protocol.energy_seconds else "kernel"
-
-    @property
     def busy_share(self) -> float:
         """How much of the measuring processes' time the device ran kernels of the plans, so far."""
         wall_s = time.perf_counter() - self._began
@@ -132,7 +119,7 @@ class Sweep:
         beside_before = [c.id for c in self._beside if c not in self._known]
         again = {c: t for c, t in self._selected().items() if self._is_due(t)}
         self.before = len(self._selected()) - len(again)
-        times = [] if self.again else [time_ms(trial) for trial in self._known.values()]
+        times = [] if self.again else [trial.time_ms for trial in self._known.values()]
         self.best_ms = min(times, default=math.inf)
         began = time.perf_counter()
         told: dict[str, Any] = {}
@@ -186,10 +173,8 @@ class Sweep:
 
     def _is_due(self, trial: Trial) -> bool:
         """Whether what is recorded is tried again. A failed compile or launch may have been the machine's fault (no
-        memory, full disk), and is cheap to repeat; a verdict of an older verification is none of today's."""
-        if self.again or trial.state in _TRIED_AGAIN:
-            return True
-        return trial.state in _VERDICTS and trial.proof < PROOF_VERSION
+        memory, full disk), and is cheap to repeat."""
+        return self.again or trial.state in _TRIED_AGAIN
 
     def _selected(self) -> dict[Configuration, Trial]:
         """What is known of what was asked for, and of the control."""
@@ -233,7 +218,7 @@ class Sweep:
             reference_ms = self.answer.elapsed_ms
             write_expected(arrays, self.answer.outputs)
         else:
-            reference_ms = first.reference(Reference(setting, self.cache.root), self.family, self.inputs)
+            reference_ms = first.reference(MakeReference(setting, self.cache.root), self.family, self.inputs)
         for worker in self.workers:
             worker.study(setting, self.family, self.inputs)
         self.phases["reference"] += time.perf_counter() - mark
@@ -243,15 +228,14 @@ class Sweep:
 
     def _try(self, again: Mapping[Configuration, Trial]) -> None:
         """Every configuration that the search asks for: here, or in another sweep that shares the record. Those beside
-        the selection, and those that are only to be verified again, come before and are none of its trials."""
-        timed = {} if self.again else {c: t for c, t in again.items() if t.measurement}
-        first = [c for c in dict.fromkeys((*self._beside, *timed)) if c not in self._known or c in again]
+        the selection come before and are none of its trials."""
+        first = [c for c in self._beside if c not in self._known or c in again]
         excluded = {c: reason for c in first if (reason := self._compiler.exclusion(c))}
-        search = self._search(again, timed)
+        search = self._search(again)
         size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         first = [c for c in first if c not in excluded]
-        proposals = Proposals(search, size, 1 if is_cpu else 2, first, self._objective)
+        proposals = Proposals(search, size, 1 if is_cpu else 2, first, self.protocol.figure)
         total = len(self.configurations or ())
         done = (
             sum(c in self._known and c not in again for c in self.configurations or ()) if size is None else 0
@@ -270,7 +254,7 @@ class Sweep:
                 yield from self._compiler.chunks(proposed, stopped)
 
         trials = self._trials(
-            again=again.keys(), timed=timed, watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
+            again=again.keys(), watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
         )
         self._began = time.perf_counter()
         trials.run(ChainMap(excluded, search.excluded), chunks)
@@ -298,15 +282,15 @@ class Sweep:
             store=self._record, known=self._known, phases=self.phases, **given,
         )  # fmt: skip
 
-    def _search(self, again: Mapping[Configuration, Trial], timed: Mapping[Configuration, Trial]) -> Search:
+    def _search(self, again: Mapping[Configuration, Trial]) -> Search:
         """A search that was told of what need not be tried again."""
         search = Search(
             self.space or self.family.space, self.configurations, self.strategy,
             seeds=self.seeds, exclusion=self._compiler.exclusion,
         )  # fmt: skip
         for configuration, trial in self._known.items():
-            if configuration in timed or configuration not in again:
-                search.tell(configuration, cost(trial, self._objective))
+            if configuration not in again:
+                search.tell(configuration, trial.value(self.protocol.figure))
         return search
 
     # -- the end: finalists, and what the record says of itself --------------------------------------------
@@ -362,7 +346,7 @@ class Sweep:
             return {}
         mark = time.perf_counter()
         worker = next(worker for worker in self.workers if not worker.lost)
-        found = compared(
+        found = time_baseline(
             baseline,
             self.inputs,
             worker,
@@ -372,13 +356,13 @@ class Sweep:
             self.family.space.control,
         )
         self.phases["baseline"] += time.perf_counter() - mark
-        return {"baseline": found.to_dict()}
+        return {"baseline": asdict(found)}
 
     def _is_baseline_due(self) -> bool:
         """Whether the baseline is another than the one that was timed."""
         baseline = self.family.baseline
-        known = Baseline.of(self._record.about().baseline)
-        return baseline is not None and (known is None or known.digest != digest(baseline))
+        known = self._record.about().baseline
+        return baseline is not None and (known is None or known.digest != baseline_digest(baseline))
 
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""
@@ -413,10 +397,6 @@ class Sweep:
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
         return {"tried": tried, "of": of, "space": space, **self.strategy.about()}
-
-
-class NotAsked(StoreError):
-    """The record has no such study."""
 
 
 class SweepInterrupted(KeyboardInterrupt):

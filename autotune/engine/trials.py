@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
-from autotune.engine.messages import Died, Job, Tried, static_profiles, trial_of
-from autotune.engine.runner import Answer, Chunks, Runner
-from autotune.engine.worker import Made, Worker
-from autotune.record import State, StudyStore, Trial, time_ms
+from autotune.engine.messages import Died, Job, Made, Tried, Worker, static_profiles, trial_of
+from autotune.engine.runner import Chunks, Runner, TrialEnd
+from autotune.record import State, StudyStore, Trial
 
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 
@@ -43,7 +43,7 @@ def _same_trial(trial: Trial, job: Job) -> Trial:
     return replace(
         trial,
         configuration=job.configuration,
-        phases_ms={"compile": job.compiled.seconds * 1e3},
+        phases_ms=job.phases_ms({}),
         same_as=None if first == job.configuration else first,
         begun_s=0.0,
         worker="",
@@ -61,9 +61,9 @@ def first_of(trials: Iterable[Trial]) -> Mapping[Configuration, Configuration]:
 @dataclass(kw_only=True)
 class Trials:
     """``known`` is what the record holds, and is kept up to date; ``again`` are those in it that are to be tried
-    nevertheless, ``timed`` those of them whose figures stand and are only to be verified again. ``watch`` is called
-    with each trial that is done, here or in another sweep on the same record, ``set_aside`` with each configuration
-    that another one is trying just now. ``phases`` counts the seconds (see Sweep)."""
+    nevertheless. ``watch`` is called with each trial that is done, here or in another sweep on the same record,
+    ``set_aside`` with each configuration that another one is trying just now. ``phases`` counts the seconds (see
+    Sweep)."""
 
     workers: Sequence[Worker]
     family: Family
@@ -74,7 +74,6 @@ class Trials:
     again: Container[Configuration]
     phases: dict[str, float]
     watch: Callable[[Trial], None]
-    timed: Mapping[Configuration, Trial] = field(default_factory=dict)
     set_aside: Callable[[Configuration], None] = lambda configuration: None
     best_ms: float = math.inf
     claimed: set[Configuration] = field(default_factory=set)
@@ -115,8 +114,7 @@ class Trials:
             return None
         first = self._same_code.first(job)
         if first is None:
-            before = self.timed.get(job.configuration)
-            return replace(job, best_ms=self.best_ms, timed=before.measurement if before else None)
+            return replace(job, best_ms=self.best_ms)
         if first in self._done:
             self._released.append(_same_trial(self._done[first], job))
         else:
@@ -148,21 +146,20 @@ class Trials:
 
     # -- trials ---------------------------------------------------------------------------------------------
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: TrialEnd) -> None:
         if isinstance(answer, Tried):
             for phase, seconds in answer.seconds.items():
                 self.phases["compile" if phase == "wait" else phase] += seconds / len(self.workers)
-            trial = answer.trial
-            if trial.measurement and (before := self.timed.get(trial.configuration)):
-                trial = replace(trial, notes=before.notes)
-            self._record(trial)
+            self._record(answer.trial)
         elif isinstance(answer, Died):
             device = self.workers[0].device
             static = static_profiles(self.family, self.inputs, device, answer.job)
             self.phases["faults"] += answer.seconds / len(self.workers)
-            spent = {"fault": answer.seconds * 1e3}
+            spent = answer.job.phases_ms({"fault": answer.seconds})
             self._record(
-                trial_of(self.workload, device, answer.job, answer.state, answer.reason, static, spent)
+                self._trial(
+                    answer.job.configuration, answer.state, answer.reason, profiles=static, phases_ms=spent
+                )
             )
         else:
             configuration, failure = answer
@@ -207,15 +204,8 @@ class Trials:
     def _know(self, trial: Trial) -> None:
         self.known[trial.configuration] = self._done[trial.configuration] = trial
         if trial.measurement:
-            self.best_ms = min(self.best_ms, time_ms(trial))
+            self.best_ms = min(self.best_ms, trial.time_ms)
         self.watch(trial)
 
-    def _trial(self, configuration: Configuration, state: State, reason: str) -> Trial:
-        return Trial(
-            family=self.family.name,
-            workload=self.workload.name,
-            device=self.workers[0].device.slug,
-            configuration=configuration,
-            state=state,
-            reason=reason,
-        )
+    def _trial(self, configuration: Configuration, state: State, reason: str, **more: Any) -> Trial:
+        return trial_of(self.workload, self.workers[0].device, configuration, state, reason, **more)

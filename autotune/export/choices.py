@@ -14,12 +14,10 @@ from autotune.errors import FamilyError, PolicyFileError
 from autotune.policy import (
     Entry,
     PolicyFile,
-    accuracy_asked,
     feature_values,
     file_refusal,
-    known_configuration,
     of_objective,
-    other_accuracy,
+    own_configuration,
     stale,
 )
 
@@ -126,7 +124,7 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
                 f"{device}: entries of another objective than {objective}: {', '.join(others)}"
             )
         for item in sorted(counted.values(), key=lambda e: e.name):
-            configuration, reason = _usable(family, item.configuration)
+            configuration, reason = own_configuration(family, item.configuration)
             reason = stale(family, item) or reason
             if reason or configuration is None:
                 found.left_out.append(f"{device}: entry {item.name}: {reason}")
@@ -205,14 +203,6 @@ def _is_made_of_templates(family: Family) -> None:
             )
 
 
-def _usable(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
-    """The configuration, and why it is not exported where it is not."""
-    configuration, reason = known_configuration(family, values)
-    if configuration is None:
-        return None, reason
-    return configuration, reason or other_accuracy(family, configuration, accuracy_asked(family))
-
-
 def _capability(file: PolicyFile) -> int:
     text = file.device.compute_capability
     if not text:
@@ -227,7 +217,7 @@ def _features(family: Family, item: Entry) -> tuple[float, ...]:
 
 def _default(found: Choices, file: PolicyFile, device: str, capability: int) -> None:
     family = found.family
-    configuration, reason = _usable(family, file.default)
+    configuration, reason = own_configuration(family, file.default)
     if reason or configuration is None:
         found.left_out.append(f"{device}: the default: {reason}")
         return

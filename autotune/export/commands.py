@@ -22,12 +22,7 @@ def export_command(
     folder: Annotated[
         Path, typer.Option("--output", "--out", "-o", metavar="DIR", help="Where the files go.")
     ],
-    workload: Annotated[
-        str,
-        typer.Option(
-            "--workload", "-w", metavar="NAME|PATH", help="The example's input; default the family's own."
-        ),
-    ] = "",
+    workload: Annotated[str, options.one_workload("The example's input; default the family's own.")] = "",
     objective: options.Objective = "kernel",
     policies: options.Policies = None,
     data: options.Data = None,

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile import Variant, element_type
+from autotune.compile import Variant, element_type, enumeration
 from autotune.declaration import Expression, Family, Tolerance, Value
-from autotune.errors import FamilyError
 from autotune.export.choices import Choices, Winner, identifier
 from autotune.export.cpp_expression import Cpp, Kind, translated
 from autotune.export.orders import order_parts
-from autotune.layout import SCALAR_TYPES, Data, Layout, Sampling, Storage
+from autotune.layout import DIMENSIONS, SCALAR_TYPES, Data, Field, Layout
 
 _WIDEST = 118
 
@@ -87,93 +86,44 @@ def _policy(variant: Variant) -> str:
     )
 
 
+def _host_layout(layout: Layout) -> dict[str, Any]:
+    """The members of ``Layout`` of layout.h. Raises FamilyError for a layout that it does not know."""
+    data, steps = layout.data, [step.host_cpp(layout.axes) for step in layout.steps]
+    found = {
+        "element_bytes": data.dtype.itemsize,
+        "texel_bytes": layout.texel_bytes,
+        "index_bits": data.index_bits,
+        "constant_bytes": data.constant_bytes,
+        "constant_offset": layout.constant_offset,
+        "steps": [
+            f"[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents) {{ {text} }}"
+            for text in steps
+        ],
+        "span": math.lcm(*(step.span for step in layout.steps)),
+    }
+    for dimension in DIMENSIONS.values():
+        found.update(dimension.host_members(layout))
+    return found
+
+
+_PLAIN = Data(
+    name="", role="input", fields=(Field("", "int32"),), shape=("i",)
+)  # what layout.h has as it begins
+
+
 def members(layout: Layout) -> list[tuple[str, str]]:
     """What ``Layout`` of layout.h has to be told beyond its defaults."""
-    data = layout.data
-    axes = ", ".join(str(axis) for axis in layout.axes)
-    told: list[tuple[str, str, bool]] = [
-        ("name", f'"{data.name}"', True),
-        ("memory", f"Memory::{layout.memory}", layout.memory != "global"),
-        ("dims", f"Dims::{_DIMS[layout.dims]}", layout.is_plane or layout.is_image),
-        ("element_bytes", str(data.dtype.itemsize), data.dtype.itemsize != 4),
-        ("texel_bytes", str(layout.texel_bytes), layout.texel_bytes != 4),
-        ("axes", f"{{{axes}}}", layout.axes != (0,)),
-        ("padding", str(layout.padding), layout.padding != 1),
-        ("plus", str(layout.plus), layout.plus != 0),
-        ("tiles", f"{{{', '.join(map(str, layout.tiles))}}}", layout.tiles != ()),
-        ("lanes", str(layout.lanes), layout.lanes != 1),
-        ("fields", _field_groups(layout), layout.field_groups is not None),
-        ("members", str(layout.group[0]), layout.group[0] != 1),
-        ("member", str(layout.group[1]), layout.group[1] != 0),
-        ("plane_width", str(data.plane[0]), layout.is_plane),
-        ("plane_rows", str(data.plane[1]), layout.is_plane),
-        ("index_bits", str(data.index_bits), data.index_bits != 32),
-        ("constant_bytes", str(data.constant_bytes), layout.memory == "constant"),
-        ("constant_offset", str(layout.constant_offset), layout.constant_offset != 0),
-    ]
-    if curve := layout.curve:
-        along = ", ".join(str(axis) for axis in layout.mapping.along)
-        told += [
-            ("curve", f"Curve::{curve.kind}", True),
-            ("along", f"{{{along}}}", True),
-            ("side", str(curve.side), curve.side != 0),
-        ]
-    if layout.swizzle:
-        told += [
-            ("groups", str(layout.swizzle.groups), True),
-            ("group_width", str(layout.swizzle.width), True),
-        ]
-    if layout.is_image:
-        told += _image_members(layout)
-    if layout.links:
-        raise FamilyError(
-            f"{layout.data.name}: a winner stores its links otherwise than as they are, and an export has none; "
-            "hold the sweep to links: absolute, or export another objective"
-        )
-    if layout.storage:
-        told += _storage_members(layout, layout.storage)
-    if layout.packing:
-        is_signed = np.dtype(data.fields[0].type).kind == "i"
-        told += [
-            ("packed_axis", str(data.shape.index(data.packed)), True),
-            ("is_signed", "true", is_signed),
-            ("bits", str(layout.packing.bits), True),
-            ("is_planar", "true", layout.packing.planar),
-            ("vector", str(layout.vector), layout.vector != 1),
-        ]
-    return [(name, value) for name, value, is_needed in told if is_needed]
+    usual = _host_layout(Layout(data=_PLAIN))
+    needed = [(name, _cpp(each)) for name, each in _host_layout(layout).items() if usual.get(name) != each]
+    return [("name", f'"{layout.data.name}"'), *needed]
 
 
-def _field_groups(layout: Layout) -> str:
-    groups = layout.field_groups.groups if layout.field_groups else ()
-    return "{" + ", ".join("{" + ", ".join(map(str, group)) + "}" for group in groups) + "}"
-
-
-_DIMS = {
-    "1d": "line", "2d": "plane", "2d_pitched": "pitched_plane", "image": "image", "image_pitched": "pitched_image",
-}  # fmt: skip
-
-
-def _storage_members(layout: Layout, storage: Storage) -> list[tuple[str, str, bool]]:
-    number, scale = np.dtype(layout.data.fields[0].type).itemsize, layout.fixed_scale
-    return [
-        ("storage", f"Storage::{storage.name.removesuffix('_by_row')}", True),
-        ("number_bytes", str(number), number != 4),
-        ("scale", f"{scale!r}f", scale != 0),
-        ("by_row", "true", storage.by_row),
-    ]
-
-
-def _image_members(layout: Layout) -> list[tuple[str, str, bool]]:
-    sampling, kind = layout.data.sampling or Sampling(), layout.data.dtype.kind
-    number = {"f": "real", "i": "integer"}.get(kind, "unsigned_integer")
-    return [
-        ("edge", f"Edge::{sampling.edge}", sampling.edge != "clamp"),
-        ("texel", f"Texel::{number}", sampling.is_normalised or sampling.is_linear),
-        ("is_normalised", "true", sampling.is_normalised),
-        ("is_linear", "true", sampling.is_linear),
-        ("is_surface", "true", layout.is_surface),
-    ]
+def _cpp(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(map(_cpp, value)) + "}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value!r}f" if isinstance(value, float) else str(value)
 
 
 def places_of(declared: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> list[str]:
@@ -237,7 +187,7 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
         *((identifier(name), str(sizes[name])) for name in _given_extents(family)),
         *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
         *(
-            (identifier(name), f"{scope}::{_enumeration(name)}::{identifier(str(v))}")
+            (identifier(name), f"{scope}::{enumeration(name)}::{identifier(str(v))}")
             for name, v in options.items()
         ),
     ]
@@ -280,7 +230,7 @@ def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple
     for values in itertools.product(*(option.values for option in read)):
         bound = {option.name: value for option, value in zip(read, values, strict=True)}
         asked = " && ".join(
-            f"problem.{identifier(option.name)} == {_enumeration(option.name)}::{identifier(str(value))}"
+            f"problem.{identifier(option.name)} == {enumeration(option.name)}::{identifier(str(value))}"
             for option, value in zip(read, values, strict=True)
         )
         texts.append((asked, translated(expression, bound, free).text))
@@ -294,15 +244,11 @@ def _option(family: Family, name: str) -> dict[str, Any]:
         "name": identifier(name),
         "declared": name,
         "doc": " ".join(option.doc.split()),
-        "type": _enumeration(name),
+        "type": enumeration(name),
         "values": [str(value) for value in option.values],
         "enumerators": [identifier(str(value)) for value in option.values],
         "default": identifier(str(option.default)),
     }
-
-
-def _enumeration(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def _given_scalar(family: Family, name: str) -> dict[str, Any]:

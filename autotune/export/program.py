@@ -37,10 +37,9 @@ from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadEr
 from autotune.export.choices import chosen
 from autotune.export.orders import permutations
 from autotune.export.parts import c_element, c_type, parts, problem_values, quoted
-from autotune.measure import expected_outputs
+from autotune.measure import expected_outputs, find_objective
 from autotune.policy import PolicyFile, file_name, file_of
 from autotune.policy import read_policy_file as read
-from autotune.record import checked_objective
 
 _HERE = Path(__file__).parent
 _MOST_EXAMPLE_BYTES = 64 << 20
@@ -53,7 +52,7 @@ def export(
     """Write into ``folder`` what the policy files of ``devices``, named as files are (nvidia-h200), have for
     ``objective``, with an example on ``workload`` (the family's default). Raises FamilyError, PolicyFileError,
     WorkloadError, and StoreError for a folder that cannot be written or holds something else."""
-    checked_objective(objective)
+    find_objective(objective)
     files = [_policy_file(family, name, paths.policy_folders(policies, family.folder)) for name in devices]
     choices = chosen(family, files, objective)
     example = load(family, workload)

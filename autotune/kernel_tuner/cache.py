@@ -16,7 +16,7 @@ from autotune.files import write_text
 from autotune.hardware import Device
 from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
 from autotune.measure import median
-from autotune.record import Provenance, State, Study, Trial, added, time_ms
+from autotune.record import Provenance, State, Study, Trial, added
 
 # Kernel Tuner knows three failures; the state itself is kept beside them.
 ERRORS: Mapping[State, str] = MappingProxyType(
@@ -130,7 +130,7 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
     entry: dict[str, Any] = {names[policy]: value for policy, value in trial.configuration.items()}
     measured = trial.measurement
     entry |= {
-        "time": time_ms(trial) if measured else ERRORS[trial.state],
+        "time": trial.time_ms if measured else ERRORS[trial.state],
         "compile_time": phases.get("compile", 0.0),
         "verification_time": phases.get("verify", 0.0),
         "benchmark_time": phases.get("place", 0.0) + phases.get("measure", 0.0),
@@ -141,8 +141,8 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
         entry |= {
             "spread_relative": measured.spread,
             "samples": measured.samples,
-            "transfer_bytes": measured.transfer_bytes,
-            "footprint_bytes": measured.footprint_bytes,
+            "transfer_bytes": int(measured.value("transfer_bytes")),
+            "footprint_bytes": int(measured.value("footprint_bytes")),
         }
         entry |= figures(trial)
     else:

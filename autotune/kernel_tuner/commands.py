@@ -19,7 +19,7 @@ Record = Annotated[
     ),
 ]
 
-OutFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the files go.")]
+OutFolder = Annotated[Path | None, options.place("Where the files go.")]
 
 
 def convert(
@@ -56,9 +56,7 @@ def import_(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE.json…", help="Kernel Tuner cache files or T4 results.")
     ],
-    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.csv", help="The table to write.")] = Path(
-        "results.csv"
-    ),
+    out_: Annotated[Path, options.place("The table to write.", "FILE.csv")] = Path("results.csv"),
     family: Annotated[str, typer.Option("--family", metavar="NAME", help="In place of the file's.")] = "",
     workload: Annotated[str, typer.Option("--workload", metavar="NAME", help="In place of the file's.")] = "",
     device: Annotated[str, typer.Option("--device", metavar="NAME", help="In place of the file's.")] = "",

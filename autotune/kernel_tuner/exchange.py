@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.measure import spread
+from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
+
+_FIGURES = ("transfer_bytes", "footprint_bytes")
 
 
 def figures(trial: Trial) -> dict[str, float]:
@@ -55,8 +57,7 @@ class Foreign:
             minimum_ms=min(samples, default=minimum),
             spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
             samples=int(told.get("samples", len(samples) or 1)),
-            transfer_bytes=int(told.get("transfer_bytes", 0)),
-            footprint_bytes=int(told.get("footprint_bytes", 0)),
+            figures={name: Figure(int(told[name])) for name in _FIGURES if name in told},
         )
         self._add(told, state="measured", measurement=measurement, phases_ms=phases)
 

@@ -20,7 +20,7 @@ from autotune.kernel_tuner.cache import ERRORS
 from autotune.kernel_tuner.formula import evaluated
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.t4 import metadata_t4, results_t4
-from autotune.record import Provenance, Trial, time_ms
+from autotune.record import Provenance, Trial
 
 TIMES = {"compile_time": "compile", "verification_time": "verify", "benchmark_time": "measure"}
 
@@ -85,7 +85,7 @@ def result(parameters: Parameters, trial: Trial, metrics: Metrics, wrong: Collec
     found = parameters.given(trial.configuration)
     measured = trial.measurement
     if measured and trial.configuration.id not in wrong:
-        found["time"] = time_ms(trial)
+        found["time"] = trial.time_ms
         found["times"] = list(measured.times_ms) or [measured.median_ms]
         metrics.add(found)
     else:

@@ -19,7 +19,7 @@ from autotune.files import write_text
 from autotune.kernel_tuner.cache import ERRORS
 from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
 from autotune.measure import median
-from autotune.record import Provenance, State, Study, Trial, added, time_ms
+from autotune.record import Provenance, State, Study, Trial, added
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
     {
@@ -50,7 +50,7 @@ _KERNEL_TUNER = {
     "search_algorithm": "strategy_time", "validation": "verification_time",
 }  # fmt: skip
 
-_OURS = {"transferred": "transfer_bytes", "footprint": "footprint_bytes"}
+_FIGURES = {"footprint": "footprint_bytes", "transferred": "transfer_bytes"}
 
 
 def to_t4(study: Study) -> dict[str, Any]:
@@ -149,9 +149,9 @@ def _result(study: Study, trial: Trial) -> dict[str, Any]:
     told: list[tuple[str, float | str, str]]
     if measured:
         told = [
-            ("time", time_ms(trial), "ms"), ("minimum", measured.minimum_ms, "ms"),
+            ("time", trial.time_ms, "ms"), ("minimum", measured.minimum_ms, "ms"),
             ("spread_relative", measured.spread, ""), ("samples", measured.samples, ""),
-            ("footprint", measured.footprint_bytes, "B"), ("transferred", measured.transfer_bytes, "B"),
+            *((name, int(measured.value(figure)), "B") for name, figure in _FIGURES.items()),
         ]  # fmt: skip
         told += [(name, value, "") for name, value in figures(trial).items()]
     else:
@@ -178,7 +178,7 @@ def _result(study: Study, trial: Trial) -> dict[str, Any]:
 
 def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     found = {str(m["name"]): m for m in result.get("measurements") or ()}
-    told = {_OURS.get(name, name): m["value"] for name, m in found.items() if "value" in m}
+    told = {_FIGURES.get(name, name): m["value"] for name, m in found.items() if "value" in m}
     told["configuration"] = Configuration(
         {str(k): policy_value(v) for k, v in result["configuration"].items()}
     )

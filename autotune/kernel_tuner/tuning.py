@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.api import sweep
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Space, bind, can_be_listed, listed
 from autotune.device import foreign, open_backend, run_each
@@ -34,7 +35,6 @@ from autotune.kernel_tuner.results import (
 )
 from autotune.kernel_tuner.simulation import read_cache, simulated
 from autotune.record import Trial
-from autotune.report import sweep
 
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
@@ -125,7 +125,7 @@ def tune_kernel(
         folder = _store(cache) if cache else Path(held.enter_context(TemporaryDirectory("autotune")))
         try:
             study = sweep(
-                kernel, inputs=asked.inputs(roles), device=place, samples=iterations, out=folder,
+                kernel, inputs=asked.inputs(roles), device=place, samples=iterations or 0, out=folder,
                 progress=lambda *_: nullcontext(told), expected=expected,
                 compiler="nvcc" if asked.needs_nvcc and place != "cpu" else "", **search,
             )  # fmt: skip

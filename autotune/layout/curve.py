@@ -8,6 +8,7 @@ curve", AIP Conference Proceedings 707 (2004), whose loop over the bits of an in
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from autotune.errors import FamilyError, UnknownName
 
 CURVES = ("morton", "hilbert")
-HEADER = "autotune/curve.cuh"
 _MOST_RANK = 3
 
 
@@ -25,6 +25,7 @@ class Curve:
     shape, from the slowest to the fastest; the blocks lie row by row. The side is a power of two; 0 stands for the
     smallest that takes the fewest cells along one of these axes, so that one block is as wide as the array there."""
 
+    header: ClassVar[str] = "autotune/curve.cuh"
     kind: str
     along: tuple[int, ...]
     side: int = 0

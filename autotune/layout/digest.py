@@ -5,26 +5,24 @@ records and policy files valid, however its code changed.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.errors import AutotuneError
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import PACKINGS
-from autotune.layout.choices import IMAGES, MEMORIES, PLANES
-from autotune.layout.curve import CURVES, Curve
+from autotune.layout.dimensions import DIMENSIONS, layout_of
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
-from autotune.layout.layout import Layout
+from autotune.layout.layout import PLANES, Layout
 from autotune.layout.order import Order, merged, reordered
-from autotune.layout.storage import STORAGES
 from autotune.layout.stored import Stored
-from autotune.layout.stored_links import StoredLinks
-from autotune.layout.swizzle import Swizzle
-from autotune.layout.view import view_room
+from autotune.layout.views import view_room
 
 _PLANE = (8, 2)
 _SHAPE = (5, 3)
@@ -44,57 +42,43 @@ _VIEW = Data(
     name="view", role="view", fields=(Field("", "float64"),), shape=("i", "j"), of="plain", pitch="pitch"
 )
 
+_NUMBERS = Data(
+    name="numbers", role="input", record="Numbers", shape=("i", "j"), plane=_PLANE,
+    fields=tuple(Field(name, "float32") for name in "xyz"),
+)  # fmt: skip
+
 _CHOICES: tuple[dict[str, Any], ...] = (
     {},
-    *({"memory": memory} for memory in MEMORIES),
+    *({"memory": memory} for memory in DIMENSIONS["memory"].values),
     *({"dims": dims, "records": records} for dims in ("1d", *PLANES) for records in ("aos", "soa", "aosoa2")),
     {"axes": (1, 0)},
     {"axes": (1, 0), "padding": 4, "records": "soa"},
     {"padding": 4, "dims": "2d", "group": (2, 1), "records": "aosoa4"},
 )
 
-_IMAGES: tuple[dict[str, Any], ...] = (
-    *({"memory": "texture", "dims": dims} for dims in IMAGES),
-    {"memory": "texture", "dims": "image", "axes": (1, 0)},
-    {"memory": "readonly", "dims": "image"},
-    {"memory": "global", "dims": "image"},
+# What stands beside a value whose digest is taken: none of it, orders and gaps, a plane, a texture.
+_BESIDE: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"axes": ["j", "i"], "padding": 2},
+    {"axes": ["j", "i"], "records": "soa", "padding": 4},
+    {"records": "aosoa4", "dims": "2d"},
+    {"memory": "texture"},
 )
 
 
 @cache
 def layouts_digest() -> str:
     """sha256 over what every kind of layout choice makes of small arrays: the bytes in address order, where an
-    element is, and the C++ accessor. (The device side is in a family's source digest; what came later has digests of
-    its own, which a family has that declares it.)"""
+    element is, and the C++ accessor. (The device side is in a family's source digest; what not every family has is in
+    ``dimension_digest``.)"""
     return _digest(_probes())
 
 
 @cache
-def mappings_digest() -> str:
-    """The same of tiles, curves, swizzles and what follows each row."""
-    return _digest(_mapped())
-
-
-@cache
-def fields_digest() -> str:
-    """The same of groups of fields."""
-    groups = ("x+y-next", "next+x-y", "x-y-next")
-    layouts = (
-        Layout(data=_RECORD, records=each, padding=2, dims=dims) for each in groups for dims in ("1d", "2d")
-    )
-    return _digest((layout.cpp, layout.apply(_array(_RECORD))) for layout in layouts)
-
-
-@cache
-def links_digest() -> str:
-    """The same of links that are stored by how far they lead, or not at all."""
-    data = replace(_RECORD, shape=("i",))
-    array = np.zeros(_SHAPE[0], data.dtype)
-    array["x"], array["next"] = np.arange(_SHAPE[0]), np.arange(1, _SHAPE[0] + 1)
-    array["next"][-1] = np.iinfo(np.uint32).max
-    kinds = (StoredLinks((("next", kind),)) for kind in ("relative16", "next"))
-    layouts = [Layout(data=data, links=links) for links in kinds]
-    return _digest((layout.cpp, layout.apply(array)) for layout in layouts)
+def dimension_digest(name: str) -> str:
+    """The same of the values of one dimension that go beyond these, for families that have some: each with other
+    choices beside it, on all arrays that can take it."""
+    return _digest(_beyond(name))
 
 
 def _digest(probes: Iterable[tuple[str, Stored]]) -> str:
@@ -103,49 +87,6 @@ def _digest(probes: Iterable[tuple[str, Stored]]) -> str:
         buffer = b"" if stored.buffer is None else stored.buffer.tobytes()
         about = (cpp, stored.nbytes, stored.memory, stored.plane, stored.pitched, stored.constant_offset)
         digest.update(repr(about).encode() + stored.argument(1) + buffer)
-    return digest.hexdigest()
-
-
-@cache
-def storage_digest() -> str:
-    """sha256 over what every storage makes of small arrays: part of what a measurement with one of them depends on, as
-    ``layouts_digest`` is of all."""
-    fields = tuple(Field(name, "float32") for name in "xyz")
-    record = Data(name="record", role="input", record="Record", shape=("i", "j"), plane=_PLANE, fields=fields)
-    values = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
-    digest = hashlib.sha256()
-    for data in (record, replace(record, low=-1e5, high=1e5)):
-        for storage in STORAGES.values():
-            for choice in (
-                {"axes": (1, 0)},
-                {"records": "soa", "padding": 4},
-                {"records": "aosoa4", "dims": "2d"},
-            ):
-                layout = Layout(data=data, storage=storage, **choice)
-                stored = layout.apply(values.view(data.dtype).reshape(_SHAPE))
-                assert stored.buffer is not None
-                digest.update(layout.cpp.encode() + stored.argument(1) + stored.buffer.tobytes())
-    return digest.hexdigest()
-
-
-@cache
-def images_digest() -> str:
-    """sha256 over what images become: part of what a measurement of a family that has some depends on."""
-    digest = hashlib.sha256()
-    for sampling in (
-        None,
-        *(Sampling(edge, read, way) for edge in EDGES for read in READS for way in FILTERS),
-    ):
-        for choice in _IMAGES:
-            data = replace(
-                _PLAIN, sampling=sampling, role="output" if choice["memory"] == "global" else "input"
-            )
-            layout = Layout(data=data, **choice)
-            stored = layout.apply(_array(data))
-            assert stored.buffer is not None
-            digest.update(
-                f"{layout.cpp} {stored.raster}".encode() + stored.argument(1) + stored.buffer.tobytes()
-            )
     return digest.hexdigest()
 
 
@@ -175,14 +116,24 @@ def _probes() -> Iterator[tuple[str, Stored]]:
         yield layout.cpp, stored
 
 
-def _mapped() -> Iterator[tuple[str, Stored]]:
-    curves = [Curve(kind, (0, 1), side) for kind in CURVES for side in (0, 2)]
-    for data in (_PLAIN, _RECORD):
-        for tiles in ((), (2, 3)):
-            usual = Layout(data=data, axes=(1, 0), tiles=tiles, padding=2, records="soa")
-            kinds = [replace(usual, plus=1), replace(usual, swizzle=Swizzle(2, 2))]
-            for layout in (*kinds, *(replace(usual, curve=curve) for curve in curves)):
-                yield layout.cpp, layout.apply(_array(data))
+def _beyond(name: str) -> Iterator[tuple[str, Stored]]:
+    samplings = (Sampling(*each) for each in product(EDGES, READS, FILTERS))
+    numbers = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
+    arrays = [
+        *((data, _array(data)) for data in (_PLAIN, _RECORD)),
+        *((replace(_PLAIN, sampling=each), _array(_PLAIN)) for each in samplings if name == "dims"),
+        *(
+            (data, numbers.view(data.dtype).reshape(_SHAPE))
+            for data in (_NUMBERS, replace(_NUMBERS, low=-1e5, high=1e5))
+        ),
+    ]
+    for (data, array), value, beside in product(arrays, DIMENSIONS[name].probes, _BESIDE):
+        try:
+            layout = layout_of(data, {**beside, name: value})
+            if not layout.not_an_image:
+                yield f"{layout.cpp} {layout.raster(_SHAPE)}", layout.apply(array)
+        except AutotuneError:  # it is not for this array
+            continue
 
 
 def _array(data: Data) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """How one declared array is stored: host transform, inverse, address formula, C++ type.
 
 The steps are always in this order, each the host twin of a header in ``kernels/include/autotune``:
-order -> packing, vector width, or storage -> axes, padding, tiles, curve, swizzle -> records, groups -> dims, memory.
+order -> packing, vector width, or storage -> axes, padding, tiles, curve, steps -> records, groups -> dims, memory.
 """
 
 import math
@@ -13,34 +13,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.layout import fields, stored_links
+from autotune.layout import fields
 from autotune.layout.arrays import SCALAR_TYPES, Data
 from autotune.layout.bit_packing import Packing, elements_along, words_along
-from autotune.layout.choices import IMAGES, PLANES, check_value
 from autotune.layout.curve import Curve
 from autotune.layout.fields import FieldGroups
 from autotune.layout.image import IMAGE_HEADER, Raster, Sampling, raster_refusal
-from autotune.layout.mapping import Grid, Mapping
-from autotune.layout.scales import Scales
+from autotune.layout.mapping import Grid, Mapping, Step
 from autotune.layout.storage import HEADER as STORAGE_HEADER
-from autotune.layout.storage import STORAGES, Storage
+from autotune.layout.storage import STORAGES, Scales, Storage
 from autotune.layout.stored import Bytes, Stored
-from autotune.layout.stored_links import StoredLinks
-from autotune.layout.swizzle import Swizzle
 
+PLANES = ("2d", "2d_pitched")  # the line, folded
+IMAGES = ("image", "image_pitched")  # the array's own rows
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Every layout choice for one declared array.
+    """Every layout choice for one declared array (what each may be, and how it is declared: ``dimensions``).
 
     ``axes`` lists the axes of ``data.shape`` by position, from slowest to contiguous. ``records`` is ``aos``, ``soa``,
     ``aosoa<lanes>`` or groups of fields, ``x+y-z``. ``group`` is (members, member) when merged with others over the
     same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
-    ``tiles`` has a size for each extent, or none; ``curve`` and ``swizzle`` are as in ``mapping``. ``storage`` is how
-    each number is held, and ``links`` how each link is, None for as they are declared. Orders are applied to the arrays
-    before they come here (see ``order.reordered``).
+    ``tiles`` has a size for each extent, or none; ``curve`` and ``steps`` are as in ``mapping``. ``storage`` is how
+    each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
+    ``order.reordered``).
     """
 
     data: Data
@@ -55,17 +53,11 @@ class Layout:
     plus: int = 0
     tiles: tuple[int, ...] = ()
     curve: Curve | None = None
-    swizzle: Swizzle | None = None
+    steps: tuple[Step, ...] = ()
     constant_offset: int = 0
     storage: Storage | None = None
-    links: StoredLinks | None = None
 
     def __post_init__(self) -> None:
-        for kind in ("memory", "dims", "records"):
-            check_value(kind, getattr(self, kind), f"data {self.data.name}")
-        if fields.names_of(self.records):
-            where = f"data {self.data.name}"
-            fields.check_groups(self.records, [f.name for f in self.data.fields], where)
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
 
@@ -96,8 +88,6 @@ class Layout:
     def value_bytes(self) -> int:
         if self.storage:
             return self.storage.bytes * len(self.data.fields)
-        if self.links:
-            return self.links.dtype(self.data).itemsize
         return self.packing.word_bytes * self.vector if self.packing else self.data.dtype.itemsize
 
     @cached_property
@@ -129,7 +119,7 @@ class Layout:
     @cached_property
     def mapping(self) -> Mapping:
         """Where values lie among each other."""
-        return Mapping(self.axes, self.padding, self.plus, self.tiles, self.curve, self.swizzle)
+        return Mapping(self.axes, self.padding, self.plus, self.tiles, self.curve, self.steps)
 
     def grid(self, extents: Sequence[int]) -> Grid:
         """Strides of each axis in elements, elements in all, and how each index is cut."""
@@ -175,7 +165,7 @@ class Layout:
             (f"padding: +{self.plus}", self.plus > 0),
             ("tiles", self.tiles != ()),
             ("a curve", self.curve is not None),
-            ("a swizzle", self.swizzle is not None),
+            *((step.name, True) for step in self.steps),
             ("packing", self.packing is not None),
             (f"records: {self.records}", self.field_groups is not None),
             ("storage otherwise than declared", self.storage is not None),
@@ -194,7 +184,6 @@ class Layout:
             and self.axes == tuple(range(len(self.data.shape)))
             and self.mapping.is_strided
             and self.packing is None
-            and self.links is None
             and not self.stored_scales
             and self.group == (1, 0)
             and (self.lanes == 1 or self.parts == 1)
@@ -272,26 +261,20 @@ class Layout:
         total = elements * self.group[0]
         return self.field_groups.part_stride(total) if self.field_groups else total
 
-    def _room(self, shape: Sequence[int], elements: int) -> tuple[int, int, tuple[int, int] | None]:
-        """(texels in the buffer, part stride, plane) for ``elements`` of each member of the group."""
-        part_stride = self._part_stride(elements)
-        texels = self._texels(shape)
-        if scales := self.stored_scales:
-            begin, count, unit = scales.tail(texels, shape)
-            texels = begin + count * unit
-        if not self.is_plane:
-            return texels, part_stride, None
-        width, rows = self.data.plane
-        height = -(-texels // (width * rows)) * rows
-        return height * width, part_stride, (width, height)
-
     # -- host transform and inverse ---------------------------------------------------------------------
 
     def room(self, shape: Sequence[int]) -> Stored:
         """Where an array of canonical ``shape`` goes, without content."""
         extents = self.extents(shape)
         grid = self.grid(extents)
-        texels, part_stride, plane = self._room(shape, grid.elements)
+        texels, plane = self._texels(shape), None
+        if scales := self.stored_scales:
+            begin, count, unit = scales.tail(texels, shape)
+            texels = begin + count * unit
+        if self.is_plane:
+            width, rows = self.data.plane
+            plane = width, -(-texels // (width * rows)) * rows
+            texels = math.prod(plane)
         return Stored(
             buffer=None,
             nbytes=texels * self.texel_bytes,
@@ -299,7 +282,7 @@ class Layout:
             memory=self.memory,
             extents=extents,
             strides=grid.strides,
-            part_stride=part_stride,
+            part_stride=self._part_stride(grid.elements),
             index_bits=self.data.index_bits,
             plane=plane,
             pitched=self.dims == "2d_pitched",
@@ -399,8 +382,6 @@ class Layout:
         if self.packing:
             axis = self.data.shape.index(self.data.packed)
             raw = words_along(self.packing, array, axis, extents[axis], self.vector)
-        elif self.links:
-            raw = self.links.narrow(self.data, array)
         elif self.storage:
             codes = np.ascontiguousarray(self.storage.narrow(self.data.numbers(array), scales))
             raw = codes.view(np.uint8).reshape(*array.shape, self.value_bytes)
@@ -424,8 +405,6 @@ class Layout:
     ) -> NDArray[Any]:
         taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
         raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
-        if self.links:
-            return self.links.widen(self.data, raw)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
             numbers = self.storage.widen(codes, scales).astype(self.data.fields[0].type, copy=False)
@@ -465,7 +444,7 @@ class Layout:
         index = "" if self.data.index_bits == 32 else "unsigned long long"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
-        by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see view
+        by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see views
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         records = {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
         memory = {
@@ -488,9 +467,6 @@ class Layout:
             coded = f"autotune::CodesOf<{codec}::Code, {len(self.data.fields)}>"
             codes = f"autotune::Array<{', '.join([coded, *parts[1:]])}>"
             return f"autotune::Narrow<{value}, {number}, {codec}, autotune::{scale}, {codes}>"
-        if self.links:
-            stored = ", ".join([f"autotune::StoredBytes<{self.value_bytes}>", *parts[1:]])
-            return self.links.cpp(self.data, f"autotune::Array<{stored}>")
         return f"autotune::Array<{', '.join(parts)}>"
 
     @property
@@ -499,6 +475,6 @@ class Layout:
         image = self.is_image or self.data.sampling
         more = (
             (STORAGE_HEADER, self.storage), (fields.FIELDS_HEADER, self.field_groups),
-            (stored_links.HEADER, self.links), (IMAGE_HEADER, image),
+            (IMAGE_HEADER, image),
         )  # fmt: skip
         return (*self.mapping.headers, *(header for header, needed in more if needed))

@@ -1,36 +1,52 @@
-"""Which element of the storage an index is: the order of the axes, padding, tiles, curves, swizzles (host side of
-``mapping.cuh``, ``tile.cuh``, ``curve.cuh``, ``swizzle.cuh``).
+"""Which element of the storage an index is: the order of the axes, padding, tiles, curves, steps of indices (host side
+of ``mapping.cuh``, ``tile.cuh``, ``curve.cuh``).
 
-The steps are always in this order. A swizzle moves the contiguous index within its row. Each index is cut into a tile
-and a place within it; a curve cuts the tiles' indices once more, into blocks and a place on the curve. What is left
-counts the blocks, row by row. So the tile is what lies closest together: blocks, then the curve, then the tile.
+The stages are always in this order. Steps, such as a swizzle, move indices to other indices. Each index is cut into
+a tile and a place within it; a curve cuts the tiles' indices once more, into blocks and a place on the curve. What is
+left counts the blocks, row by row. So the tile is what lies closest together: blocks, then the curve, then the tile.
 """
 
 import math
+from collections.abc import Mapping as Map
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.layout import curve, swizzle, tiles
-from autotune.layout.curve import Curve, curve_of
-from autotune.layout.padding import padding_of
-from autotune.layout.swizzle import Swizzle, swizzle_of
-from autotune.layout.tiles import tiles_of
+from autotune.layout.curve import Curve
 
-HEADERS = MappingProxyType({"tiles": tiles.HEADER, "curve": curve.HEADER, "swizzle": swizzle.HEADER})
-_READERS = MappingProxyType({"tiles": tiles_of, "curve": curve_of, "swizzle": swizzle_of})
-MAPPING_KINDS = (*_READERS, "padding")
+TILE_HEADER = "autotune/tile.cuh"
 
 
-def mapping_choice(kind: str, value: object, shape: Sequence[str], where: str) -> Any:
-    """What a value of one of ``MAPPING_KINDS`` stands for, for an array of the extents ``shape``. Raises FamilyError,
-    UnknownName."""
-    return padding_of(value, where) if kind == "padding" else _READERS[kind](value, shape, where)
+class Step(Protocol):
+    """What moves each index of an array to another one, no two to the same. ``name`` says it in a message; rows are
+    rounded up to a multiple of ``span``, so that a step may leave an extent, and those that do so come last."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def header(self) -> str:
+        """That of the layout library which has its type."""
+
+    @property
+    def span(self) -> int: ...
+
+    def moved(self, at: Sequence[Any], axes: Sequence[int], extents: Sequence[int], /) -> list[Any]:
+        """Where the index ``at`` goes: whole numbers or arrays of them, one for each axis of the array, which lie in
+        the order ``axes``."""
+
+    def cpp(self, mapping: str, axes: Sequence[int], /) -> str:
+        """The C++ type of a ``mapping`` that takes this step first."""
+
+    def host_cpp(self, axes: Sequence[int], /) -> str:
+        """The same for the host of an export: C++ statements that change ``at``, of an array with ``extents``."""
+
+    @property
+    def device(self) -> Map[str, int]:
+        """What transform.cu is given of it; nothing where only the host takes the step."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +86,12 @@ class Mapping:
     plus: int = 0
     tile: tuple[int, ...] = ()
     curve: Curve | None = None
-    swizzle: Swizzle | None = None
+    steps: tuple[Step, ...] = ()
 
     @property
     def is_strided(self) -> bool:
         """Whether an index is a sum of strides."""
-        return not (self.tile or self.curve or self.swizzle)
+        return not (self.tile or self.curve or self.steps)
 
     @cached_property
     def along(self) -> tuple[int, ...]:
@@ -105,7 +121,7 @@ class Mapping:
         steps = [size * length for size, length in zip(tile, side, strict=True)]
         unit = math.prod(steps)  # elements of a block
         last = self.axes[-1]
-        rounded = math.lcm(steps[last], self.padding, self.swizzle.span if self.swizzle else 1)
+        rounded = math.lcm(steps[last], self.padding, *(each.span for each in self.steps))
         counts = [-(-n // step) for n, step in zip(extents, steps, strict=True)]
         counts[last] = -(-extents[last] // rounded) * rounded // steps[last]
         strides, apart = [0] * len(extents), unit
@@ -117,9 +133,7 @@ class Mapping:
 
     def element(self, indices: Sequence[Any], extents: Sequence[int]) -> Any:
         """The element at ``indices``, whole numbers or arrays of them, one for each axis."""
-        grid, at = self.grid(extents), list(indices)
-        if self.swizzle:
-            at[self.axes[-1]] = self.swizzle.column(at[self.axes[-2]], at[self.axes[-1]])
+        grid, at = self.grid(extents), self._moved(indices, extents)
         element: Any = 0
         cell: list[Any] = []
         inner = 1
@@ -138,11 +152,10 @@ class Mapping:
     def arranged(self, array: NDArray[Any]) -> NDArray[Any]:
         """The elements of ``array`` in the order in which they are stored; zeros where none is."""
         grid = self.grid(array.shape)
-        if grid.padded != array.shape:
+        if self.steps or grid.padded != array.shape:
             padded = np.zeros(grid.padded, array.dtype)
-            padded[tuple(map(slice, array.shape))] = array
+            padded[self._whole(array.shape)] = array
             array = padded
-        array = self._swizzled(array)
         blocks = array.reshape(grid.cut).transpose(self._order)
         if self.curve:
             line = blocks.reshape(-1, math.prod(grid.side), math.prod(grid.tile))
@@ -161,8 +174,9 @@ class Mapping:
         if self.curve:
             line = line.reshape(-1, math.prod(grid.side), math.prod(grid.tile))[:, self._places(grid)]
         blocks = line.reshape([grid.cut[place] for place in self._order])
-        array = self._swizzled(blocks.transpose(np.argsort(self._order)).reshape(grid.padded))
-        return array[tuple(map(slice, extents))]
+        array = blocks.transpose(np.argsort(self._order)).reshape(grid.padded)
+        found: NDArray[Any] = array[self._whole(extents)]
+        return found
 
     @cached_property
     def _order(self) -> tuple[int, ...]:
@@ -173,15 +187,17 @@ class Mapping:
         assert self.curve is not None
         return self.curve.places(grid.side[self.along[0]]).reshape(-1)
 
-    def _swizzled(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Both ways: a swizzle is its own inverse."""
-        if not self.swizzle:
-            return array
-        row, column = self.axes[-2:]
-        at = list(np.ogrid[tuple(map(slice, array.shape))])
-        at[column] = self.swizzle.column(at[row], at[column])
-        found: NDArray[Any] = array[tuple(at)]
-        return found
+    def _moved(self, indices: Sequence[Any], extents: Sequence[int]) -> list[Any]:
+        """Where the steps lead to."""
+        at = list(indices)
+        for step in self.steps:
+            at = step.moved(at, self.axes, extents)
+        return at
+
+    def _whole(self, extents: Sequence[int]) -> tuple[Any, ...]:
+        """Where the elements of an array of these extents are among those that pad it."""
+        inside = tuple(map(slice, extents))
+        return tuple(self._moved(np.ogrid[inside], extents)) if self.steps else inside
 
     # -- what the compiler needs to know ------------------------------------------------------------------
 
@@ -197,13 +213,12 @@ class Mapping:
             made = f"autotune::Tiled<{axes}, {tile}{more}>"
         else:
             made = f"autotune::Strided<{rank}, {self.axes[-1]}{more}>"
-        if self.swizzle:
-            row, column = self.axes[-2:]
-            made = f"autotune::Swizzled<{made}, {row}, {column}, {self.swizzle.groups}, {self.swizzle.width}>"
+        for step in reversed(self.steps):
+            made = step.cpp(made, self.axes)
         return made
 
     @property
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that the type needs beyond ``array.cuh``."""
-        used = {"tiles": self.tile, "curve": self.curve, "swizzle": self.swizzle}
-        return tuple(HEADERS[kind] for kind, choice in used.items() if choice)
+        tile, curve = (TILE_HEADER,) * bool(self.tile), (self.curve.header,) if self.curve else ()
+        return (*tile, *curve, *(step.header for step in self.steps))

@@ -4,6 +4,7 @@ An order permutes an index space; every array over it moves and every link into 
 interleaves arrays over one index space in one buffer.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -137,3 +138,16 @@ def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[St
         replace(layout.room(array.shape), buffer=buffer)
         for layout, array in zip(layouts, arrays, strict=True)
     ]
+
+
+def find_gaps(layouts: Sequence[Layout], shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The runs of bytes (begin, end) that are no element's, where arrays of canonical ``shape`` are stored together as
+    ``layouts`` say: padding, and what is left of the last run, row or block. A packed value is whole."""
+    first = layouts[0]
+    if first.room(shape).texels == math.prod(first.extents(shape)) * first.group[0] * first.parts:
+        return ()
+    line = first.line(shape)
+    for layout in layouts:
+        layout.mark(shape, line)
+    free = np.flatnonzero(np.diff((first.plane(line) == 0).astype(np.int8), prepend=0, append=0))
+    return tuple(zip(free[::2].tolist(), free[1::2].tolist(), strict=True))

@@ -5,21 +5,25 @@ that read one column of several rows so find it in different banks of shared mem
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from autotune.errors import FamilyError, UnknownName
-
-HEADER = "autotune/swizzle.cuh"
+from autotune.layout.dimension import step_dimension
 
 
 @dataclass(frozen=True)
 class Swizzle:
     """``groups`` of ``width`` columns change places; both are powers of two."""
 
+    header: ClassVar[str] = "autotune/swizzle.cuh"
+    name: ClassVar[str] = "a swizzle"
     groups: int
     width: int = 1
+
+    def __str__(self) -> str:
+        return f"xor{self.groups}x{self.width}"
 
     @property
     def span(self) -> int:
@@ -29,6 +33,22 @@ class Swizzle:
     def column(self, row: Any, column: Any) -> Any:
         """Where a column of a row lies, and which lies there: whole numbers, or arrays of them."""
         return column ^ (row % self.groups * self.width)
+
+    def moved(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:
+        row, column = axes[-2:]
+        return [self.column(at[row], each) if axis == column else each for axis, each in enumerate(at)]
+
+    def cpp(self, mapping: str, axes: Sequence[int]) -> str:
+        row, column = axes[-2:]
+        return f"autotune::Swizzled<{mapping}, {row}, {column}, {self.groups}, {self.width}>"
+
+    def host_cpp(self, axes: Sequence[int]) -> str:
+        row, column = axes[-2:]
+        return f"at[{column}] ^= at[{row}] % {self.groups} * {self.width};"
+
+    @property
+    def device(self) -> Mapping[str, int]:
+        return {"groups": self.groups, "width_of_group": self.width}
 
 
 def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
@@ -48,3 +68,12 @@ def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | Non
             f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to tell apart"
         )
     return None if found.groups == 1 else found
+
+
+SWIZZLE = step_dimension(
+    "swizzle",
+    Swizzle,
+    lambda value, data, where: swizzle_of(value, data.shape, where),
+    Swizzle.header,
+    probes=("xor2x2",),
+)

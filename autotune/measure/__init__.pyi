@@ -1,28 +1,41 @@
-from .answer import Answer as Answer, Reference as Reference, answered as answered
 from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
 from .deviation import Deviations as Deviations
-from .energy import (
-    ENERGY_SECONDS as ENERGY_SECONDS,
-    Energy as Energy,
-    call_energies as call_energies,
-    call_energy as call_energy,
-    idle_watts as idle_watts,
+from .figure import (
+    KERNEL as KERNEL,
+    OBJECTIVES as OBJECTIVES,
+    ONE_CALL as ONE_CALL,
+    QUANTITIES as QUANTITIES,
+    TIME as TIME,
+    Figure as Figure,
+    Objective as Objective,
+    figure_text as figure_text,
+    find_objective as find_objective,
+    median as median,
+    spread as spread,
+    unit as unit,
 )
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiler_range import nvtx_range as nvtx_range
-from .reference import Swept as Swept, expected_outputs as expected_outputs
+from .reference import (
+    GivenOutputs as GivenOutputs,
+    Reference as Reference,
+    SweptDevice as SweptDevice,
+    answered as answered,
+    expected_outputs as expected_outputs,
+)
 from .sampling import (
     CPU as CPU,
     CUDA as CUDA,
     LONG_MS as LONG_MS,
+    PRODUCERS as PRODUCERS,
+    Producer as Producer,
     Protocol as Protocol,
     Samples as Samples,
     floors as floors,
     hopeless_ms as hopeless_ms,
     interleave as interleave,
     measure as measure,
-    median as median,
-    spread as spread,
+    produce as produce,
 )
 from .verify import (
     AGAIN as AGAIN,
@@ -30,4 +43,4 @@ from .verify import (
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .watched_process import Result as Result, Task as Task, watched as watched
+from .watched_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched

@@ -20,7 +20,7 @@ from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device import Backend, Module, Placed, raw
 from autotune.hardware import Device
 from autotune.layout import handle
-from autotune.measure.sampling import median, spread
+from autotune.measure.figure import median, spread
 
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
 BLOCK = 256

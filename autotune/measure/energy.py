@@ -7,19 +7,16 @@ it is there while a program runs.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from autotune.device import Backend, Counter, Execution, Reading, watts
+from autotune.device import Backend, Counter, Execution, Reading, energy_counter, watts
 from autotune.errors import DeviceError
-from autotune.measure.sampling import median, spread
 
-ENERGY_SECONDS = 0.4  # of a queue whose power is read: four moves of an H200's counter
+SECONDS = 0.4  # of a queue whose power is read: four moves of an H200's counter
 _LEAD_S = 0.2  # before it: a counter tells of what was used a move ago, and clocks settle
 _MOST_S = 3.2  # of a queue for a counter that moves seldom
 _LONG_S = 0.5  # beside which the counter's steps do not matter
-_ROUNDS = 5
 _READ_S = 0.002  # between readings while calls are queued
 _GRAPH_MS = 1.0  # what is launched at once where a graph can be, so that the host is never waited for
 _MOST_IN_GRAPH = 100
@@ -27,46 +24,28 @@ _IDLE_S = 0.3
 
 
 @dataclass(frozen=True)
-class Energy:
-    """``joules`` of a call and ``watts`` meanwhile, of each queue."""
+class EnergyMeter:
+    """Called with an execution and the milliseconds that a call of it takes, it gives one sample, of a queue of
+    ``seconds``: ``energy_j`` of a call and ``power_w`` meanwhile, beside ``idle_w``, what the device uses while nothing
+    runs on it (0: its counter does not tell so soon). Raises DeviceError for a counter that stands still, LaunchError.
+    """
 
-    joules: tuple[float, ...]
-    watts: tuple[float, ...]
+    backend: Backend
+    counter: Counter
+    idle_w: float
+    seconds: float
 
-    @property
-    def median_j(self) -> float:
-        return median(self.joules)
+    @classmethod
+    def of(cls, backend: Backend, seconds: float = 0.0) -> "EnergyMeter":
+        """Of the backend's device, on which nothing runs, by queues of ``seconds`` (0: as long as its counter takes).
+        Raises DeviceError where nothing tells its energy."""
+        counter = energy_counter(backend.device)
+        return cls(backend, counter, idle_watts(counter), seconds or SECONDS)
 
-    @property
-    def spread(self) -> float:
-        """As ``sampling.spread``, of the queues."""
-        return spread(self.joules)
-
-    @property
-    def median_w(self) -> float:
-        return median(self.watts)
-
-
-def call_energy(
-    backend: Backend, execution: Execution, counter: Counter, seconds: float, call_ms: float
-) -> Energy:
-    """Of one queue of ``seconds``, of calls that take about ``call_ms``. Raises DeviceError for a counter that stands
-    still, LaunchError."""
-    return _together([_queue(backend, execution, counter, seconds, call_ms)])
-
-
-def call_energies(
-    backend: Backend, executions: Mapping[Any, Execution], counter: Counter, seconds: float,
-    call_ms: Mapping[Any, float],
-) -> dict[Any, Energy]:  # fmt: skip
-    """Of five queues each, in turn, forwards and backwards, so that drift hits all alike. Raises as ``call_energy``."""
-    found: dict[Any, list[tuple[float, float]]] = {key: [] for key in executions}
-    for round_number in range(_ROUNDS):
-        order = list(executions) if round_number % 2 == 0 else list(executions)[::-1]
-        for key in order:
-            executions[key].prepare()
-            found[key].append(_queue(backend, executions[key], counter, seconds, call_ms[key]))
-    return {key: _together(queues) for key, queues in found.items()}
+    def __call__(self, execution: Execution, call_ms: float) -> dict[str, float]:
+        joules, power = _queue(self.backend, execution, self.counter, self.seconds, call_ms)
+        found = {"energy_j": joules, "power_w": power}
+        return found | ({"idle_w": self.idle_w} if self.idle_w else {})
 
 
 def idle_watts(counter: Counter) -> float:
@@ -77,11 +56,6 @@ def idle_watts(counter: Counter) -> float:
         time.sleep(_READ_S)
         readings.append(counter())
     return watts(readings)
-
-
-def _together(queues: Iterable[tuple[float, float]]) -> Energy:
-    joules, power = zip(*queues, strict=True)
-    return Energy(joules, power)
 
 
 def _queue(

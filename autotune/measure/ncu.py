@@ -17,7 +17,7 @@ import pandas as pd
 
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
-from autotune.measure.watched_process import Result, Task, watched
+from autotune.measure.watched_process import WatchedResult, WatchedTask, watched
 from autotune.processes import python
 
 _SECTOR_BYTES = 32
@@ -138,7 +138,7 @@ def parsed(text: str) -> pd.DataFrame:
 def counters(
     frame: pd.DataFrame, runs: Sequence[Sequence[Any]], kernels: tuple[str, ...]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of a ``Result``: what
+    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of a ``WatchedResult``: what
     was launched for which configuration, in turn. Sums are over all launches of a kernel, rates and shares their mean
     weighted by time; what was not counted is left out. Raises ValueError when the two do not agree."""
     rows = frame[frame["kernel"].isin([_last(kernel) for kernel in kernels])]
@@ -203,8 +203,8 @@ def find_ncu() -> str:
 
 
 def profile(
-    task: Task, kernels: Sequence[str], ncu: str, *, cold: bool, seconds: float = _SECONDS
-) -> tuple[Counters, Result]:
+    task: WatchedTask, kernels: Sequence[str], ncu: str, *, cold: bool, seconds: float = _SECONDS
+) -> tuple[Counters, WatchedResult]:
     """Run ``task`` under ``ncu``: configuration id -> kernel -> counter -> value, and what ran. ``cold`` has caches
     flushed before each run of a kernel. Raises DeviceError with what to do when ncu or the driver refuses."""
     for metrics in ((*METRICS, *MORE_METRICS), METRICS):

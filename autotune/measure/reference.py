@@ -8,9 +8,10 @@ import hashlib
 import io
 import platform
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from autotune import __version__
 from autotune.compile import Cache, Toolchain, Variant, batch, compile_one, is_trusted, put_file
 from autotune.declaration import Family, Inputs
-from autotune.device import Backend, Resident
+from autotune.device import Backend, Resident, foreign
 from autotune.errors import CompilerError, DeviceError, FamilyError, WorkloadError
 from autotune.layout import Data, check_numbers, layouts_digest
 from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
@@ -29,7 +30,7 @@ _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is n
 
 
 def expected_outputs(
-    family: Family, inputs: Inputs, cache_root: Path, swept: "Swept | None" = None
+    family: Family, inputs: Inputs, cache_root: Path, swept: "SweptDevice | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
     reference it runs on the cpu device; on the device that is ``swept`` where the source is compiled as it stands, and
@@ -65,7 +66,7 @@ def expected_outputs(
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweptDevice:
     """A device with what compiles for it."""
 
     backend: Backend
@@ -77,7 +78,7 @@ class Swept:
 
 
 def _of_configuration(
-    family: Family, inputs: Inputs, cache: Cache, swept: Swept | None
+    family: Family, inputs: Inputs, cache: Cache, swept: SweptDevice | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
@@ -87,14 +88,14 @@ def _of_configuration(
         return _run(family, inputs, swept, cache)
     backend = CpuBackend()
     try:
-        return _run(family, inputs, Swept(backend, backend.toolchain()), cache)
+        return _run(family, inputs, SweptDevice(backend, backend.toolchain()), cache)
     except CompilerError:
         if swept is None or swept.is_cpu:
             raise
         return _run(family, inputs, swept, cache)
 
 
-def _run(family: Family, inputs: Inputs, on: Swept, cache: Cache) -> dict[str, NDArray[Any]]:
+def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[str, NDArray[Any]]:
     """The outputs of the configuration that is the reference. What it does wrong by itself is nobody's reference:
     raises FamilyError when it writes outside of an array or to an input, or when it gives something else once other
     content is in the outputs before."""
@@ -143,7 +144,7 @@ def _refuse_unwritten(outputs: Mapping[str, NDArray[Any]], cleared: Set[str], wh
         )
 
 
-def _key(family: Family, inputs: Inputs, swept: Swept | None = None) -> str:
+def _key(family: Family, inputs: Inputs, swept: SweptDevice | None = None) -> str:
     """sha256 over all that decides the outputs: the whole declaration, the C++, the Python behind ``family.py``, the
     inputs, and what computes: numpy, or the configuration and the compiler of the cpu device."""
     parts = [
@@ -239,3 +240,60 @@ def _keep(path: Path, root: Path, outputs: Mapping[str, NDArray[Any]], elapsed_m
     np.savez(content, **arrays)
     with suppress(OSError):  # a cache that cannot be written costs the computation next time, nothing else
         put_file(path, content.getvalue(), root, path.parent)
+
+
+# Takes input arrays by name, then options and scalars by name; gives outputs by name, or the only one.
+Function = Callable[[dict[str, NDArray[Any]], dict[str, Any]], Any]
+Reference = Function | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class GivenOutputs:
+    """Canonical outputs by name, and the milliseconds they took. ``function``, where there is one, says what is right
+    for other inputs."""
+
+    outputs: Mapping[str, NDArray[Any]]
+    elapsed_ms: float = 0.0
+    function: Function | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 over names, dtypes, shapes and bytes."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self.outputs.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()
+
+
+def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutputs:
+    """What ``reference`` says of ``inputs``. Raises WorkloadError for what is not as the outputs are declared, and
+    whatever a function raises."""
+    began = time.perf_counter()
+    function = None if isinstance(reference, Mapping) else reference
+    made = reference if isinstance(reference, Mapping) else _called(family, inputs, reference)
+    given = {name: foreign.fetched(array) for name, array in made.items()}
+    names = [data.name for data in family.outputs]
+    if unknown := [name for name in given if name not in names]:
+        raise WorkloadError(
+            f"the reference gives {unknown[0]!r}, which is no output of family {family.name} ({', '.join(names)})"
+        )
+    try:
+        outputs = checked(family, inputs, given)
+        refuse_nothing(family, outputs)
+    except FamilyError as problem:
+        raise WorkloadError(str(problem)) from None
+    return GivenOutputs(outputs, (time.perf_counter() - began) * 1e3, function)
+
+
+def _called(family: Family, inputs: Inputs, function: Function) -> Mapping[str, Any]:
+    made = function(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
+    if isinstance(made, Mapping):
+        return made
+    if len(family.outputs) == 1:
+        return {family.outputs[0].name: made}
+    listed = ", ".join(data.name for data in family.outputs)
+    raise WorkloadError(
+        f"the reference gives a {type(made).__name__}, and family {family.name} has several outputs: give a dict of "
+        f"them by name ({listed})"
+    )

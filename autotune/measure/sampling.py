@@ -8,12 +8,15 @@ again, interleaved, so that drift hits all alike.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 from typing import Protocol as Interface
 
-from autotune.device import Backend
+from autotune.device import Backend, Execution
+from autotune.measure.energy import EnergyMeter
+from autotune.measure.figure import TIME, Figure, median, spread
 
 _NO_LIMIT = 1e9
 
@@ -24,12 +27,12 @@ class Protocol:
     a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far. ``race`` is for
     long kernels, of which one run says nearly as much as several: one that takes longer than so many times the best
     median, and than ``LONG_MS``, is out after its first run, and what is nearer after as many runs as show it to be
-    behind (see ``behind_ms``).
+    behind (see ``behind_ms``); 0 disables it.
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
-    3) where that would take more than ``finalist_seconds`` in all. With ``energy_seconds`` energy is measured too, in
-    queues of so many seconds, and finalists are chosen by it; ``clocks`` says at what the device's clocks are held."""
+    3) where that would take more than ``finalist_seconds`` in all. They are chosen by their ``figure``, which is
+    measured too where it is no time; ``clocks`` says at what the device's clocks are held."""
 
     target_spread: float = 0.005
     least: int = 10
@@ -44,18 +47,13 @@ class Protocol:
     rounds: int = 15
     round_samples: int = 3
     finalist_seconds: float = 3.0
-    race: float = math.inf
-    energy_seconds: float = 0.0
+    race: float = 0.0
+    figure: str = TIME
     clocks: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready dict, of a race, of energy and of held clocks only where there are: what was recorded before
-        there were any goes on."""
-        plain = asdict(self)
-        for name in ("race", "energy_seconds", "clocks"):
-            if plain[name] in (math.inf, 0.0, ""):
-                del plain[name]
-        return plain
+        """A JSON-ready dict."""
+        return asdict(self)
 
     def exactly(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
@@ -105,28 +103,7 @@ class Samples:
         return spread(self.times_ms)
 
 
-def median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def spread(values: Sequence[float]) -> float:
-    """Relative half-width of the median's 95 % interval from order statistics: ranks n/2 -+ 0.98 sqrt(n)
-    (Le Boudec, Performance Evaluation, section 2.2). With fewer than 6 samples, half the range; a single one
-    says nothing, which is 1."""
-    ordered, n = sorted(values), len(values)
-    if n < 2:
-        return 1.0
-    low, high = 0, n - 1
-    if n >= 6:
-        low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)) - 1)
-        high = min(n - 1, math.ceil(n / 2 + 1 + 0.98 * math.sqrt(n)) - 1)
-    middle = median(ordered)
-    return (ordered[high] - ordered[low]) / 2 / middle if middle > 0 else 0.0
-
-
-class Watched(Interface):
+class ThrottleWatch(Interface):
     """What is asked after each sampling; see ``clocks.Watch``."""
 
     def throttled(self) -> str:
@@ -142,7 +119,7 @@ class _Sampler:
     plan: Callable[[], None]
     protocol: Protocol
     cold: bool
-    watch: Watched | None
+    watch: ThrottleWatch | None
     retaken: int = 0
     dropped_ms: float = 0.0
     reasons: dict[str, None] = field(default_factory=dict)  # in the order met
@@ -184,6 +161,8 @@ def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
 def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
     """A long kernel whose ``runs`` took longer is out of the race: what they may be behind by chance shrinks with the
     root of their number, as the error of a median does."""
+    if not protocol.race:
+        return math.inf
     return max((1 + (protocol.race - 1) / math.sqrt(runs)) * best_ms, LONG_MS)
 
 
@@ -195,7 +174,7 @@ def measure(
     cold: bool,
     first_ms: float,
     best_ms: float,
-    watch: Watched | None = None,
+    watch: ThrottleWatch | None = None,
     begun: Sequence[float] = (),
 ) -> Samples:
     """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
@@ -235,7 +214,7 @@ def interleave(
     before: Mapping[Any, Callable[[], None]],
     estimate_ms: float,
     few: frozenset[Any] = frozenset(),
-    watch: Watched | None = None,
+    watch: ThrottleWatch | None = None,
     after: Callable[[Any], None] = lambda key: None,
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
@@ -247,18 +226,47 @@ def interleave(
     rounds = max(3, min(protocol.rounds, int(most / samples)))
     samplers = {key: _Sampler(backend, plan, protocol, cold, watch) for key, plan in plans.items()}
     times: dict[Any, list[float]] = {key: [] for key in plans}
-    for round_number in range(rounds):
-        order = list(plans) if round_number % 2 == 0 else list(plans)[::-1]
-        for key in order:
-            long = key in few and sum(times[key]) > protocol.finalist_seconds * 1e3
-            if key in few and round_number >= _FEW_ROUNDS - long:
-                continue
-            before[key]()
-            if not (cold or long):
-                samplers[key].warm()  # the plan before it had the caches
-            times[key] += samplers[key](1 if key in few else samples)
-            after(key)
+    for round_number, key in _turns(plans, rounds):
+        long = key in few and sum(times[key]) > protocol.finalist_seconds * 1e3
+        if key in few and round_number >= _FEW_ROUNDS - long:
+            continue
+        before[key]()
+        if not (cold or long):
+            samplers[key].warm()  # the plan before it had the caches
+        times[key] += samplers[key](1 if key in few else samples)
+        after(key)
     return {key: samplers[key].samples(values) for key, values in times.items()}
+
+
+def _turns(keys: Collection[Any], rounds: int) -> Iterator[tuple[int, Any]]:
+    """Each of ``keys`` in each round, with the round's number: forwards, then backwards, and so on."""
+    for number in range(rounds):
+        yield from ((number, key) for key in (list(keys) if number % 2 == 0 else list(keys)[::-1]))
+
+
+# Gives one sample of the figures of an execution, a call of which takes that many milliseconds.
+Producer = Callable[[Execution, float], Mapping[str, float]]
+
+# What measures a figure that takes calls of its own, on a device that may not tell it (DeviceError).
+PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.of})
+
+
+def produce(
+    producer: Producer, executions: Mapping[Any, Execution], call_ms: Mapping[Any, float], rounds: int = 1
+) -> dict[Any, dict[str, Figure]]:
+    """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``interleave``. Raises what
+    ``producer`` does."""
+    found: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
+    for _, key in _turns(executions, rounds):
+        if rounds > 1:
+            executions[key].prepare()
+        found[key].append(producer(executions[key], call_ms[key]))
+    return {key: _figures(samples) for key, samples in found.items()}
+
+
+def _figures(samples: Sequence[Mapping[str, float]]) -> dict[str, Figure]:
+    columns = {name: [one[name] for one in samples] for name in samples[0]}
+    return {name: Figure(median(values), spread(values)) for name, values in columns.items()}
 
 
 def floors(backend: Backend) -> dict[str, float]:

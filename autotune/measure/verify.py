@@ -45,8 +45,8 @@ from autotune.declaration import FOR_FLOATS, IGNORE, WRONG, Configuration, Famil
 from autotune.device import Backend, Execution, LaunchError, Placed, PlacedInput, Shared, linear
 from autotune.layout import Layout, Stored
 
-# Written with every verdict. Raise it when verification catches more than before: what an older one said is then
-# verified again.
+# A part of every study's identity. Raise it when verification catches more than before: what an older one said is then
+# no longer taken.
 PROOF_VERSION = 3
 
 

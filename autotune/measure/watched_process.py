@@ -1,7 +1,7 @@
 """The process that a profiler watches: it places a workload's data and runs each configuration's plan once.
 
-``python -m autotune.measure.watched_process TASK.json`` reads a Task and writes a Result beside it; it measures
-nothing itself.
+``python -m autotune.measure.watched_process TASK.json`` reads a WatchedTask and writes a WatchedResult beside it; it
+measures nothing itself.
 """
 
 import json
@@ -24,7 +24,7 @@ from autotune.processes import program
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class WatchedTask:
     """``family`` is a name or folder, ``workload`` a name or file, ``data`` the folder of its data files (or empty),
     ``configurations`` are ids; the answer goes to ``result``."""
 
@@ -38,7 +38,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class WatchedResult:
     """``runs``: for each configuration in turn its id, the struct in its kernels' template argument (or empty) and the
     kernels that it launched, one by one; configurations that only order data otherwise share a struct. ``failed``:
     id -> why it did not run to its end. ``device`` is the device's slug, the digests those of what ran."""
@@ -67,14 +67,14 @@ class _Counting:
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What became of a task under a program: the program's exit code, its log, all that was said, and the Result, which
+class WatchedRun:
+    """What became of a task under a program: the program's exit code, its log, all that was said, and the result, which
     is None where the process did not come to its end."""
 
     code: int
     log: str
     said: str
-    result: Result | None
+    result: WatchedResult | None
 
     @property
     def tail(self) -> str:
@@ -84,7 +84,9 @@ class Watched:
         return " | ".join(lines[-4:]) or "it said nothing"
 
 
-def watched(task: Task, command: Callable[[Path, Path], list[str]], what: str, seconds: float) -> Watched:
+def watched(
+    task: WatchedTask, command: Callable[[Path, Path], list[str]], what: str, seconds: float
+) -> WatchedRun:
     """``task`` in this process's like, under the program that ``command(log, task file)`` begins with. Raises
     DeviceError, in which the run is called ``what``, when it cannot be started or takes longer than ``seconds``."""
     with tempfile.TemporaryDirectory(prefix="autotune-watched-") as name:
@@ -100,11 +102,11 @@ def watched(task: Task, command: Callable[[Path, Path], list[str]], what: str, s
         except OSError as problem:
             raise DeviceError(f"cannot start {arguments[0]}: {problem.strerror or problem}") from None
         printed = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-        answer = Result(**json.loads(result.read_text(encoding="utf-8"))) if result.is_file() else None
-        return Watched(done.returncode, printed, f"{printed}\n{done.stdout}\n{done.stderr}", answer)
+        answer = WatchedResult(**json.loads(result.read_text(encoding="utf-8"))) if result.is_file() else None
+        return WatchedRun(done.returncode, printed, f"{printed}\n{done.stdout}\n{done.stderr}", answer)
 
 
-def run(task: Task, backend: Backend) -> Result:
+def run(task: WatchedTask, backend: Backend) -> WatchedResult:
     """Run every configuration once on ``backend``. Raises AutotuneError for a family, workload or compiler that cannot
     be used at all."""
     family = load(task.family)
@@ -132,7 +134,7 @@ def run(task: Task, backend: Backend) -> Result:
             runs.append((named, "" if source.is_alone else source.name, counting.launched))
     finally:
         resident.close()
-    return Result(
+    return WatchedResult(
         device=backend.device.slug, source_digest=family.source_digest, space_digest=family.space_digest,
         workload_digest=inputs.digest, runs=runs, failed=failed,
     )  # fmt: skip
@@ -142,7 +144,7 @@ def main(path: str) -> int:
     """The exit code; an error is one line of text."""
     try:
         given = json.loads(Path(path).read_text(encoding="utf-8"))
-        task = Task(**{**given, "configurations": tuple(given["configurations"])})
+        task = WatchedTask(**{**given, "configurations": tuple(given["configurations"])})
         with closing(open_backend(task.device)) as backend:
             found = run(task, backend)
         Path(task.result).write_text(json.dumps(asdict(found)), encoding="utf-8")

@@ -94,6 +94,14 @@ def known_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Conf
     return configuration, family.space.exclusion(configuration)
 
 
+def own_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
+    """``known_configuration``, which has to be of the family's own accuracy class."""
+    configuration, reason = known_configuration(family, values)
+    if configuration is not None and not reason:
+        reason = other_accuracy(family, configuration, accuracy_asked(family))
+    return configuration, reason
+
+
 def accuracy_asked(family: Family, asked: Mapping[str, Any] | None = None) -> str:
     """The accuracy class that ``asked`` (policy -> value) names, the family's own for what it leaves out. Raises
     UnknownName for a policy that the family's ``accuracy`` does not list."""

@@ -73,6 +73,11 @@ class Comparison:
     def winner(self) -> Change:
         return self.named[0]
 
+    @property
+    def moved(self) -> tuple[Change, ...]:
+        """Of ``every``, what changed beyond noise."""
+        return tuple(row for row in self.every if row.verdict != "same")
+
     def regressions(self, threshold: float, *, every: bool = False) -> tuple[Change, ...]:
         """What became slower by more than ``threshold`` (0.05: 5 %) and beyond noise: the winner, or with ``every``
         any configuration; a winner that B does not have at all is one too."""

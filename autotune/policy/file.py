@@ -1,13 +1,14 @@
 """The policy file: winners with their provenance, in YAML that a person can read and edit.
 
-One file per family and device. ``policyfile_write`` merges sweeps into it. Reading runs no code, is bounded in
-size and depth, and gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
+One file per family and device. ``merge`` puts sweeps into it. Reading runs no code, is bounded in size and depth, and
+gives either a PolicyFile or a PolicyFileError that says what is wrong and where.
 """
 
+import math
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
 from autotune.files import replaced
 from autotune.hardware import Device
-from autotune.policy.kept import Prediction, prediction_content, prediction_of
-from autotune.record import ENERGY, time_of
+from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
 
 SCHEMA = 2
-_READ = (1, 2)  # 1 had no features of scalars, no needs, no rule, no crossover
+_LOCK_SECONDS = 60
+_OWN = ("name", "workload", "device")  # an item's key says these
 _LONGEST = 200  # characters of a device's name
 _CAPABILITY = re.compile(r"(\d+\.\d)?")
 _DEVICE = ("kind", "name", "compute_capability", "driver")
@@ -40,24 +41,23 @@ class Entry:
     ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
     them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
     interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise may have
-    made the difference; 0: control was not measured).
-    ``needs`` is by kernel: threads of a block, registers of a thread, shared bytes of a block.
-    ``binding_resource`` limits the occupancy of the kernel that takes the most time (see ``occupancy``). ``operations``
-    is the family's own count of the work. ``objective`` is what the winner is best in (``costs.cost``):
-    ``tie_set``, ``runner_up`` and the margin are of that. ``energy_j`` are joules of a call of the winner, with their
-    ``energy_spread`` and the ``power_w`` meanwhile, ``runner_up_j`` those of the runner-up; 0 where energy is not the
-    objective. From ``break_even`` launches on the same data the winner for kernels alone is cheaper than the winner for
-    a single call, layout included; ``break_even_with`` is the other of the two (0: one of them always is). ``renewed``
-    and ``renewed_from`` tell that an entry was timed again, not swept, after its sources changed: when, and the date
-    and digests of the sweep. ``regret_with`` says what this workload loses with the winner of another entry: that one's
-    time over the best, minus 1. ``times_ms`` has what the configurations took here that the file keeps (``kept.Kept``),
-    by their names, ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for
-    which ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version``
-    of the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
+    made the difference; 0: control was not measured). ``needs`` is by kernel: threads of a block, registers of a
+    thread, shared bytes of a block. ``binding_resource`` limits the occupancy of the kernel that takes the most time
+    (see ``occupancy``). ``operations`` is the family's own count of the work. ``objective`` is what the winner is
+    best in: ``tie_set``, ``runner_up`` and the margin are of that. Where it is no time, ``figures`` are those of the
+    winner that it names and ``runner_up_cost`` is what it counts of the runner-up. From ``break_even`` launches on
+    the same data the winner for kernels alone is cheaper than the winner for a single call, layout included;
+    ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
+    an entry was timed again, not swept, after its sources changed: when, and the date and digests of the sweep.
+    ``regret_with`` says what this workload loses with the winner of another entry: that one's time over the best,
+    minus 1. ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
+    ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
+    ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version`` of
+    the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
     workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
-    which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing in
-    the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many, among
-    which configurations. ``errors`` is how far its outputs are off, where that was measured (``Trial.errors``)."""
+    which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
+    in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
+    among which configurations. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``)."""
 
     name: str
     workload: str
@@ -77,11 +77,9 @@ class Entry:
     operations: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
-    objective: str = "kernel"
-    energy_j: float = 0.0
-    energy_spread: float = 0.0
-    power_w: float = 0.0
-    runner_up_j: float = 0.0
+    objective: str = KERNEL
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    runner_up_cost: float = 0.0
     break_even: int = 0
     break_even_with: str = ""
     renewed: str = ""
@@ -107,15 +105,60 @@ class Entry:
 
     @property
     def cost(self) -> float:
-        """What its objective counts (see ``costs.cost``)."""
-        if self.objective == ENERGY:
-            return self.energy_j
-        return time_of(self.objective, self.median_ms, self.transfer_ms, self.transform_ms)
+        """What its objective counts."""
+        return sum(self.figure(name).value for name in find_objective(self.objective).figures)
 
     @property
     def cost_spread(self) -> float:
         """Relative half-width of the 95 % interval of the median that its objective counts."""
-        return self.energy_spread if self.objective == ENERGY else self.spread
+        return self.figure(find_objective(self.objective).figure).spread or 0.0
+
+    def figure(self, name: str) -> Figure:
+        """The winner's figure of that name: a time, or one that its objective names. Raises KeyError."""
+        times = {
+            TIME: Figure(self.median_ms, self.spread),
+            "transfer_ms": Figure(self.transfer_ms),
+            "transform_ms": Figure(self.transform_ms),
+        }
+        return times[name] if name in times else self.figures[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One configuration, under the name that the entries' ``times_ms`` have it by; ``needs`` as an entry has them,
+    ``kernel`` the one that takes the most time."""
+
+    name: str
+    configuration: Mapping[str, Any]
+    needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    kernel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What decides for inputs that no entry matches, where it loses no more than the nearest entry when each entry is
+    left out in turn (``prediction.predictions_left_out``). ``options`` and ``accuracy`` are those of the entries it is
+    made from, ``left_out`` the mean regret of either, empty where there are too few entries to say. The best of
+    ``kept`` loses at most ``kept_regret`` on any entry. ``covered`` is what a plan of sweeps was made for: by parameter
+    the lowest and the highest value; ``covered_regret`` what 95 % of the inputs there should keep to.
+    ``multiprocessors`` are the device's, 0 where they are not known; ``reach`` and ``load_counts`` as in
+    ``prediction.Taught``."""
+
+    options: Mapping[str, Any]
+    accuracy: str = ""
+    left_out: Mapping[str, float] = field(default_factory=dict)
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    kept_regret: float = 0.0
+    covered: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    covered_regret: float = 0.0
+    multiprocessors: int = 0
+    reach: float = 8.0
+    load_counts: float = 0.0
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is known to lose less than the nearest entry, or as little."""
+        return self.left_out.get("prediction", math.inf) <= self.left_out.get("nearest", -math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,28 +194,9 @@ def file_name(family: str, device: str) -> Path:
     return Path(family) / f"{device}.yaml"
 
 
-_ahead: dict[Path, tuple[tuple[int, ...], PolicyFile]] = {}  # by ``read_ahead``, each for who asks first
-
-
-def read_ahead(path: Path) -> None:
-    """Have the file ready for the next ``read_policy_file``, if it is still the same by then. What is wrong with it is
-    told there."""
-    with suppress(PolicyFileError, OSError):
-        _ahead[path] = _state(path), read_policy_file(path)
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    state = path.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
-
-
 def read_policy_file(path: Path) -> PolicyFile:
     """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
     one."""
-    state, found = _ahead.pop(path, ((), None))
-    with suppress(OSError):
-        if found is not None and _state(path) == state:
-            return found
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
@@ -184,12 +208,12 @@ def read_policy_file(path: Path) -> PolicyFile:
 def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
     """The policy file that ``content``, read from ``path``, is. Raises PolicyFileError."""
     schema = content.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema not in _READ:
+    if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA
         what = "it was written by a later autotune: take that one" if newer else "sweep again"
         raise (NewerSchema if newer else PolicyFileError)(
-            f"{path}: schema {schema!r} is not one of {_READ}, which this version reads; {what}, or name another "
-            "folder with --policies"
+            f"{path}: schema {schema!r} is not {SCHEMA}, which this version reads; {what}, or name another folder "
+            "with --policies"
         )
     try:
         if wrong := yamlfile.fault(content, "policy"):
@@ -215,7 +239,7 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
         default=content["default"],
         default_regret=content.get("default_regret", 0.0),
         default_over=content.get("default_over", []),
-        prediction=prediction_of(content["prediction"]) if content.get("prediction") else None,
+        prediction=_prediction(**content["prediction"]) if content.get("prediction") else None,
         refine=content.get("refine", 0),
         crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
         path=path,
@@ -244,13 +268,25 @@ def _device(content: Mapping[str, Any]) -> Device:
 def entry_name(workload: str, accuracy: str, objective: str) -> str:
     """An entry's key; an empty ``accuracy`` is the family's own class."""
     named = f"{workload} ({accuracy})" if accuracy else workload
-    return named if objective == "kernel" else f"{named} ({objective})"
+    return named if objective == KERNEL else f"{named} ({objective})"
 
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
-    found = Entry(name=name, workload=name, **content)
+    figures = {key: Figure(**value) for key, value in content.get("figures", {}).items()}
+    found = Entry(**{"name": name, "workload": name, **content, "figures": figures})
+    if found.objective not in OBJECTIVES:
+        raise ValueError(f"entry {name}: objective {found.objective!r} is not one of {', '.join(OBJECTIVES)}")
+    aim = OBJECTIVES[found.objective]
+    if missing := [one for one in aim.figures if not aim.is_time and one not in found.figures]:
+        raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
     workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
     return replace(found, workload=workload)
+
+
+def _prediction(kept: Mapping[str, Any], **told: Any) -> Prediction:
+    if not kept:
+        raise ValueError("prediction.kept is empty")
+    return Prediction(kept={str(name): Kept(name=str(name), **value) for name, value in kept.items()}, **told)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:
@@ -263,25 +299,23 @@ def content(file: PolicyFile) -> dict[str, Any]:
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
     }
-    if file.prediction:
-        plain["prediction"] = _sorted(prediction_content(file.prediction))
+    if rule := file.prediction:
+        kept = {name: _plain(one) for name, one in rule.kept.items()}
+        plain["prediction"] = _sorted({**_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
     if file.crossovers:
-        plain["crossovers"] = {
-            name: {"below": item.below, "workloads": list(item.workloads)}
-            for name, item in sorted(file.crossovers.items())
-        }
+        plain["crossovers"] = {name: _plain(item) for name, item in sorted(file.crossovers.items())}
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
     return plain
 
 
-def _plain(item: Entry) -> dict[str, Any]:
-    values = asdict(item)
-    empty = {f.name: f.default for f in fields(Entry) if not f.name.endswith("digest")}
+def _plain(item: Entry | Kept | Prediction | Crossover) -> dict[str, Any]:
+    """Its fields, names in them sorted, without those that are empty or as they are where they are left out."""
+    usual = {f.name: f.default for f in fields(item) if not f.name.endswith("digest")}
     plain = {}
-    for name, value in values.items():
-        if name in ("name", "workload") or value == empty.get(name) or (value == {} and name != "options"):
+    for name, value in asdict(item).items():
+        if name in _OWN or value == usual.get(name) or (value == {} and name != "options"):
             continue
         plain[name] = _sorted(value) if isinstance(value, dict) else value
     return plain
@@ -289,7 +323,9 @@ def _plain(item: Entry) -> dict[str, Any]:
 
 def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _sorted(value) if isinstance(value, Mapping) else value for key, value in sorted(mapping.items())
+        key: _sorted(value) if isinstance(value, Mapping) else value
+        for key, value in sorted(mapping.items())
+        if value is not None
     }
 
 
@@ -300,3 +336,25 @@ def write(path: Path, file: PolicyFile) -> None:
         opened.write(text)
         opened.flush()
         os.fsync(opened.fileno())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Path]:
+    """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
+    locked for long, or cannot be written."""
+    import filelock
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        real = Path(os.path.realpath(path))
+        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
+            yield real
+    except filelock.Timeout:
+        raise PolicyFileError(
+            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
+            "one is done (a sweep measures nothing twice)"
+        ) from None
+    except OSError as problem:
+        raise PolicyFileError(
+            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
+        ) from None

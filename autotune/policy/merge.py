@@ -4,16 +4,15 @@ A reader never sees half a file, and a measurement is never lost to a worse one.
 """
 
 import math
-import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
+from autotune.measure import KERNEL, Figure, Objective, find_objective
 from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import (
     Entry,
@@ -22,6 +21,7 @@ from autotune.policy.file import (
     device_told,
     entry_name,
     file_name,
+    locked,
     write,
 )
 from autotune.policy.file import (
@@ -29,21 +29,16 @@ from autotune.policy.file import (
 )
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
-    ENERGY,
     Decision,
     Measurement,
     Minimax,
     Study,
     Trial,
     accuracy_class,
-    cost,
     decide_classes,
     minimax,
     newest,
-    time_ms,
 )
-
-_LOCK_SECONDS = 60
 
 _ABOUT = (
     "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune", "date",
@@ -53,7 +48,7 @@ _SOURCES = ("source_digest", "layouts_digest", "space_digest")
 _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 
-def update(folder: Path, studies: Sequence[Study], objective: str = "kernel") -> Path:
+def update(folder: Path, studies: Sequence[Study], objective: str = KERNEL) -> Path:
     """Merge the winners of ``studies`` (one family, one device) by ``objective`` into their policy file below
     ``folder`` and return its path; the crossovers between it and the policy files of the other kind beside it are found
     anew. A link is followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when
@@ -85,28 +80,6 @@ def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> 
             write(real, replace(now, prediction=rule))
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[Path]:
-    """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
-    locked for long, or cannot be written."""
-    import filelock
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        real = Path(os.path.realpath(path))
-        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
-            yield real
-    except filelock.Timeout:
-        raise PolicyFileError(
-            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
-            "one is done (a sweep measures nothing twice)"
-        ) from None
-    except OSError as problem:
-        raise PolicyFileError(
-            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
-        ) from None
-
-
 def _before(path: Path, study: Study) -> PolicyFile | None:
     """The file as it is, or None. What is no policy file of this family and device is put aside."""
     if not path.exists():
@@ -126,7 +99,7 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
     return None
 
 
-def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str = "kernel") -> PolicyFile:
+def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str = KERNEL) -> PolicyFile:
     """``before`` with the winners of those ``studies`` that were made on the same sources as the latest of them. An
     entry of another workload stays; one of the same workload is replaced unless it is the better one (see
     ``_stays``)."""
@@ -161,7 +134,7 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
 # -- entries ------------------------------------------------------------------------------------------------
 
 
-def new_entries(study: Study, objective: str = "kernel") -> list[Entry]:
+def new_entries(study: Study, objective: str = KERNEL) -> list[Entry]:
     """The policy file's entries for a finished study: one for each accuracy class in which something was measured,
     the family's own class under the workload's name, others as ``workload (class)``; by another objective than the
     kernels' time, ``workload (objective)`` and ``workload (class) (objective)``."""
@@ -194,10 +167,10 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         binding_resource=_binding_resource(decision.winner),
         needs=of_trial(decision.winner),
         operations=float(about.operations or volume(sizes)),
-        transform_ms=round(measurement.transform_ms, 4),
-        transfer_ms=round(measurement.transfer_ms, 4),
+        transform_ms=round(measurement.value("transform_ms"), 4),
+        transfer_ms=round(measurement.value("transfer_ms"), 4),
         objective=decision.objective,
-        **_energy(measurement, decision.objective),
+        figures=_figures(measurement, find_objective(decision.objective)),
         proved=_proved(study, decision.winner),
         searched=_searched(study),
         break_even=decision.break_even.launches if decision.break_even else 0,
@@ -210,24 +183,23 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
 
 
 def runner_up_figures(runner_up: Trial | None, objective: str) -> dict[str, Any]:
-    """The entry's: what ``objective`` counts, and beside joules the time."""
+    """The entry's: what ``objective`` counts, and beside what is no time the time."""
     if runner_up is None:
         return {}
-    if objective == ENERGY:
-        return {
-            "runner_up_ms": round(time_ms(runner_up), 7),
-            "runner_up_j": figure(cost(runner_up, objective)),
-        }
-    return {"runner_up_ms": round(cost(runner_up, objective), 7)}
+    if find_objective(objective).is_time:
+        return {"runner_up_ms": round(runner_up.cost(objective), 7)}
+    return {"runner_up_ms": round(runner_up.time_ms, 7), "runner_up_cost": figure(runner_up.cost(objective))}
 
 
-def _energy(measured: Measurement, objective: str) -> dict[str, Any]:
-    if objective != ENERGY:
+def _figures(measured: Measurement, objective: Objective) -> dict[str, Figure]:
+    """Those that ``objective`` names, where it is no time: an entry has its times at any rate."""
+    if objective.is_time:
         return {}
+    own = measured.figures[objective.figure]
+    beside = {name: found for name in objective.beside if (found := measured.figures.get(name))}
     return {
-        "energy_j": figure(measured.energy_j),
-        "energy_spread": round(measured.energy_spread, 5),
-        "power_w": round(measured.power_w, 1),
+        objective.figure: Figure(figure(own.value), None if own.spread is None else round(own.spread, 5)),
+        **{name: Figure(figure(found.value)) for name, found in beside.items()},
     }
 
 
@@ -266,7 +238,7 @@ def _other(decision: Decision) -> str:
     if decision.break_even is None:
         return ""
     pair = decision.break_even
-    return (pair.single if decision.objective == "kernel" else pair.lasting).id
+    return (pair.single if decision.objective == KERNEL else pair.lasting).id
 
 
 def _sanitizer(study: Study, winner: Trial) -> str:
@@ -303,7 +275,7 @@ def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[s
     found: dict[str, Entry] = {}
     for name, item in kept.items():
         trials = measured.get(item.workload, {})
-        costs = {configuration: cost(trial, item.objective) for configuration, trial in trials.items()}
+        costs = {configuration: trial.cost(item.objective) for configuration, trial in trials.items()}
         row = {configuration: value for configuration, value in costs.items() if math.isfinite(value)}
         regrets: dict[str, float] = {}
         for other, theirs in sorted(kept.items()):
@@ -335,12 +307,12 @@ def _default(
     too little; and for a sweep by another objective than the file's entries."""
     times = {
         s.workload: {
-            t.configuration: time_ms(t) for t in s.trials if t.measurement and _is_own(s, t.configuration)
+            t.configuration: t.time_ms for t in s.trials if t.measurement and _is_own(s, t.configuration)
         }
         for s in studies
     }
     over = [workload for workload, row in times.items() if row]
-    if before and objective != "kernel" and any(e.objective == "kernel" for e in before.entries.values()):
+    if before and objective != KERNEL and any(e.objective == KERNEL for e in before.entries.values()):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
     if before and (stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)

@@ -1,36 +1,97 @@
-"""What each kept configuration should take on an input that nobody measured, from the entries' times.
+"""What each kept configuration should take on an input that nobody measured, from the entries' times; and which sizes
+to sweep next, so that what is lost between entries falls fastest.
 
-Logarithms of times are smooth functions of the logarithms of the features, but for steps: a Gaussian process through
-what was measured, with a straight line under it (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006,
-sections 2.2 and 2.7), one for each configuration's time over the best of its entry and one for the best. Between
-entries it interpolates, and far from them the straight line remains. With each entry left out in turn it is compared
-with what the nearest entry says; that also chooses how far it reaches (``shaped``).
+Inputs are alike by the distance of their features. Logarithms of times are smooth functions of the logarithms of the
+features, but for steps: a Gaussian process through what was measured, with a straight line under it (Rasmussen and
+Williams, Gaussian Processes for Machine Learning, 2006, section 2.7), one for each configuration's time over the best
+of its entry and one for the best. Between entries it interpolates, and far from them the straight line remains. With
+each entry left out in turn it is compared with what the nearest entry says; that also chooses how far it reaches
+(``shaped``).
+
+A plan of sweeps begins with the middle of the range and its corners, opposite ones in turn. When entries are enough to
+predict from, the place is taken where the prediction is expected to lose most: the expected improvement of any other
+configuration over the one that it takes there. Places are the points of a Halton sequence (Halton, Algorithm 247,
+1964), which leave no large gap however many are looked at.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration
-from autotune.policy.features import Features, distance, nearest
+from autotune.declaration import Configuration, Expression, Value
+from autotune.errors import FamilyError
+from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
+from autotune.search import GaussianProcess, expected_improvement
 
+Features = Mapping[str, float]
+Point = Mapping[str, int]
 Floats = NDArray[np.float64]
 Rows = Mapping[str, Mapping[Configuration, float]]
+
+_FAR = math.log(1000.0)  # the distance of a feature that only one of two inputs has
 
 REACH = 8.0  # of the process, in units of e: entries a factor of 3,000 apart still know of one another
 _ROUGH = 0.02  # what a time differs from a smooth function
 _SLOPE = 1.0  # of the line under it, for a feature that is e times as large
 _LEVEL = 10.0  # anything, as far as the process knows beforehand
+_LEAST = 1e-6  # variance, however alike all times are
 
 # What leaving entries out chooses from: the reach, and how much the blocks of a multiprocessor count beside a feature.
 _SHAPES = tuple((reach, counts) for reach in (REACH, 2.0, 0.7) for counts in (0.0, 2.0))
 
 KEPT_REGRET = 0.005  # of the best kept configuration on any entry, as far as so many suffice
 MOST_KEPT = 32
+
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19)
+_LOOKED_AT = 200  # places
+_SHARE = 0.95  # of the places, that a promise is about
+_FIRST = 6  # sizes, before predictions say where to go
+
+
+# -- what makes two inputs alike ----------------------------------------------------------------------------
+
+
+def feature_values(declared: Mapping[str, Expression], numbers: Mapping[str, Value]) -> dict[str, float]:
+    """The declared features with ``numbers`` (extents and scalars) bound. One that has no value there (a
+    division by zero) is left out."""
+    found: dict[str, float] = {}
+    for name, expression in declared.items():
+        try:
+            value = float(expression.evaluate(numbers))
+        except (FamilyError, TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(value):
+            found[name] = value
+    return found
+
+
+def distance(a: Features, b: Features) -> float:
+    """Euclidean distance of the logarithms; a feature that only one side has, or that is not above 0 on one side only,
+    counts as a factor of 1000."""
+    total = 0.0
+    for name in a.keys() | b.keys():
+        x, y = a.get(name), b.get(name)
+        apart = 0.0
+        if x is not None and y is not None and x > 0 and y > 0:
+            apart = math.log(x / y)
+        elif x != y:
+            apart = _FAR
+        total += apart**2
+    return math.sqrt(total)
+
+
+def nearest(known: Mapping[str, Features], asked: Features) -> list[str]:
+    """The names in ``known``, nearest first; equally near ones by name."""
+    return sorted(known, key=lambda name: (distance(known[name], asked), name))
+
+
+# -- what a configuration should take ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -44,8 +105,8 @@ class Predicted:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an input lies: the ``nearest`` entry and how far that is (``features.distance``); ``beyond`` are the
+class Whereabouts:
+    """Where an input lies: the ``nearest`` entry and how far that is (``distance``); ``beyond`` are the
     features below or above everything measured, with the smallest and the largest that was."""
 
     nearest: str
@@ -122,7 +183,7 @@ class Taught:
                 found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
         return self.load_counts * found
 
-    def place(self, asked: Features) -> Place:
+    def place(self, asked: Features) -> Whereabouts:
         """Where ``asked`` lies among the entries."""
         away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
         ends = {
@@ -130,7 +191,7 @@ class Taught:
             for name in next(iter(self.features.values()))
         }
         beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
-        return Place(nearest, away, beyond)
+        return Whereabouts(nearest, away, beyond)
 
     def without(self, entry: str) -> "Taught":
         """As if that entry had not been measured."""
@@ -142,9 +203,52 @@ class Taught:
         )
 
 
+def taught_by(
+    rule: Prediction,
+    entries: Mapping[str, Entry],
+    features: Mapping[str, Features],
+    known: Callable[[Mapping[str, Any]], Configuration | None] = Configuration,
+) -> Taught:
+    """What the times of the kept configurations on ``entries`` tell, by the ``features`` of some of them; ``known``
+    makes a configuration of its values, None of those that are no more."""
+    kept = {name: c for name, one in rule.kept.items() if (c := known(one.configuration))}
+    rows = {n: {kept[at]: ms for at, ms in entries[n].times_ms.items() if at in kept} for n in features}
+    rows = {name: row for name, row in rows.items() if row}
+    blocks = {n: {kept[at]: count for at, count in entries[n].blocks.items() if at in kept} for n in rows}
+    return Taught(
+        {name: features[name] for name in rows}, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts,
+        {name: won for name in rows if (won := known(entries[name].configuration))},
+    )  # fmt: skip
+
+
+def taught_at(file: PolicyFile | None, points: Mapping[str, Point]) -> Taught | None:
+    """What ``file`` knows of the entries at ``points``, by the numbers there; None where that is too little."""
+    if file is None or file.prediction is None:
+        return None
+    rule = replace(file.prediction, reach=REACH, load_counts=0.0)  # which are for the declared features
+    found = taught_by(rule, file.entries, {n: point for n, point in points.items() if n in file.entries})
+    return found if len(found.rows) > 1 else None
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """Of a line through the middle, and of Matern's process of order 3/2 about it."""
+
+    reach: float
+
+    def across(self, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+        away = math.sqrt(3) / self.reach * np.sqrt(((rows[:, None] - others[None]) ** 2).sum(axis=2))
+        about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (rows @ others.T) + _LEVEL**2
+        return about
+
+    def itself(self, rows: NDArray[Any]) -> NDArray[Any]:
+        of_each: Floats = 1 + _SLOPE**2 * (rows**2).sum(axis=1) + _LEVEL**2
+        return of_each
+
+
 def process(
     known: Floats, values: Floats, asked: Floats, reach: float = REACH, beside: Floats | None = None
-) -> tuple[Floats, Floats]:  # fmt: skip
+) -> tuple[Floats, Floats]:
     """Mean and standard deviation at the point ``asked`` of a Gaussian process for each column of ``values``, which
     were found at the rows of ``known``; not a number where one was not. ``beside`` has one more coordinate for each
     column, a row a row of ``known`` and the last one for the point."""
@@ -155,14 +259,11 @@ def process(
         there = ~np.isnan(values[:, columns[0]])
         if not there.any():
             continue
-        rows = np.append(there, True)
-        covariance = _covariance(np.column_stack([places, beside[:, columns[0]]])[rows], reach)
-        seen = values[there][:, columns]
-        inner, across = covariance[:-1, :-1] + _ROUGH**2 * np.eye(len(seen)), covariance[:-1, -1]
-        weights = np.linalg.solve(inner, np.column_stack([seen, across]))
-        mean[columns] = across @ weights[:, :-1]
-        size = np.sqrt(np.maximum((seen * weights[:, :-1]).sum(axis=0) / len(seen), 1e-6))
-        spread[columns] = size * math.sqrt(max(covariance[-1, -1] - float(across @ weights[:, -1]), 0.0))
+        points = np.column_stack([places, beside[:, columns[0]]])
+        fitted = GaussianProcess(_Smooth(reach), _ROUGH**2, _LEAST)
+        fitted.fit(points[:-1][there], points[-1:])
+        for column in columns:
+            (mean[column],), (spread[column],) = fitted.expect(values[there, column])
     return mean, spread
 
 
@@ -173,13 +274,6 @@ def _alike(values: Floats, beside: Floats) -> Iterator[list[int]]:
         key = np.isnan(values[:, column]).tobytes() + beside[:, column].tobytes()
         groups.setdefault(key, []).append(column)
     yield from groups.values()
-
-
-def _covariance(points: Floats, reach: float) -> Floats:
-    """Of a line through the middle, and of Matern's process of order 3/2 about it."""
-    away = math.sqrt(3) / reach * np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (points @ points.T) + _LEVEL**2
-    return about
 
 
 # -- which configurations are kept --------------------------------------------------------------------------
@@ -263,3 +357,81 @@ def nearest_left_out(taught: Taught, rows: Rows) -> list[float]:
 
 def _lost(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:
     return next((row[c] for c in order if c in row), max(row.values())) / min(row.values()) - 1
+
+
+# -- where to sweep next ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers that make an input, each from low to high, on logarithmic scales; ``holds`` says which points count."""
+
+    most: ClassVar = len(_PRIMES)  # numbers
+
+    numbers: Mapping[str, tuple[int, int]]
+    holds: Callable[[Point], bool] = lambda _point: True
+
+    def at(self, shares: Sequence[float]) -> dict[str, int]:
+        """The point so far between low and high."""
+        return {
+            name: round(low * (high / low) ** share)
+            for (name, (low, high)), share in zip(self.numbers.items(), shares, strict=True)
+        }
+
+    def corners(self) -> Iterator[dict[str, int]]:
+        """The middle, then each low with each high, opposite ones in turn; one that does not count is moved towards the
+        middle until it does."""
+        sides = len(self.numbers)
+        low = list(itertools.product((0.0, 1.0), repeat=sides))[: 2 ** (sides - 1)]
+        ends = [(0.5,) * sides, *(e for one in low for e in (one, tuple(1 - share for share in one)))]
+        for one in ends:
+            pulled = (self.at([end + (0.5 - end) * step / 20 for end in one]) for step in range(21))
+            if (found := next(filter(self.holds, pulled), None)) is not None:
+                yield found
+
+    def inner(self) -> Iterator[dict[str, int]]:
+        """Points that leave no large gap, as far as they count, without end."""
+        primes = _PRIMES[: len(self.numbers)]
+        places = (
+            self.at([_radical_inverse(index, prime) for prime in primes]) for index in itertools.count(1)
+        )
+        return (point for point in places if self.holds(point))
+
+
+def _radical_inverse(index: int, base: int) -> float:
+    share, scale = 0.0, 1.0 / base
+    while index:
+        share, index, scale = share + index % base * scale, index // base, scale / base
+    return share
+
+
+def next_point(
+    over: Range, swept: Sequence[Point], taught: Taught | None, features: Callable[[Point], Features]
+) -> dict[str, int] | None:
+    """Where to sweep next; None where every place that is looked at was swept. ``features`` are those of an input."""
+    first = [point for point in over.corners() if point not in swept]
+    if taught is None or (len(swept) < _FIRST and first):
+        return first[0] if first else next((p for p in _looked_at(over) if p not in swept), None)
+    places = [point for point in (*first, *_looked_at(over)) if point not in swept]
+    return max(places, key=lambda point: expected_regret(taught.predicted(features(point))), default=None)
+
+
+def promised(over: Range, taught: Taught, features: Callable[[Point], Features]) -> float:
+    """What 95 % of the range should keep to: the expected regret there of what would be taken."""
+    found = sorted(expected_regret(taught.predicted(features(point))) for point in _looked_at(over))
+    return found[min(len(found) - 1, math.ceil(_SHARE * len(found)) - 1)]
+
+
+def _looked_at(over: Range) -> Iterator[dict[str, int]]:
+    return itertools.islice(over.inner(), _LOOKED_AT)
+
+
+def expected_regret(found: Sequence[Predicted]) -> float:
+    """What the first of ``found`` is expected to lose against the one of the others that is the greatest risk; 0 for
+    nothing. Errors are taken to be normal on a logarithmic scale and independent."""
+    if len(found) < 2:
+        return 0.0
+    first, *others = found
+    gaps = np.array([math.log(other.ms / first.ms) for other in others])
+    spreads = np.array([math.hypot(first.spread, other.spread) for other in others])
+    return float(expected_improvement(0.0, gaps, spreads).max())

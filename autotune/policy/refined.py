@@ -15,7 +15,7 @@ from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy.device_crossover import operations
-from autotune.policy.file import Entry, PolicyFile, read_policy_file, write
+from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -63,28 +63,25 @@ class Refined:
             },
         )  # fmt: skip
 
+    def write(self) -> None:
+        """Put it into the user's own folder. What goes wrong there is logged: the program has what it needs."""
+        path = refined_path(own_policies(), self.family.name, self.device)
+        entry = self.entry
+        try:
+            with _ONE_AT_A_TIME, locked(path) as real:
+                before = _read(real)
+                made = PolicyFile(
+                    family=self.family.name, device=self.device, default=entry.configuration,
+                    entries={**(before.entries if before else {}), entry.name: entry},
+                )  # fmt: skip
+                write(real, made)
+        except (AutotuneError, OSError) as problem:
+            _log.warning("%s: what calls found is not kept: %s", self.family.name, problem)
+
 
 def refined_path(folder: Path, family: str, device: Device) -> Path:
     """Where such entries lie below a folder of policy files: beside nothing that is looked through for devices."""
     return folder / family / "refined" / f"{device.slug}.yaml"
-
-
-def write_refined(found: Refined) -> None:
-    """Put it into the user's own folder. What goes wrong there is logged: the program has what it needs."""
-    path = refined_path(own_policies(), found.family.name, found.device)
-    entry = found.entry
-    try:
-        from autotune.policy.merge import locked  # who only reads needs none of what a sweep writes
-
-        with _ONE_AT_A_TIME, locked(path) as real:
-            before = _read(real)
-            made = PolicyFile(
-                family=found.family.name, device=found.device, default=entry.configuration,
-                entries={**(before.entries if before else {}), entry.name: entry},
-            )  # fmt: skip
-            write(real, made)
-    except (AutotuneError, OSError) as problem:
-        _log.warning("%s: what calls found is not kept: %s", found.family.name, problem)
 
 
 def _read(path: Path) -> PolicyFile | None:

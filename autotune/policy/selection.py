@@ -10,7 +10,9 @@
     control    the family's defaults
 
 The first that stands is taken. Every candidate that is passed over says why: stale, other options, another accuracy
-class, more than the device has. A configuration of another architecture is never a candidate.
+class, more than the device has. A configuration of another architecture is never a candidate. A caller's bound on the
+error admits those accuracy classes whose entries were off by no more than it in their sweeps; how far a call on other
+data is off is not known.
 """
 
 import math
@@ -23,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, families
-from autotune.errors import AutotuneError, DeviceError, PolicyFileError
+from autotune.declaration import Configuration, Family, PolicyValue, families
+from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
-from autotune.layout import layouts_digest
+from autotune.measure import find_objective
 from autotune.policy.acceptance import (
     accuracy_asked,
     entry_refusal,
@@ -38,13 +40,11 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.features import Features, distance, feature_values, nearest
-from autotune.policy.file import Crossover, Entry, PolicyFile, file_name, read_ahead
+from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.kept import Kept
-from autotune.policy.prediction import Taught
+from autotune.policy.prediction import Features, Taught, distance, feature_values, nearest, taught_by
 from autotune.policy.refined import with_refined
-from autotune.record import checked_objective
+from autotune.record import accuracy_class
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
 _HEAD = 4096  # bytes; a policy file begins with its device
@@ -65,6 +65,21 @@ class Candidate:
     refusal: str = ""
     entry: Entry | None = None
     spread: float = 0.0
+
+
+@dataclass(frozen=True)
+class MaxError:
+    """The most that any output was off in sweeps, relative to the reference's largest magnitude
+    (``measure.deviation``)."""
+
+    bound: float
+
+    def __post_init__(self) -> None:
+        if not self.bound > 0:
+            raise UsageError(
+                f"max_error={self.bound}: it is a relative error above 0, such as 1e-3; leave it out for the "
+                "family's own accuracy"
+            )
 
 
 @dataclass(frozen=True)
@@ -127,15 +142,6 @@ def find(
     if own is not None:
         own = with_refined(own, family, device, folders)
     return Policies(device, own, tuple(alike.values())), passed
-
-
-def find_ahead(family: Family, device: Device, folders: Sequence[Path]) -> None:
-    """Read now what ``find`` is going to, and what its entries are compared with."""
-    name = file_name(family.name, device.slug)
-    if (path := next((folder / name for folder in folders if _is_there(folder / name)), None)) is not None:
-        read_ahead(path)
-    layouts_digest()
-    _ = family.source_digest  # which is kept, as the other is
 
 
 def file_of(family: Family, name: str, folders: Iterable[Path]) -> Path | None:
@@ -226,43 +232,74 @@ def candidates(
     kind: str = "",
     *,
     scalars: Mapping[str, float] | None = None,
-    accuracy: Mapping[str, Any] | None = None,
+    accuracy: Mapping[str, Any] | MaxError | None = None,
     objective: str = "kernel",
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own. Entries of another ``objective`` (``costs.cost``) count only
-    in a file that has none of that one. Raises UnknownName."""
-    checked_objective(objective)
-    asked = feature_values(family.features, {**sizes, **(scalars or {})})
-    wanted = accuracy_asked(family, accuracy)
+    for another accuracy class than the family's own, or for all whose error is small enough: then the class that is
+    expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
+    ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
+    find_objective(objective)
+    kind = policies.device.kind if policies else kind
+    numbers = {**sizes, **(scalars or {})}
+    classes = admitted(family, policies, accuracy) if isinstance(accuracy, MaxError) else [accuracy or {}]
+    lists = []
+    for values in classes:
+        asked = _Asked(
+            family, options, numbers, operations(family, sizes, options, scalars or {}) if policies else 0.0,
+            feature_values(family.features, numbers), accuracy_asked(family, values),
+        )  # fmt: skip
+        listed = _of_files(asked, policies, objective) if policies else []
+        lists.append([*listed, *_untuned(asked, values, kind)])
+    return [candidate for listed in sorted(lists, key=_soonest) for candidate in listed]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An input: its ``numbers`` (extents and scalars) and what they make, the accuracy class that is ``wanted``."""
+
+    family: Family
+    options: Mapping[str, Any]
+    numbers: Mapping[str, float]
+    work: float
+    features: Features
+    wanted: str
+
+
+def _of_files(asked: _Asked, policies: Policies, objective: str) -> list[Candidate]:
     listed: list[Candidate] = []
-    if policies is not None:
-        kind = policies.device.kind
-        work = operations(family, sizes, options, scalars or {})
-        for whole in policies.files:
-            is_own, file = whole is policies.own, of_objective(whole, objective)
-            found = [
-                _candidate(family, policies.device, file, match, item, options, wanted)
-                for match, item in _ordered(family, file, asked)
-            ]
-            expected = _expected(family, found, asked, work) if is_own else 0.0
-            if is_own:
-                listed += [c for c in found if c.match == "exact"]
-                numbers = {**sizes, **(scalars or {})}
-                listed += _predicted(family, policies.device, file, asked, options, wanted, numbers)
-                found = [c for c in found if c.match != "exact"]
-            for c in found:
-                listed.append(replace(c, match=c.match if is_own else "capability", expected_ms=expected))
-        listed += [_default(family, policies, file, wanted) for file in policies.files]
-    if kind in family.space.presets:
-        for configuration in family.space.configurations(kind)[:1]:
-            refusal = other_accuracy(family, configuration, wanted)
-            listed.append(Candidate("preset", configuration, f"the family's preset {kind}", refusal=refusal))
-    given = {name: family.space.policy(name).value(value) for name, value in (accuracy or {}).items()}
-    control = Configuration({**family.space.control, **given})
-    listed.append(Candidate("control", control, "the family's defaults"))
-    return listed
+    for whole in policies.files:
+        is_own, file = whole is policies.own, of_objective(whole, objective)
+        found = _entries(asked, policies.device, file)
+        expected = 0.0
+        if is_own:
+            expected = _expected(asked, found)
+            listed += [c for c in found if c.match == "exact"]
+            listed += _predicted(asked, policies.device, file)
+            found = [c for c in found if c.match != "exact"]
+        listed += [replace(c, match=c.match if is_own else "capability", expected_ms=expected) for c in found]
+    return [*listed, *(_default(asked, policies.device, file) for file in policies.files)]
+
+
+def _untuned(asked: _Asked, accuracy: Mapping[str, Any], kind: str) -> Iterator[Candidate]:
+    """What the family says by itself."""
+    family, space = asked.family, asked.family.space
+    if kind in space.presets:
+        for configuration in space.configurations(kind)[:1]:
+            refusal = other_accuracy(family, configuration, asked.wanted)
+            yield Candidate("preset", configuration, f"the family's preset {kind}", refusal=refusal)
+    given = {name: space.policy(name).value(value) for name, value in accuracy.items()}
+    yield Candidate("control", Configuration({**space.control, **given}), "the family's defaults")
+
+
+def _soonest(listed: Sequence[Candidate]) -> float:
+    """The time of the first candidate that stands: what is expected for this input, else what its entry took; of one
+    that is not known, without end."""
+    first = next((c for c in listed if not c.refusal and c.configuration is not None), None)
+    if first is None:
+        return math.inf
+    return first.expected_ms or (first.entry.median_ms if first.entry else math.inf)
 
 
 def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
@@ -274,23 +311,19 @@ def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
     return replace(file, entries=entries or file.entries, prediction=None)
 
 
-def _ordered(family: Family, file: PolicyFile, asked: Features) -> Iterator[tuple[str, Entry]]:
-    """The entries of ``file``, each once: those of the same class, then the nearest."""
+def _entries(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
+    """The entries of ``file``, each once: those of the same features, then the nearest."""
+    family, found = asked.family, []
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
-    for name in nearest(known, asked):
-        yield "exact" if known[name] == asked else "nearest", file.entries[name]
-
-
-def _candidate(
-    family: Family, device: Device, file: PolicyFile, match: str, item: Entry, options: Mapping[str, Any], wanted: str
-) -> Candidate:  # fmt: skip
-    configuration, wrong = known_configuration(family, item.configuration)
-    refusal = entry_refusal(family, item, device) or other_options(item.options, options) or wrong
-    if not refusal and configuration is not None:
-        refusal = other_accuracy(family, configuration, wanted)
-    return Candidate(
-        match, configuration, f"{file.path or _SWEPT}: {item.name}", item.median_ms, refusal, item
-    )
+    for name in nearest(known, asked.features):
+        item, match = file.entries[name], "exact" if known[name] == asked.features else "nearest"
+        configuration, wrong = known_configuration(family, item.configuration)
+        refusal = entry_refusal(family, item, device) or other_options(item.options, asked.options) or wrong
+        if not refusal and configuration is not None:
+            refusal = other_accuracy(family, configuration, asked.wanted)
+        origin = f"{file.path or _SWEPT}: {item.name}"
+        found.append(Candidate(match, configuration, origin, item.median_ms, refusal, item))
+    return found
 
 
 def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
@@ -300,84 +333,68 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
     if rule is None or not rule.is_better or other_options(rule.options, options) or rule.accuracy != wanted:
         return None
     features: dict[str, Features] = {}
-    rows: dict[str, dict[Configuration, float]] = {}
-    blocks: dict[str, dict[Configuration, int]] = {}
-    winners: dict[str, Configuration] = {}
-    kept = {
-        name: found
-        for name, one in rule.kept.items()
-        if (found := known_configuration(family, one.configuration)[0])
-    }
     for name, item in file.entries.items():
         known = feature_values(family.features, item.features)
-        row = {kept[at]: ms for at, ms in item.times_ms.items() if at in kept}
         is_alike = item.accuracy == rule.accuracy and not other_options(item.options, options)
         is_whole = known.keys() == family.features.keys() and min(known.values(), default=0.0) > 0
-        if row and is_alike and is_whole and not stale(family, item):
-            features[name], rows[name] = known, row
-            blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
-            won = known_configuration(family, item.configuration)[0]
-            winners |= {name: won} if won else {}
-    if len(rows) < 2:
-        return None
-    return Taught(features, rows, blocks, rule.multiprocessors, rule.reach, rule.load_counts, winners)
+        if is_alike and is_whole and not stale(family, item):
+            features[name] = known
+    found = taught_by(rule, file.entries, features, lambda values: known_configuration(family, values)[0])
+    return found if len(found.rows) > 1 else None
 
 
-def _blocks(
-    family: Family, kept: Iterable[Kept], options: Mapping[str, Any], numbers: Mapping[str, float]
-) -> dict[Configuration, int]:
-    """Of the grids of the kept configurations' kernels on an input of these ``numbers`` (extents and scalars), as far
-    as they can be told."""
-    found: dict[Configuration, int] = {}
-    for one in kept:
-        configuration, _ = known_configuration(family, one.configuration)
-        if configuration is not None and one.kernel in family.kernels:
-            with suppress(AutotuneError):
-                names = {**numbers, **options, **configuration}
-                geometry = Variant.of(family, configuration, options).geometry(
-                    family.kernels[one.kernel], names
-                )
-                found[configuration] = math.prod(geometry.grid)
-    return found
-
-
-def _predicted(
-    family: Family, device: Device, file: PolicyFile, asked: Features, options: Mapping[str, Any], wanted: str,
-    numbers: Mapping[str, float],
-) -> list[Candidate]:  # fmt: skip
+def _predicted(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
     """The kept configurations by what they should take, the fastest first."""
-    found = basis(family, file, options, wanted)
+    family = asked.family
+    found = basis(family, file, asked.options, asked.wanted)
     if found is None or file.prediction is None:
         return []
-    kept = file.prediction.kept.values()
-    needs = {known_configuration(family, one.configuration)[0]: one.needs for one in kept}
+    of_each = [
+        (known_configuration(family, one.configuration)[0], one) for one in file.prediction.kept.values()
+    ]
+    kept = {configuration: one for configuration, one in of_each if configuration is not None}
+    blocks = {configuration: _blocks(asked, configuration, one.kernel) for configuration, one in kept.items()}
     return [
         Candidate(
             "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(found.rows)} entries", one.ms,
-            family.space.exclusion(one.configuration) or unmet_need(needs.get(one.configuration, {}), device),
+            family.space.exclusion(one.configuration) or unmet_need(kept[one.configuration].needs, device),
             spread=one.spread,
         )
-        for one in found.predicted(asked, _blocks(family, kept, options, numbers))
+        for one in found.predicted(asked.features, blocks)
     ]  # fmt: skip
 
 
-def _expected(family: Family, found: Sequence[Candidate], asked: Features, work: float) -> float:
-    """What ``work`` should take, from the entries that are not refused."""
+def _blocks(asked: _Asked, configuration: Configuration, kernel: str) -> int:
+    """Of the kernel's grid on the input; 0 where that cannot be told."""
+    family = asked.family
+    if kernel in family.kernels:
+        with suppress(AutotuneError):
+            names = {**asked.numbers, **asked.options, **configuration}
+            variant = Variant.of(family, configuration, asked.options)
+            return math.prod(variant.geometry(family.kernels[kernel], names).grid)
+    return 0
+
+
+def _expected(asked: _Asked, found: Sequence[Candidate]) -> float:
+    """What the work should take, from the entries that are not refused."""
     entries = [c.entry for c in found if c.entry and not c.refusal]
-    away = [distance(feature_values(family.features, e.features), asked) for e in entries]
-    return expected_ms(entries, work, away)
+    known = [feature_values(asked.family.features, e.features) for e in entries]
+    return expected_ms(entries, asked.work, [distance(features, asked.features) for features in known])
 
 
-def _default(family: Family, policies: Policies, file: PolicyFile, wanted: str) -> Candidate:
+def _default(asked: _Asked, device: Device, file: PolicyFile) -> Candidate:
+    family = asked.family
     configuration, wrong = known_configuration(family, file.default)
-    fresh = not file.entries or any(
-        not stale(family, e) for e in file.entries.values()
-    )  # by hand, or measured
-    refusal = "" if fresh else "stale: every entry it was chosen over is"
+    measured = file.entries.values()  # none in a file that was written by hand
+    refusal = (
+        "stale: every entry it was chosen over is"
+        if measured and all(stale(family, e) for e in measured)
+        else ""
+    )
     if configuration is not None:
-        same = [e for e in file.entries.values() if dict(e.configuration) == dict(file.default)]
-        needs = "" if not same else unmet_need(same[0].needs, policies.device)
-        refusal = refusal or wrong or needs or other_accuracy(family, configuration, wanted)
+        needs = next((e.needs for e in measured if dict(e.configuration) == dict(file.default)), {})
+        refusal = refusal or wrong or unmet_need(needs, device)
+        refusal = refusal or other_accuracy(family, configuration, asked.wanted)
     return Candidate("default", configuration, f"{file.path or _SWEPT}: default", 0.0, refusal or wrong)
 
 
@@ -395,3 +412,48 @@ def choose(
         else:
             return candidate, passed
     raise DeviceError(f"no configuration fits this input: {passed[-1].refusal}")
+
+
+# -- bounds on the error ------------------------------------------------------------------------------------
+
+
+def admitted(family: Family, policies: Policies | None, most: MaxError) -> list[Mapping[str, PolicyValue]]:
+    """The classes as values of the family's accuracy policies: each that ``most`` admits on every workload; the
+    family's own where no entry tells an error at all. Raises UsageError where none is left."""
+    if not family.accuracy:
+        raise UsageError(
+            f"family {family.name} names no accuracy policies, so all of its configurations keep to one tolerance: "
+            "leave max_error out"
+        )
+    worst = _errors_by_class(family, policies)
+    own = {name: family.space.policy(name).default for name in family.accuracy}
+    if not worst:
+        return [own]
+    found = [values for values, error in worst.values() if error <= most.bound]
+    if not found:
+        told = ", ".join(f"{name} {error:.2g}" for name, (_, error) in sorted(worst.items()))
+        raise UsageError(
+            f"{family.name}: max_error={most.bound:g} admits nothing that was measured ({told}); ask for one of "
+            "these, or sweep more exact configurations"
+        )
+    return sorted(found, key=lambda values: values != own)
+
+
+def _errors_by_class(
+    family: Family, policies: Policies | None
+) -> dict[str, tuple[Mapping[str, PolicyValue], float]]:
+    """By accuracy class: its values, and the largest error of its entries that are not stale; nothing of a class in
+    which one tells none."""
+    found: dict[str, tuple[Mapping[str, PolicyValue], float]] = {}
+    unknown = set()
+    for file in policies.files if policies else ():
+        for item in file.entries.values():
+            if stale(family, item) or not {*family.accuracy} <= item.configuration.keys():
+                continue
+            values = {name: item.configuration[name] for name in family.accuracy}
+            name = accuracy_class(values, family.accuracy)
+            if not item.errors:
+                unknown.add(name)
+            worst = max(item.errors.values(), default=0.0)
+            found[name] = values, max(worst, found[name][1] if name in found else 0.0)
+    return {name: told for name, told in found.items() if name not in unknown}

@@ -3,18 +3,18 @@ predicting is better than taking the nearest entry's winner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from statistics import geometric_mean
 
 from autotune.declaration import Configuration, Expression
-from autotune.policy.features import feature_values
-from autotune.policy.file import Entry
-from autotune.policy.kept import Kept, Prediction
+from autotune.policy.file import Entry, Kept, Prediction
 from autotune.policy.prediction import (
-    Taught,
     cover,
+    feature_values,
     nearest_left_out,
     predictions_left_out,
     shaped,
+    taught_by,
     with_winners,
 )
 from autotune.record import Study, Trial
@@ -47,31 +47,29 @@ def taught(
     group = _group(entries)
     if len(group) < 2 or not compared:
         return {name: replace(item, times_ms={}, blocks={}) for name, item in entries.items()}, None
+    before = before or Prediction(options={})
     known = _known(group, studies, before)
     winners = [Configuration(item.configuration) for item in group.values()]
     fewest, regret = cover(known.rows, sorted(known.needs, key=lambda c: c.id))
-    chosen = with_winners(fewest, winners)
-    names = _names(chosen, before)
+    names = _names(with_winners(fewest, winners), before)
     told = dict(entries)
     for name, item in entries.items():
         row, grids = known.rows.get(name, {}), known.blocks.get(name, {})
         told[name] = replace(
-            item, times_ms={names[c]: round(row[c], 7) for c in chosen if c in row},
-            blocks={names[c]: grids[c] for c in chosen if grids.get(c)},
+            item, times_ms={names[c]: round(row[c], 7) for c in names if c in row},
+            blocks={names[c]: grids[c] for c in names if grids.get(c)},
         )  # fmt: skip
     first = next(iter(group.values()))
     kept = {
-        names[c]: Kept(
-            name=names[c], configuration=dict(c), needs=known.needs[c], kernel=known.kernels.get(c, "")
-        )
-        for c in chosen
+        name: Kept(name=name, configuration=dict(c), needs=known.needs[c], kernel=known.kernels.get(c, ""))
+        for c, name in names.items()
     }
     rule = Prediction(
         options=dict(first.options), accuracy=first.accuracy, kept=kept, kept_regret=round(regret, 4),
-        covered=before.covered if before else {}, covered_regret=before.covered_regret if before else 0.0,
-        multiprocessors=_multiprocessors(studies) or (before.multiprocessors if before else 0),
+        covered=before.covered, covered_regret=before.covered_regret,
+        multiprocessors=_multiprocessors(studies) or before.multiprocessors,
     )  # fmt: skip
-    return told, _compared(rule, {name: told[name] for name in group}, known, chosen, compared)
+    return told, _compared(rule, {name: told[name] for name in group}, known, compared)
 
 
 def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
@@ -83,12 +81,10 @@ def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return max(groups.values(), key=len, default={})
 
 
-def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction | None) -> _Known:
-    kept = {name: Configuration(one.configuration) for name, one in (before.kept if before else {}).items()}
-    needs: dict[Configuration, Needs] = {
-        kept[n]: one.needs for n, one in (before.kept if before else {}).items()
-    }
-    kernels = {kept[n]: one.kernel for n, one in (before.kept if before else {}).items()} | _kernels(studies)
+def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction) -> _Known:
+    kept = {name: Configuration(one.configuration) for name, one in before.kept.items()}
+    needs: dict[Configuration, Needs] = {kept[name]: one.needs for name, one in before.kept.items()}
+    kernels = {kept[name]: one.kernel for name, one in before.kept.items()} | _kernels(studies)
     swept = {s.workload: s for s in studies}
     rows: dict[str, dict[Configuration, float]] = {}
     blocks: dict[str, dict[Configuration, int]] = {}
@@ -152,35 +148,28 @@ def of_trial(trial: Trial) -> Needs:
     }
 
 
-def _names(chosen: Sequence[Configuration], before: Prediction | None) -> dict[Configuration, str]:
+def _names(chosen: Sequence[Configuration], before: Prediction) -> dict[Configuration, str]:
     """Those that they had, and new ones."""
-    old = {Configuration(k.configuration): name for name, k in (before.kept if before else {}).items()}
-    names = {c: old[c] for c in chosen if c in old}
-    free = (name for i in range(1, 1 + len(chosen) + len(old)) if (name := f"c{i}") not in names.values())
-    for configuration in chosen:
-        names.setdefault(configuration, "")
-    return {c: name or next(free) for c, name in names.items()}
+    old = {Configuration(one.configuration): name for name, one in before.kept.items()}
+    taken = {old[c] for c in chosen if c in old}
+    free = (name for i in count(1) if (name := f"c{i}") not in taken)
+    return {c: old[c] if c in old else next(free) for c in chosen}
 
 
 def _compared(
-    rule: Prediction, group: Mapping[str, Entry], known: _Known, chosen: Sequence[Configuration],
-    compared: Mapping[str, str],
-) -> Prediction:  # fmt: skip
+    rule: Prediction, group: Mapping[str, Entry], known: _Known, compared: Mapping[str, str]
+) -> Prediction:
     """``rule`` with what it costs and what the nearest entry costs, where there are entries enough to say so."""
     declared = {name: Expression(text) for name, text in compared.items()}
     features = {name: feature_values(declared, item.features) for name, item in group.items()}
     whole = all(f.keys() == declared.keys() and min(f.values()) > 0 for f in features.values())
     if len(group) < _FEWEST or not whole:
         return rule
-    winners = {name: Configuration(item.configuration) for name, item in group.items()}
-    worth = {*chosen, *winners.values()}
+    basis = taught_by(rule, group, features)
+    worth = {Configuration(one.configuration) for one in rule.kept.values()} | {*basis.winners.values()}
     rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
-    kept = {name: {c: ms for c, ms in row.items() if c in chosen} for name, row in rows.items()}
-    basis = shaped(Taught(features, kept, known.blocks, rule.multiprocessors, winners=winners), rows)
-    lost = {
-        "nearest": nearest_left_out(basis, rows),
-        "prediction": predictions_left_out(basis, rows),
-    }
+    basis = shaped(basis, rows)
+    lost = {"nearest": nearest_left_out(basis, rows), "prediction": predictions_left_out(basis, rows)}
     return replace(
         rule, reach=basis.reach, load_counts=basis.load_counts,
         left_out={name: round(geometric_mean(1 + regret for regret in each) - 1, 4) for name, each in lost.items()},

@@ -1,5 +1,3 @@
-from .baseline import Baseline as Baseline
-from .costs import cost as cost, cost_text as cost_text, once_ms as once_ms, time_ms as time_ms
 from .decision import (
     MOST as MOST,
     TIE as TIE,
@@ -7,6 +5,7 @@ from .decision import (
     Decision as Decision,
     Margin as Margin,
     Minimax as Minimax,
+    accuracy_class as accuracy_class,
     break_even as break_even,
     cheapest as cheapest,
     close_to_winner as close_to_winner,
@@ -27,20 +26,11 @@ from .effects import (
     effects_frame as effects_frame,
     every_effect as every_effect,
     importance as importance,
-    pairs as pairs,
     policy_values as policy_values,
-    settings as settings,
     summarised as summarised,
 )
 from .identity import header as header
-from .objective import (
-    ENERGY as ENERGY,
-    OBJECTIVES as OBJECTIVES,
-    accuracy_class as accuracy_class,
-    checked_objective as checked_objective,
-    time_of as time_of,
-)
-from .provenance import Provenance as Provenance
+from .provenance import Baseline as Baseline, Provenance as Provenance
 from .first_guesses import RANKING as RANKING, first_guesses as first_guesses
 from .readers import (
     is_table as is_table,
@@ -69,7 +59,6 @@ from .study import (
     added as added,
     latest as latest,
     newest as newest,
-    newest_of_each as newest_of_each,
     times_of as times_of,
 )
 from .trial import (

@@ -2,19 +2,16 @@
 
 All configurations whose time is within the noise of the best form the tie set, however wide that noise is; the tie is
 broken, among those near the best, by occupancy, then footprint, then closeness to the control (simplicity), then id. An
-objective says what counts in place of the kernels' time: what the layout costs once as well, for a caller that launches
-once, or the energy of a call; its ties are broken by that time first. A margin is a ratio of two medians, with the
-interval that theirs make."""
+objective (``measure.figure``) says what counts in place of the kernels' time; its ties are broken by that time first. A
+margin is a ratio of two medians, with the interval that theirs make."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 
 from autotune.declaration import Configuration
-from autotune.record.costs import cost, once_ms, time_ms, width
-from autotune.record.objective import ENERGY, accuracy_class
+from autotune.measure import KERNEL, OBJECTIVES, ONE_CALL, Objective, find_objective
 from autotune.record.trial import Trial
 
 TIE = (
@@ -22,7 +19,6 @@ TIE = (
 )
 
 WIDE = 0.10  # a winner with a wider interval may be one by chance
-_FINAL = ("kernel", ENERGY)  # by which finalists are chosen and measured again
 
 MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
 
@@ -61,13 +57,13 @@ class Decision:
     """The outcome of one study. Margins are ratios of times: control over winner, runner-up over winner; winner,
     control and runner-up are timed again side by side, so the ratios hold. ``runner_up`` is the fastest that is
     slower than all of the tie set, else the fastest other one in it. Times are what ``objective`` counts
-    (``costs.cost``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
+    (``Trial.cost``). ``break_even`` compares the winner for kernels alone with the one for a single call."""
 
     winner: Trial
     tie_set: tuple[Trial, ...]
     runner_up: Trial | None
     control: Trial | None
-    objective: str = "kernel"
+    objective: str = KERNEL
     break_even: "BreakEven | None" = None
 
     @property
@@ -85,7 +81,7 @@ class Decision:
         if control is None:
             return True
         return any(
-            cost(control, self.objective) > cost(t, self.objective) * (1 + noise(t, control, self.objective))
+            control.cost(self.objective) > t.cost(self.objective) * (1 + noise(t, control, self.objective))
             for t in self.tie_set
         )
 
@@ -100,10 +96,13 @@ class BreakEven:
     launches: int
 
 
-def decide(trials: Sequence[Trial], control: Configuration, objective: str = "kernel") -> Decision | None:
+def decide(trials: Sequence[Trial], control: Configuration, objective: str = KERNEL) -> Decision | None:
     """The decision over the measured trials of one study, or None when none of them may win (see ``_may_win``).
-    ``objective`` is one of OBJECTIVES (see ``costs.cost``). Raises UnknownName."""
-    of = partial(cost, objective=objective)
+    ``objective`` is one of OBJECTIVES. Raises UnknownName."""
+
+    def of(trial: Trial) -> float:
+        return trial.cost(objective)
+
     finalists, ties = _ties(trials, control, objective)
     if not ties:
         return None
@@ -123,32 +122,40 @@ def _ties(
     trials: Sequence[Trial], control: Configuration, objective: str
 ) -> tuple[list[Trial], tuple[Trial, ...]]:
     """The trials that may win, best first, and those of them that noise cannot tell from the best, the winner first."""
-    of = partial(cost, objective=objective)
+    aim = find_objective(objective)
     every = fastest_first(trials, objective)
-    finalists = ranked = [t for t in every if _may_win(t, objective)]
+    finalists = ranked = [t for t in every if _may_win(t, aim)]
     if not ranked:
         return [], ()
-    if objective in _FINAL:  # else what is cheap to lay out need not have been a finalist
+    if not aim.is_sum:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-        fastest = ranked[0] if objective == ENERGY else min(ranked, key=_first_ms)
+        fastest = min(ranked, key=lambda t: t.measurement.first(aim.figure) if t.measurement else math.inf)
         finalists = (
             retimed if fastest in retimed else ranked
         )  # a record may hold an older sweep's finalists only
     best = finalists[0]
-    ties = [t for t in finalists if of(t) <= of(best) * (1 + noise(best, t, objective))]
+    least = best.cost(objective)
+    ties = [t for t in finalists if t.cost(objective) <= least * (1 + noise(best, t, objective))]
 
     def key(trial: Trial) -> tuple[bool, float, Preference]:
-        far = of(trial) > of(best) * (1 + min(MOST, noise(best, trial, objective)))
-        return far, of(trial) if far else 0.0, _preference(trial, control, objective)
+        cost = trial.cost(objective)
+        far = cost > least * (1 + min(MOST, noise(best, trial, objective)))
+        return far, cost if far else 0.0, _preference(trial, control, objective)
 
     return finalists, tuple(sorted(ties, key=key))
 
 
-def _may_win(trial: Trial, objective: str) -> bool:
+def _may_win(trial: Trial, aim: Objective) -> bool:
     """Not by kernels alone, where sampling was stopped because it is behind; and by no figure where the only sample is
     the first run, which is then all that was verified."""
     measured = trial.measurement
-    return not (measured and measured.abandoned and (objective in _FINAL or measured.samples == 1))
+    return not (measured and measured.abandoned and (not aim.is_sum or measured.samples == 1))
+
+
+def accuracy_class(configuration: Mapping[str, object], names: Sequence[str]) -> str:
+    """The accuracy class of ``configuration`` when the policies ``names`` decide how exact a result is: their values
+    as in a configuration's id, empty for a family that declares none."""
+    return ",".join(f"{name}={configuration[name]}" for name in sorted(names))
 
 
 def set_aside(trials: Iterable[Trial], names: Sequence[str]) -> list[Trial]:
@@ -157,25 +164,25 @@ def set_aside(trials: Iterable[Trial], names: Sequence[str]) -> list[Trial]:
     groups: dict[str, list[Trial]] = {}
     for trial in fastest_first(trials):
         groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
-    return [group[0] for group in groups.values() if not any(_may_win(t, "kernel") for t in group)]
+    return [group[0] for group in groups.values() if not any(_may_win(t, OBJECTIVES[KERNEL]) for t in group)]
 
 
 def _break_even(
     trials: Sequence[Trial], control: Configuration, winner: Trial, objective: str
 ) -> BreakEven | None:
     """Between the winner of ``objective`` and that of the other end: of a single call, or of kernels alone. None where
-    noise may have made the difference, where it is the control that lasts, as nothing has to pay for that, and of
-    energy, which is no time."""
-    if objective == ENERGY:
+    noise may have made the difference, where it is the control that lasts, as nothing has to pay for that, and by
+    what is no time."""
+    if not find_objective(objective).is_time:
         return None
-    others = _ties(trials, control, "with-transform" if objective == "kernel" else "kernel")[1]
+    others = _ties(trials, control, ONE_CALL if objective == KERNEL else KERNEL)[1]
     if not others:
         return None
     other = others[0]
-    lasting, single = (winner, other) if objective == "kernel" else (other, winner)
-    is_alike = time_ms(single) <= time_ms(lasting) * (1 + noise(lasting, single))
+    lasting, single = (winner, other) if objective == KERNEL else (other, winner)
+    is_alike = single.time_ms <= lasting.time_ms * (1 + noise(lasting, single))
     # What is paid once was timed once.
-    is_as_dear = once_ms(lasting) <= once_ms(single) * (1 + MOST)
+    is_as_dear = lasting.once_ms <= single.once_ms * (1 + MOST)
     if lasting.configuration == control or is_alike or is_as_dear:
         return None
     return break_even(lasting, single)
@@ -184,8 +191,8 @@ def _break_even(
 def break_even(lasting: Trial, single: Trial) -> BreakEven | None:
     """From how many launches on ``lasting`` is the cheaper one; None when one of the two always is. With o for what a
     layout costs once and t for a launch, o_l + n t_l <= o_s + n t_s for n >= (o_l - o_s) / (t_s - t_l)."""
-    gain = time_ms(single) - time_ms(lasting)
-    extra = once_ms(lasting) - once_ms(single)
+    gain = single.time_ms - lasting.time_ms
+    extra = lasting.once_ms - single.once_ms
     if lasting is single or gain <= 0 or extra <= 0:
         return None
     return BreakEven(lasting.configuration, single.configuration, max(1, math.ceil(extra / gain)))
@@ -202,36 +209,36 @@ class Stretch:
 
 def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
     """Which configuration has the least ``once + calls * time``, from one call on."""
-    left = [t for t in trials if t.measurement and time_ms(t) > 0]
+    left = [t for t in trials if t.measurement and t.time_ms > 0]
     if not left:
         return []
     calls = 1
-    now = min(left, key=lambda t: (once_ms(t) + time_ms(t), time_ms(t)))
+    now = min(left, key=lambda t: (t.once_ms + t.time_ms, t.time_ms))
     found: list[Stretch] = []
     while True:
         ahead = []
         for other in left:
-            if time_ms(other) < time_ms(now):
-                even = (once_ms(other) - once_ms(now)) / (time_ms(now) - time_ms(other))
-                ahead.append((max(calls + 1, math.floor(even) + 1), time_ms(other), other))
+            if other.time_ms < now.time_ms:
+                even = (other.once_ms - now.once_ms) / (now.time_ms - other.time_ms)
+                ahead.append((max(calls + 1, math.floor(even) + 1), other.time_ms, other))
         if not ahead:
             return [*found, Stretch(now, calls, math.inf)]
         # Of those that pass it at the same call, the one that is cheapest then.
         at = min(one[0] for one in ahead)
         passing = [one[2] for one in ahead if one[0] == at]
         found.append(Stretch(now, calls, at - 1))
-        now, calls = min(passing, key=lambda t: (once_ms(t) + at * time_ms(t), time_ms(t))), at
+        now, calls = min(passing, key=lambda t: (t.once_ms + at * t.time_ms, t.time_ms)), at
 
 
 def close_to_winner(trials: Sequence[Trial], decision: Decision) -> int:
     """How many of the other measured ``trials`` are behind the winner by no more than the half-width of its own
     interval: a warning that noise may have chosen it. 0 where that is at most WIDE, or they are at most half of
     the others."""
-    best = cost(decision.winner, decision.objective)
-    wide = width(decision.winner, decision.objective)
+    best = decision.winner.cost(decision.objective)
+    wide = decision.winner.width(decision.objective)
     wide = wide if math.isfinite(wide) else 1.0  # of a single sample
     behind = [
-        cost(t, decision.objective) / best - 1 for t in trials if t.measurement and t is not decision.winner
+        t.cost(decision.objective) / best - 1 for t in trials if t.measurement and t is not decision.winner
     ]
     close = sum(lead <= wide for lead in behind)
     return close if wide > WIDE and 2 * close > len(behind) else 0
@@ -241,7 +248,7 @@ def decide_classes(
     trials: Sequence[Trial],
     control: Configuration,
     names: Sequence[str],
-    objective: str = "kernel",
+    objective: str = KERNEL,
     beside: Iterable[Trial] = (),
 ) -> dict[str, Decision]:
     """The decision within each accuracy class that was measured, by class; margins over control hold across them. What
@@ -259,23 +266,21 @@ def decide_classes(
 
 def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
     """``decision`` with the control that is among ``trials``, wherever that was tried."""
-    measured = (
-        t for t in trials if t.configuration == control and math.isfinite(cost(t, decision.objective))
-    )
+    measured = (t for t in trials if t.configuration == control and math.isfinite(t.cost(decision.objective)))
     return replace(decision, control=next(measured, None))
 
 
-def fastest_first(trials: Iterable[Trial], objective: str = "kernel") -> list[Trial]:
+def fastest_first(trials: Iterable[Trial], objective: str = KERNEL) -> list[Trial]:
     """Those measured, by what ``objective`` counts."""
-    measured = (t for t in trials if math.isfinite(cost(t, objective)))
-    return sorted(measured, key=lambda t: (cost(t, objective), t.configuration.id))
+    measured = (t for t in trials if math.isfinite(t.cost(objective)))
+    return sorted(measured, key=lambda t: (t.cost(objective), t.configuration.id))
 
 
-def noise(faster: Trial, slower: Trial, objective: str = "kernel") -> float:
+def noise(faster: Trial, slower: Trial, objective: str = KERNEL) -> float:
     """The relative difference up to which the two cannot be told apart: where the interval of their ratio begins at 1
     (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval of its
     own; a single sample has none at all, which counts as MOST."""
-    first, second = (width(t, objective) for t in (faster, slower))
+    first, second = (t.width(objective) for t in (faster, slower))
     known = math.isfinite(first) and math.isfinite(second)
     widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))
     return max(TIE, math.expm1(math.hypot(math.log1p(widths[0]), _log_low(widths[1]))))
@@ -286,14 +291,14 @@ def _log_low(relative: float) -> float:
     return math.log(max(1 - relative, 1e-9))
 
 
-def margin(other: Trial | None, winner: Trial, objective: str = "kernel") -> Margin:
+def margin(other: Trial | None, winner: Trial, objective: str = KERNEL) -> Margin:
     """``other`` over ``winner``, in what ``objective`` counts."""
-    if other is None or not cost(winner, objective) or math.isinf(cost(other, objective)):
+    if other is None or not winner.cost(objective) or math.isinf(other.cost(objective)):
         return Margin(math.nan)
     if other is winner:
         return Margin(1.0, 1.0, 1.0)
-    ratio = cost(other, objective) / cost(winner, objective)
-    a, b = width(other, objective), width(winner, objective)
+    ratio = other.cost(objective) / winner.cost(objective)
+    a, b = other.width(objective), winner.width(objective)
     if not math.isfinite(a) or not math.isfinite(b):
         return Margin(ratio)
     below = math.hypot(_log_low(a), math.log1p(b))
@@ -315,19 +320,14 @@ def retime_ratio(trials: Sequence[Trial]) -> float:
     return median(ratios) if ratios else math.nan
 
 
-def _first_ms(trial: Trial) -> float:
-    return trial.measurement.median_ms if trial.measurement else math.inf
-
-
-Preference = tuple[float, float, int, int, float, str]
+Preference = tuple[float, float, float, int, float, str]
 
 
 def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
     occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
-    footprint = trial.measurement.footprint_bytes if trial.measurement else 0
     changed = sum(trial.configuration[name] != control[name] for name in control)
-    again = 0.0 if objective == "kernel" else time_ms(trial)  # a second launch costs that alone
-    return again, -occupancy, footprint, changed, time_ms(trial), trial.configuration.id
+    again = 0.0 if objective == KERNEL else trial.time_ms  # a second launch costs that alone
+    return again, -occupancy, trial.footprint_bytes, changed, trial.time_ms, trial.configuration.id
 
 
 @dataclass(frozen=True)

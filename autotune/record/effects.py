@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.record.costs import time_ms
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 
@@ -115,7 +114,7 @@ class Timed:
     @cached_property
     def _times(self) -> Mapping[str | None, Figures]:
         told = [trial.measurement.kernel_ms if trial.measurement else {} for trial in self.trials]
-        found: dict[str | None, list[float]] = {None: [time_ms(trial) for trial in self.trials]}
+        found: dict[str | None, list[float]] = {None: [trial.time_ms for trial in self.trials]}
         found |= {
             kernel: [of.get(kernel, 0.0) for of in told]
             for kernel in dict.fromkeys(k for of in told for k in of)

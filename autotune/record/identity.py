@@ -3,16 +3,18 @@ lets a reader trust its figures."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from autotune import __version__
 from autotune.declaration import Family, Inputs, Workload, single_presets
 from autotune.files import include_dir
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
-from autotune.measure import Protocol
+from autotune.measure import PROOF_VERSION, Protocol
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 
@@ -25,14 +27,15 @@ def header(
     identity, ``answer`` a digest of the expected outputs where a program gave them."""
     control = family.space.control
     names = inputs.names(control)
+    parts = _parts(family, inputs, compiler, device, workload.cold, protocol, answer)
     return Study(
         family=family.name,
         workload=workload.name,
         device=device.slug,
-        identity=identity(family, inputs, compiler, device, workload.cold, protocol, answer),
+        identity=_digest(parts),
         control=control,
         presets=single_presets(family.space),
-        parts=parts(family, inputs, compiler, device, workload.cold, protocol, answer),
+        parts=parts,
         about=Provenance(
             title=family.title,
             device_name=device.name,
@@ -76,47 +79,30 @@ def _libraries() -> dict[str, str]:
     return found
 
 
-def identity(
-    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol, answer: str = ""
-) -> str:  # fmt: skip
-    """A hash over all that must match for two trials to be comparable: source with headers, the family's host code,
-    layouts, space, workload content, compiler, device (on a cpu its threads too), cache state and protocol, and the
-    expected outputs where a program gave them."""
-    digest = hashlib.sha256()
-    for part in (
-        family.source_digest,
-        family.space_digest,
-        layouts_digest(),
-        inputs.digest,
-        compiler,
-        f"{device.slug} {device.arch} {device.multiprocessors}",
-        json.dumps([cold, protocol.to_dict()], sort_keys=True),
-        family.host_digest,
-        *filter(None, [answer]),
-    ):
-        digest.update(part.encode() + b"\0")
-    return digest.hexdigest()
-
-
-def parts(
-    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol, answer: str = ""
+def _parts(
+    family: Family, inputs: Inputs, compiler: str, device: Device, cold: bool, protocol: Protocol, answer: str
 ) -> dict[str, str]:  # fmt: skip
-    """What ``identity`` hashes, one by one, so that a new study can say what differs."""
+    """All that must match for two trials to be comparable, by the words that say what differs: digests, or short texts
+    that may be shown."""
     found = {}
     for name, (path, digest) in family.sources.items():
         whose = "library " if path.is_relative_to(include_dir()) else ""
         kind = "kernel source" if path.suffix == ".cu" else "header"
-        found[f"{whose}{kind} {name}"] = digest[:16]
-    found |= {f"family's {name}": digest[:16] for name, (_, digest) in family.host_code.items()}
-    told = json.dumps(protocol.to_dict(), sort_keys=True)
+        found[f"{whose}{kind} {name}"] = digest
+    found |= {f"family's {name}": digest for name, (_, digest) in family.host_code.items()}
     return {
         **found,
-        "layout library": layouts_digest()[:16],
-        "space": family.space_digest[:16],
-        "workload content": inputs.digest[:16],
-        **({"expected outputs": answer[:16]} if answer else {}),
+        "layout library": layouts_digest(),
+        "space": family.space_digest,
+        "workload content": inputs.digest,
+        **({"expected outputs": answer} if answer else {}),
         "compiler": compiler,
         "device": f"{device.name} ({device.arch}, {device.multiprocessors} multiprocessors)",
         "cache": "cold" if cold else "warm",
-        "measurement protocol": hashlib.sha256(told.encode()).hexdigest()[:16],
+        "verification": str(PROOF_VERSION),
+        "measurement protocol": _digest(protocol.to_dict()),
     }
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

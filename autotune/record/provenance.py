@@ -1,10 +1,46 @@
 """Where a study's figures come from and what was said of the sweep: all that a reader needs to trust or repeat them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autotune.record.typed import require_types
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """What a family is held against: the kernel that there was before, as it was timed in turn with the control.
+
+    ``source`` and ``kernel`` say which; ``digest`` is of its source and declaration. ``control_ms`` and
+    ``winner_ms`` are what those took in turn with it, ``winner`` which configuration that was. Without a time,
+    ``reason`` says why."""
+
+    source: str
+    kernel: str
+    digest: str
+    median_ms: float = 0.0
+    spread: float = 0.0
+    samples: int = 0
+    registers: int | None = None
+    control_ms: float = 0.0
+    winner_ms: float = 0.0
+    winner: str = ""
+    reason: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The first line of the reason."""
+        return next(iter(self.reason.splitlines()), "")
+
+    @property
+    def over_winner(self) -> float:
+        """Its time over the winner's, taken in turn; 0 where one of them has none."""
+        return self.median_ms / self.winner_ms if self.winner_ms else 0.0
+
+    def beside_ms(self, winner_ms: float) -> float:
+        """Its time beside a winner that takes ``winner_ms``: so many times that as it took in turn with the winner.
+        Times of two occasions do not compare, and a ratio agrees with the times that are shown with it."""
+        return self.over_winner * winner_ms or self.median_ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,15 +50,15 @@ class Provenance:
     ``features`` are the extents by name, ``constants`` those that never vary, ``compared`` the expressions of the
     family's features, ``accuracy`` the policies that decide how exact a result is; ``operations`` and ``bytes`` those
     of one call, ``needs`` the least that a call needs of a unit; ``policies`` hold name -> {values, default, layout,
-    doc}. ``floor_ms`` is the time of an empty kernel, ``timer_floor_ms`` that of nothing at all. ``idle_w`` is what the
-    device used with nothing to do, where energy was measured. ``throttle_reasons`` is NVML's bit mask. ``searched``
-    says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was tried with the selection and is
-    part of none that the record holds, ``finalists`` which were chosen (``finalists.fingerprint``), ``retime_ratio``
-    the median of their second time over their first, ``proof`` what winners were proved on (version, ragged sizes, why
-    there are none, against which configuration), ``baseline`` what the family is held against (see
-    ``baseline.Baseline``), ``sanitized`` what compute-sanitizer saw (by, configurations), ``counters`` hardware
-    counters by configuration's id and kernel, ``phases_s`` wall seconds by phase, ``lost`` why a sweep ended early.
-    ``more`` is what the device, or another version of autotune, said besides."""
+    doc}. ``floor_ms`` is the time of an empty kernel, ``timer_floor_ms`` that of nothing at all. ``throttle_reasons``
+    is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was
+    tried with the selection and is part of none that the record holds, ``finalists`` which were chosen
+    (``finalists.fingerprint``), ``retime_ratio`` the median of their second time over their first, ``proof`` what
+    winners were proved on (version, ragged sizes, why there are none, against which configuration), ``baseline`` what
+    the family is held against, ``sanitized`` what compute-sanitizer saw (by,
+    configurations), ``counters`` hardware counters by configuration's id and kernel, ``phases_s`` wall seconds by
+    phase, ``lost`` why a sweep ended early. ``more`` is what the device, or another version of autotune, said
+    besides."""
 
     title: str = ""
     device_name: str = ""
@@ -55,13 +91,12 @@ class Provenance:
     throttle_reasons: int | None = None
     timer_floor_ms: float | None = None
     floor_ms: float | None = None
-    idle_w: float | None = None
     reference_ms: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     finalists: str = ""
     retime_ratio: float | None = None
     proof: Mapping[str, Any] = field(default_factory=dict)
-    baseline: Mapping[str, Any] = field(default_factory=dict)
+    baseline: Baseline | None = None
     searched: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[str, ...] | None = None
     idle_policies: tuple[str, ...] | None = None
@@ -75,41 +110,24 @@ class Provenance:
     counters: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready dict; ``from_dict`` gives the same back. What became known during a sweep is in it when it was
-        told."""
-        plain: dict[str, Any] = {}
-        for name, unknown in _UNKNOWN.items():
-            value = getattr(self, name)
-            if name == "more":
-                plain |= value
-            elif name in _AT_FIRST or value != unknown:
-                plain[name] = list(value) if isinstance(value, tuple) else value
-        return plain
+        """A JSON-ready dict of what is known; ``from_dict`` gives the same back."""
+        plain = {name: value for name, value in asdict(self).items() if value != getattr(_UNKNOWN, name)}
+        return {**plain.pop("more", {}), **plain}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> "Provenance":
         """Raises TypeError or ValueError for a dict that is none."""
-        known = {
-            name: _typed(plain[name], _UNKNOWN[name]) for name in plain if name in _UNKNOWN and name != "more"
-        }
+        own = {name: plain[name] for name in _FIELDS if plain.get(name) is not None}
+        known: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in own.items()}
         require_types(cls, known)
-        return cls(**known, more={name: value for name, value in plain.items() if name not in known})
+        if baseline := known.get("baseline"):
+            known["baseline"] = Baseline(**baseline)
+        return cls(**known, more={name: value for name, value in plain.items() if name not in _FIELDS})
 
     def told(self, said: Mapping[str, Any]) -> "Provenance":
-        """This with what is said besides, or anew."""
+        """This with what is said besides, or in place of what was."""
         return Provenance.from_dict({**self.to_dict(), **said})
 
 
-def _typed(value: Any, unknown: Any) -> Any:
-    """A recorded value as its field holds it."""
-    if value is None:
-        return unknown
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(unknown, str):
-        return str(value)
-    return dict(value) if isinstance(unknown, dict) else value
-
-
-_UNKNOWN: Mapping[str, Any] = {one.name: getattr(Provenance(), one.name) for one in fields(Provenance)}
-_AT_FIRST = tuple(_UNKNOWN)[: tuple(_UNKNOWN).index("policies") + 1]  # told of every study, be it as empty
+_UNKNOWN = Provenance()
+_FIELDS = tuple(name for name in asdict(_UNKNOWN) if name != "more")

@@ -10,8 +10,8 @@ import lzma
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TextIO
 
 import pandas as pd
@@ -20,67 +20,35 @@ from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue, load_family
 from autotune.errors import AutotuneError, StoreError
 from autotune.files import cell_text, clean, csv_text, plain_file, write_text
+from autotune.measure import OBJECTIVES, QUANTITIES, TIME, Figure, unit
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, Trial, parsed_remarks
 
-COLUMNS: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "configuration": "id of the configuration: policy=value pairs, sorted, joined by commas",
-        "preset": "the presets that are this configuration, joined by spaces; blank when none is",
-        "<policy>": "value of that policy, a column each (policy_<policy> where the plain name is taken)",
-        "state": "measured, excluded, compile_failed, launch_failed, wrong_result, timed_out or crashed",
-        "reason": "why it was not measured; blank when it was",
-        "rank": "place among those measured: the winner, then by time_ms",
-        "time_ms": "retimed_ms where there is one, else median_ms",
-        "median_ms": "median time of one call of the whole plan",
-        "minimum_ms": "shortest time of one call",
-        "spread_relative": "half-width of the median's 95 % interval over the median",
-        "samples": "timings taken",
-        "retimed_ms": "median when re-timed in turn with the other finalists; blank when it was not one",
-        "energy_j": "median energy of one call, caches as calls leave them; only where energy was measured",
-        "energy_spread_relative": "half-width of that median's 95 % interval over it",
-        "power_w": "power meanwhile",
-        "idle_w": "power of the device with nothing to do, in that sweep",
-        "abandoned": "True when the first samples were so slow that sampling stopped",
-        "error_<output>": "largest difference of that output, or field of one, from the reference over the reference's "
-        "largest magnitude, where numbers can be stored in fewer bits",
-        "operations_per_s": "the workload's declared operations over time_ms",
-        "bytes_per_s": "the workload's declared bytes over time_ms",
-        "<unit>_per_s": "the least that a call needs of that unit, as the family declares, over time_ms",
-        "kernel_<kernel>_ms": "median time of that kernel within the plan",
-        "counter_<counter>_<kernel>": "a hardware counter of that kernel, where it was profiled",
-        "transform_ms": "host time to bring the inputs into this layout, once",
-        "transfer_ms": "time to copy them to the device, once",
-        "transfer_bytes": "bytes copied to the device for one call: its inputs in this layout, and what its plan sends",
-        "footprint_bytes": "device memory that the data takes in this layout",
-        "registers_<kernel>": "registers of a thread",
-        "local_bytes_<kernel>": "stack frame of a thread",
-        "spill_store_bytes_<kernel>": "registers spilled to memory, of a thread",
-        "spill_load_bytes_<kernel>": "spilled registers read back, of a thread",
-        "static_shared_bytes_<kernel>": "shared memory of a block, known when compiled",
-        "dynamic_shared_bytes_<kernel>": "shared memory of a block, asked for at launch",
-        "constant_bytes_<kernel>": "constant memory",
-        "block_size_<kernel>": "threads of a block",
-        "blocks_per_sm_<kernel>": "blocks that fit a multiprocessor at once",
-        "occupancy_<kernel>": "theoretical occupancy, 0 to 1: active warps over the most that fit",
-        "limited_by_<kernel>": "what limits the occupancy: registers, shared, warps, blocks or launch",
-        "compile_ms": "wall time spent compiling",
-        "place_ms": "wall time spent placing data on the device",
-        "verify_ms": "wall time spent comparing the result with the reference",
-        "measure_ms": "wall time spent measuring",
-        "notes": "remarks on the measurement, joined by ' | '",
-        "identity": "hash over sources, space, workload, compiler and device; rows that share it compare",
-        "device_name": "the device's own name",
-        "driver": "its driver's version",
-        "clock_mhz": "clock of its multiprocessors at the end of the sweep; blank where nothing tells it",
-        "compiler": "compiler, version, target and fixed options",
-        "date": "when the sweep began, UTC",
-    }
+_SPREAD = {  # of the figures that winners are chosen by, the columns of their intervals
+    objective.figure: f"{objective.figure.rpartition('_')[0]}_spread_relative"
+    for objective in OBJECTIVES.values()
+    if QUANTITIES[objective.figure].is_extra
+}
+_PLAIN = [name for name, quantity in QUANTITIES.items() if not quantity.is_extra and name != TIME]
+EXTRA = [
+    column
+    for name, quantity in QUANTITIES.items()
+    if quantity.is_extra
+    for column in filter(None, (name, _SPREAD.get(name)))
+]
+
+# In their order; docs/results-csv.md says what each of them is.
+COLUMNS = (
+    "family", "workload", "device", "configuration", "preset", "<policy>", "state", "reason", "rank", "time_ms",
+    "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *EXTRA, "abandoned", "error_<output>",
+    "operations_per_s", "bytes_per_s", "<unit>_per_s", "kernel_<kernel>_ms", "counter_<counter>_<kernel>", *_PLAIN,
+    "registers_<kernel>", "local_bytes_<kernel>", "spill_store_bytes_<kernel>", "spill_load_bytes_<kernel>",
+    "static_shared_bytes_<kernel>", "dynamic_shared_bytes_<kernel>", "constant_bytes_<kernel>",
+    "block_size_<kernel>", "blocks_per_sm_<kernel>", "occupancy_<kernel>", "limited_by_<kernel>", "compile_ms",
+    "place_ms", "verify_ms", "measure_ms", "notes", "identity", "device_name", "driver", "clock_mhz", "compiler",
+    "date",
 )  # fmt: skip
 
 
@@ -96,7 +64,6 @@ _COUNTS = [name for name in _PROFILE if name not in ("occupancy", "limited_by")]
 _FIXED = [name for name in COLUMNS if "<" not in name]
 _STATE, _COSTS = _FIXED.index("state"), _FIXED.index("transform_ms")
 _HEAD, _MIDDLE, _TAIL = _FIXED[:_STATE], _FIXED[_STATE:_COSTS], _FIXED[_COSTS:]
-_ENERGY = ("energy_j", "energy_spread_relative", "power_w", "idle_w")
 _STUDY = _FIXED[_FIXED.index("device_name") :]
 
 
@@ -113,7 +80,7 @@ def policy_columns(studies: Iterable[Study]) -> dict[str, str]:
 
 
 def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
-    """One row per trial of ``studies``, in their order, with the columns that ``COLUMNS`` documents.
+    """One row per trial of ``studies``, in their order, with the columns ``COLUMNS``.
 
     A figure that a trial does not have is blank (NA): times of a failure, registers on a cpu.
     """
@@ -139,10 +106,10 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     head = [*_HEAD, *policies.values(), *_MIDDLE]
     errors = dict.fromkeys(name for row in rows for name in row if name.startswith(ERROR))
     order = list(dict.fromkeys([*head, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]))
-    if not any(row.get("energy_j") for row in rows):
-        order = [name for name in order if name not in _ENERGY]
+    missing = set(EXTRA).difference(*rows)
+    order = [name for name in order if name not in missing]
     frame = pd.DataFrame(rows, columns=order)
-    counts = ["rank", "samples", "transfer_bytes", "footprint_bytes"]
+    counts = ["rank", "samples", *(name for name in order if name in QUANTITIES and unit(name) == "bytes")]
     counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
     for column in counts:
         frame[column] = frame[column].astype("Int64")  # a blank must not turn 32 into 32.0
@@ -214,18 +181,11 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
         "spread_relative": measured.spread,
         "samples": measured.samples,
         "retimed_ms": measured.retimed_ms or None,
-        "transform_ms": measured.transform_ms,
-        "transfer_ms": measured.transfer_ms,
-        "transfer_bytes": measured.transfer_bytes or None,
-        "footprint_bytes": measured.footprint_bytes,
+        **{name: figure.value for name, figure in measured.figures.items()},
     }
-    if measured.energy_j:
-        row |= {
-            "energy_j": measured.energy_j,
-            "energy_spread_relative": measured.energy_spread,
-            "power_w": measured.power_w,
-            "idle_w": study.about.idle_w,
-        }
+    for name, column in _SPREAD.items():
+        if (found := measured.figure(name)) and found.spread is not None:
+            row[column] = found.spread
     amounts = {name: amount for name in ("operations", "bytes") if (amount := getattr(study.about, name))}
     if measured.time_ms > 0:
         seconds = measured.time_ms / 1000
@@ -277,7 +237,7 @@ def _opened(path: Path) -> TextIO:
 
 def _read(path: Path) -> list[Study]:
     with _opened(plain_file(path)) as file:
-        table = csv.reader(file)
+        table = csv.reader(dropwhile(lambda line: line.startswith("# "), file))
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
             raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
@@ -389,7 +349,7 @@ def _profile_read(row: Row, kernel: str) -> KernelProfile:
 def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
     def figure(name: str, missing: float = 0.0) -> float:
         value = float(row.get(name) or missing)
-        if not 0 <= value < math.inf and name != "spread_relative":
+        if not 0 <= value < math.inf and not name.endswith("spread_relative"):
             raise ValueError(f"{name} {row.get(name)!r} of a measured row is no time, and no count")
         return value
 
@@ -402,14 +362,15 @@ def _measurement(row: Row, timed: Sequence[str]) -> Measurement:
         samples=_count(row, "samples", 1),
         kernel_ms={name: figure(f"kernel_{name}_ms") for name in timed if row[f"kernel_{name}_ms"]},
         retimed_ms=figure("retimed_ms"),
-        transform_ms=figure("transform_ms"),
-        transfer_ms=figure("transfer_ms"),
-        transfer_bytes=_count(row, "transfer_bytes"),
-        footprint_bytes=_count(row, "footprint_bytes"),
+        figures={
+            name: Figure(
+                _count(row, name) if unit(name) == "bytes" else figure(name),
+                figure(_SPREAD[name]) if row.get(_SPREAD.get(name, "")) else None,
+            )
+            for name in QUANTITIES
+            if name != TIME and row.get(name)
+        },
         abandoned=row.get("abandoned") == "True",
-        energy_j=figure("energy_j"),
-        energy_spread=figure("energy_spread_relative"),
-        power_w=figure("power_w"),
     )
 
 
@@ -436,8 +397,6 @@ def _about(
     }
     if first.get("clock_mhz"):
         about["clock_mhz"] = int(float(first["clock_mhz"]))
-    if idle := next((row["idle_w"] for row in rows if row.get("idle_w")), ""):
-        about["idle_w"] = float(idle)
     if arch := re.search(r"\bsm_\d+[a-z]?\b", first.get("compiler") or ""):
         about["arch"] = arch[0]
     measured = header[header.index("state") :]

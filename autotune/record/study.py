@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 from autotune.declaration import Configuration
-from autotune.record.costs import time_ms
 from autotune.record.decision import Decision, compared, decide
 from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
@@ -21,7 +20,7 @@ class Study:
     """``identity`` is a hash over kernel source with headers, space, workload content, compiler and device.
 
     ``parts`` are what ``identity`` is made of, by the words a reader knows them by: digests, or short texts that may be
-    shown (compiler, device, cache). Studies from before this was kept have none.
+    shown (compiler, device, cache).
     ``presets`` maps the names of one-configuration presets to configurations, in declared order.
     """
 
@@ -60,7 +59,7 @@ class Study:
         return self.decided()
 
     def decided(self, objective: str = "kernel") -> Decision | None:
-        """The decision by that objective (see ``costs.cost``) over the selection, with its margin over the
+        """The decision by that objective over the selection, with its margin over the
         control; None where nothing of the selection was measured."""
         found = decide(self.selection, self.control, objective)
         return compared(found, self.trials, self.control) if found else None
@@ -88,7 +87,7 @@ class Study:
     @property
     def times(self) -> dict[Configuration, float]:
         """What was measured, in milliseconds."""
-        return {t.configuration: time_ms(t) for t in self.trials if t.measurement}
+        return {t.configuration: t.time_ms for t in self.trials if t.measurement}
 
     def states(self) -> dict[str, int]:
         """How many trials of the selection ended in each state."""
@@ -130,7 +129,7 @@ def _date(study: Study) -> str:
     return study.about.date
 
 
-_SHOWN = ("device", "compiler", "cache")
+_SHOWN = ("device", "compiler", "cache", "verification")
 
 
 def why_new(study: Study, recorded: Sequence[Study]) -> str:
@@ -146,8 +145,6 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
 
     own = [s for s in others if s.device == study.device] or others
     nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(changed(other)))
-    if not nearest.parts:
-        return f"a new study: that of {nearest.about.date[:10]} does not say what its identity was made of"
     said = []
     for name in changed(nearest):
         before, now = nearest.parts.get(name), study.parts.get(name)

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, PolicyValue
+from autotune.measure import KERNEL, TIME, Figure, find_objective
 from autotune.record.typed import require_types
 
 # Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
@@ -30,14 +31,9 @@ class Measurement:
     """Times in milliseconds. ``median_ms`` is over ``samples`` timings of the whole plan, ``spread`` the relative
     half-width of its 95 % interval, ``kernel_ms`` the median of each kernel. ``retimed_ms`` is the median from the
     interleaved re-timing of the finalists (0 when the configuration was not one); ``spread`` and ``samples`` are
-    then of that re-timing. ``transform_ms`` and
-    ``transfer_ms`` are what the layout costs once: host transform, and copy to the device. ``transfer_bytes`` are those
-    copied to the device for one call: its inputs as they are stored, and what the plan sends. ``abandoned`` tells that
-    sampling stopped early because the first samples proved the configuration hopeless.
-    ``energy_j`` is the median energy of a call in joules, ``energy_spread`` the relative half-width of its 95 %
-    interval, ``power_w`` the power meanwhile (see ``measure.energy``); 0 where that was not measured.
-    ``times_ms`` are the samples behind ``median_ms`` in the order they were taken, for who is there when they are: they
-    are not recorded."""
+    then of that re-timing. ``figures`` is what was measured of a call besides, by the names of ``QUANTITIES``.
+    ``abandoned`` tells that sampling stopped early because the first samples proved the configuration hopeless.
+    ``times_ms`` are the samples behind ``median_ms`` in the order they were taken; they are not recorded."""
 
     median_ms: float
     minimum_ms: float
@@ -45,20 +41,26 @@ class Measurement:
     samples: int
     kernel_ms: Mapping[str, float] = field(default_factory=dict)
     retimed_ms: float = 0.0
-    transform_ms: float = 0.0
-    transfer_ms: float = 0.0
-    transfer_bytes: int = 0
-    footprint_bytes: int = 0
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     abandoned: bool = False
-    energy_j: float = 0.0
-    energy_spread: float = 0.0
-    power_w: float = 0.0
     times_ms: tuple[float, ...] = field(default=(), compare=False)
 
     @property
     def time_ms(self) -> float:
         """The figure to rank by: the interleaved re-timing where there is one, else the first median."""
         return self.retimed_ms or self.median_ms
+
+    def figure(self, name: str) -> Figure | None:
+        """The figure of that name; None where it was not measured."""
+        return Figure(self.time_ms, self.spread) if name == TIME else self.figures.get(name)
+
+    def value(self, name: str) -> float:
+        """The median of that figure; 0 where it was not measured."""
+        return found.value if (found := self.figure(name)) else 0.0
+
+    def first(self, name: str) -> float:
+        """As ``value``, of the time as it was before finalists were timed again."""
+        return self.median_ms if name == TIME else self.value(name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,45 @@ class Trial:
         return self.measurement.kernel_ms if self.measurement else {}
 
     @property
+    def time_ms(self) -> float:
+        """The time to rank by in milliseconds; infinite when the trial was not measured."""
+        return self.measurement.time_ms if self.measurement else math.inf
+
+    @property
+    def once_ms(self) -> float:
+        """What the layout costs once in milliseconds, transform and transfer; infinite when it was not measured."""
+        measured = self.measurement
+        return measured.value("transform_ms") + measured.value("transfer_ms") if measured else math.inf
+
+    @property
+    def footprint_bytes(self) -> float:
+        """The device memory that the data takes; infinite when it was not measured."""
+        return self.measurement.value("footprint_bytes") if self.measurement else math.inf
+
+    def value(self, figure: str) -> float:
+        """The median of that figure; infinite where it was not measured."""
+        found = self.measurement.figure(figure) if self.measurement else None
+        return found.value if found else math.inf
+
+    def cost(self, objective: str = KERNEL) -> float:
+        """What is to be small: the sum of the objective's figures. Infinite where the first of them was not measured.
+        Raises UnknownName."""
+        first, *once = find_objective(objective).figures
+        measured = self.measurement
+        if measured is None or measured.figure(first) is None:
+            return math.inf
+        return sum((measured.value(name) for name in once), measured.value(first))
+
+    def width(self, objective: str = KERNEL) -> float:
+        """Relative half-width of the 95 % interval of ``cost``; NaN where it is not known. What is paid once is
+        measured once, so its part has none of its own."""
+        found = self.measurement.figure(find_objective(objective).figure) if self.measurement else None
+        total = self.cost(objective)
+        if found is None:
+            return math.nan
+        return found.width * found.value / total if total else 0.0
+
+    @property
     def error(self) -> float | None:
         """The largest of ``errors``; None where none is known."""
         return max(self.errors.values(), default=None)
@@ -119,9 +160,6 @@ class Trial:
         plain = asdict(self)
         if plain["measurement"]:
             del plain["measurement"]["times_ms"]
-            if not plain["measurement"]["energy_j"]:  # as records are without it
-                for name in ("energy_j", "energy_spread", "power_w"):
-                    del plain["measurement"][name]
         plain["configuration"] = dict(self.configuration)
         plain["same_as"] = None if self.same_as is None else dict(self.same_as)
         return plain
@@ -135,29 +173,31 @@ class Trial:
             raise ValueError(
                 f"state {plain['state']!r} is not one of {', '.join(STATES)}, or has no measurement"
             )
-        if not all(0 <= value < math.inf for value in _numbers(measurement or {})):
+        if not all(0 <= value < 2**63 for value in _numbers(measurement or {})):
             raise ValueError(f"a time or a size is negative or not finite: {measurement}")
-        configuration = Configuration(plain["configuration"])
-        # A record from before ``same_as`` was kept has it among the notes.
-        notes, same_as = parsed_remarks(plain["notes"], configuration)
+        if measurement:
+            figures = {name: Figure(**one) for name, one in measurement["figures"].items()}
+            measurement = Measurement(**{**measurement, "figures": figures})
         return cls(
             **{
                 **plain,
-                "configuration": configuration,
+                "configuration": Configuration(plain["configuration"]),
                 "profiles": tuple(KernelProfile(**p) for p in plain["profiles"]),
-                "measurement": Measurement(**measurement) if measurement else None,
-                "notes": notes,
-                "same_as": Configuration(plain["same_as"]) if plain.get("same_as") else same_as,
-                "proved": tuple(plain.get("proved", ())),
+                "measurement": measurement,
+                "notes": tuple(plain["notes"]),
+                "same_as": Configuration(plain["same_as"]) if plain["same_as"] else None,
+                "proved": tuple(plain["proved"]),
             }
         )
 
 
-def _numbers(measurement: Mapping[str, Any]) -> Iterator[float]:
-    """Its times and sizes; a spread that is not known may be any number."""
-    for name, value in measurement.items():
-        if not name.endswith("spread"):
-            yield from value.values() if isinstance(value, Mapping) else (value,)
+def _numbers(told: Mapping[str, Any]) -> Iterator[float]:
+    """The times and sizes of a measurement; a spread may be any number."""
+    for name, value in told.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value)
+        elif name != "spread":
+            yield value
 
 
 def parsed_remarks(

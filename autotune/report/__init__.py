@@ -1,4 +1,4 @@
-"""Pages, charts and CSVs, from a record alone; a sweep as a function, and its progress."""
+"""Pages, charts and CSVs, from a record alone; a sweep's progress."""
 
 import lazy_loader
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from autotune.declaration import Configuration
-from autotune.record import Minimax, Study, effects_frame, minimax, time_ms, times_of
+from autotune.record import Minimax, Study, effects_frame, minimax, times_of
 from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
 from autotune.report.charts import heat
 
@@ -65,9 +65,9 @@ def _winners(studies: Sequence[Study], chosen: Minimax | None) -> Block:
         common = study.times.get(chosen.configuration) if chosen else None
         over_control = decision.over_control
         margins = (decision.over_runner_up.ratio, over_control.ratio, over_control.low, over_control.high)
-        over = common / time_ms(decision.winner) if common else None
+        over = common / decision.winner.time_ms if common else None
         rows.append(
-            (study.workload, time_ms(decision.winner), measured.spread if measured else None, len(decision.tie_set),
+            (study.workload, decision.winner.time_ms, measured.spread if measured else None, len(decision.tie_set),
              *(m if math.isfinite(m) else None for m in margins), over, decision.winner.configuration)
         )  # fmt: skip
     caption = "The winner of each workload, and how many times its time others take"

@@ -1,19 +1,24 @@
 """Tables as values: raw figures with the unit in the column's key, shown rounded, downloaded whole."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from autotune import figures as units
 from autotune.declaration import Configuration
+from autotune.measure import QUANTITIES, unit
+from autotune.record import Decision, Trial
 from autotune.report.charts import Chart
 
 Kind = Literal[
     "text", "configuration", "count", "time", "spread", "percent", "change", "points", "share", "ratio", "rate",
     "regret", "correlation", "bytes", "number", "seconds", "error", "energy", "power",
 ]  # fmt: skip
+_KINDS: Mapping[str, Kind] = MappingProxyType(
+    {"ms": "time", "bytes": "bytes", "j": "energy", "w": "power", "s": "seconds"}
+)
 
 _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
     {
@@ -36,11 +41,13 @@ def _dark(share: float) -> float:
 @dataclass(frozen=True)
 class Column:
     """``key`` is the column's name in the download, with its unit; ``label`` the heading; ``kind`` how a
-    value is shown: ``regret`` is a ratio, ``change`` a percent and ``correlation`` a number with a shade behind it."""
+    value is shown: ``regret`` is a ratio, ``change`` a percent and ``correlation`` a number with a shade behind it;
+    ``of`` gives a trial's value."""
 
     key: str
     label: str
     kind: Kind = "text"
+    of: Callable[[Trial], Any] = lambda trial: None
 
     @property
     def numeric(self) -> bool:
@@ -81,6 +88,12 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
 
+    @classmethod
+    def of(cls, name: str, caption: str, columns: Sequence[Column], trials: Iterable[Trial]) -> "Table":
+        """A row for each of ``trials``."""
+        rows = tuple(tuple(column.of(trial) for column in columns) for trial in trials)
+        return cls(name, caption, tuple(columns), rows)
+
 
 def without_empty(table: Table) -> Table:
     """``table`` without the columns that have no value in any row (registers on a cpu)."""
@@ -105,9 +118,43 @@ class Block:
     half: bool = False
 
 
-TIME = Column("time_ms", "time", "time")
-SPREAD = Column("spread_relative", "±", "spread")
-OVER_WINNER = Column("time_over_winner", "× winner", "ratio")
-ERROR = Column("error_relative", "error", "error")
-OCCUPANCY = Column("occupancy", "occupancy", "share")
-CONFIGURATION = Column("configuration", "configuration", "configuration")
+def figure_column(name: str) -> Column:
+    """The column of a figure."""
+
+    def of(trial: Trial) -> float | None:
+        found = trial.measurement.figure(name) if trial.measurement else None
+        return found.value if found else None
+
+    return Column(name, QUANTITIES[name].label, _KINDS[unit(name)], of)
+
+
+def spread_column(name: str) -> Column:
+    """The column of a figure's interval."""
+
+    def of(trial: Trial) -> float | None:
+        found = trial.measurement.figure(name) if trial.measurement else None
+        return found.spread if found else None
+
+    stem = name.rpartition("_")[0]
+    return Column("spread_relative" if stem == "time" else f"{stem}_spread_relative", "±", "spread", of)
+
+
+def over_winner(decision: Decision) -> Column:
+    """The column of a time over the winner's."""
+    return replace(
+        OVER_WINNER, of=lambda trial: trial.time_ms / decision.winner.time_ms if trial.measurement else None
+    )
+
+
+TIME: Column = figure_column("time_ms")
+SPREAD: Column = spread_column("time_ms")
+FOOTPRINT: Column = figure_column("footprint_bytes")
+SENT = figure_column("transfer_bytes")
+ONCE = Column("once_ms", "once", "time", lambda trial: trial.once_ms if trial.measurement else None)
+OVER_WINNER: Column = Column("time_over_winner", "× winner", "ratio")
+ERROR = Column("error_relative", "error", "error", lambda trial: trial.error)
+REGISTERS: Column = Column("registers", "registers", "count", lambda trial: trial.registers)
+OCCUPANCY: Column = Column("occupancy", "occupancy", "share", lambda trial: trial.occupancy)
+CONFIGURATION: Column = Column(
+    "configuration", "configuration", "configuration", lambda trial: trial.configuration
+)

@@ -11,6 +11,7 @@ from typing import Any
 
 from autotune import figures as units
 from autotune.files import clean
+from autotune.measure import unit
 
 COLOURS = {
     "winner": "#0072B2", "tied": "#56B4E9", "control": "#E69F00", "preset": "#009E73", "slow": "#D55E00",
@@ -287,7 +288,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [step * 10.0**power for power in decades for step in steps]
 
 
-_MIB = 2**20
+_SCALES = {"bytes": (2**-20, "MiB"), "ms": (1.0, "ms"), "j": (1e3, "mJ"), "w": (1.0, "W"), "s": (1.0, "s")}
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7")  # Okabe and Ito
 
@@ -308,10 +309,10 @@ class Line:
     steps: bool = False
 
 
-def cloud(name: str, alt: str, spots: Sequence[Point], unit: str, title: str) -> Chart:
-    """Time against a cost of ``unit`` ``bytes``, ``ms`` or ``J``; the front, which nothing beats in both, is a line."""
+def cloud(name: str, alt: str, spots: Sequence[Point], key: str, title: str) -> Chart:
+    """Time against a cost, whose ``key`` ends in its unit; the front, which nothing beats in both, is a line."""
     axis, factor = time_axis([s.ms for s in spots], "time of one call", from_zero=False)
-    scale, shown = {"bytes": (1 / _MIB, "MiB"), "ms": (1.0, "ms"), "J": (1e3, "mJ")}[unit]
+    scale, shown = _SCALES[unit(key)]
     label = f"{title} ({shown})"
     low, high = min(s.x for s in spots), max(s.x for s in spots)
     across: dict[str, Any] = {"title": {"text": label}}

@@ -21,7 +21,7 @@ FIRST_SECONDS = 5.0  # before the time left is reckoned
 _FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
 
 
-class Bar(Protocol):
+class ProgressBar(Protocol):
     """What draws a bar: rich's Progress on a terminal, NotebookBar in a notebook."""
 
     def add_task(self, description: str, *, total: float | None, about: str) -> TaskID: ...
@@ -33,7 +33,7 @@ class Pace:
     """How far something of many steps is, and about how long it still takes: as a bar, or as lines. ``total`` is None
     where nobody knows. The time left is not told before it means something."""
 
-    def __init__(self, title: str, total: int | None, err: Console, bar: Bar | None) -> None:
+    def __init__(self, title: str, total: int | None, err: Console, bar: ProgressBar | None) -> None:
         self._title, self._total, self._err, self._bar = title, total, err, bar
         self._task = bar.add_task(title, total=total, about="") if bar else None
         self._said = monotonic()
@@ -159,7 +159,7 @@ _REDRAW_S = 0.2  # a notebook's page is drawn by another process
 
 
 class NotebookBar:
-    """A Bar in the cell's output, of HTML that ``display`` shows (IPython's): no widgets have to be installed."""
+    """A ProgressBar in the cell's output, of HTML that ``display`` shows (IPython's): it takes no widgets."""
 
     def __init__(self, display: Any) -> None:
         self._display = display

@@ -20,7 +20,6 @@ from autotune.record import Study, Timed, effects_frame
 from autotune.report.across import Across, across
 from autotune.report.blocks import Block, Table
 from autotune.report.effects import effects_blocks
-from autotune.report.energy import energy_blocks
 from autotune.report.progress import search_blocks
 from autotune.report.ranking import configurations, untied
 from autotune.report.static_pass import Static
@@ -28,7 +27,7 @@ from autotune.report.tables import groups
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
 from autotune.report.verdict import (
-    Answer,
+    Headline,
     Use,
     Verdict,
     answer,
@@ -53,7 +52,7 @@ class _View:
     across: str
     title: str
     study: Study
-    answer: Answer | None
+    answer: Headline | None
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
     ladder: Block
@@ -190,9 +189,7 @@ def _view(
         effects=tuple(effects_blocks(study, timed, trials)),
         kernels=timed.kernels,
         why=tuple(why_blocks(study, decision, trials, roles, ceilings)) if decision else (),
-        choice=(*choice_blocks(decision, trials, roles), *energy_blocks(study, trials, roles))
-        if decision
-        else (),
+        choice=tuple(choice_blocks(study, decision, trials, roles)) if decision else (),
         search=tuple(search_blocks(study)),
         trials=every_trial(study, trials, texts, roles, code, ceilings),
     )

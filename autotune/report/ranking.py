@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from autotune import figures as units
 from autotune.declaration import Configuration, PolicyValue
-from autotune.record import Decision, Study, ranked, time_ms
+from autotune.record import Decision, Study, Trial, ranked
 from autotune.report.blocks import (
     CONFIGURATION,
     ERROR,
     OCCUPANCY,
-    OVER_WINNER,
+    REGISTERS,
     SPREAD,
     TIME,
     Column,
     Table,
+    over_winner,
     without_empty,
 )
 from autotune.report.charts import Bar, Chart, bars
@@ -26,55 +27,42 @@ LONGEST = 70  # characters of a label beside a bar
 def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
     """The fastest and the slowest configurations with their part in the verdict."""
     order = ranked(study.trials, decision)
-    ranks = [i for i in range(len(order)) if i < BEST or i >= len(order) - WORST]
-    is_mixed = len({bool(t.measurement and t.measurement.retimed_ms) for t in order}) > 1
-    rank, registers = Column("rank", "rank", "count"), Column("registers", "registers", "count")
-    again = Column("timed_again", "timed again")
+    shown = [trial for i, trial in enumerate(order) if i < BEST or i >= len(order) - WORST]
+    place = {trial.configuration: i for i, trial in enumerate(order, 1)}
+    is_mixed = len({_is_retimed(trial) for trial in order}) > 1
     columns = (
-        rank,
+        Column("rank", "rank", "count", lambda trial: place[trial.configuration]),
         TIME,
-        again,
+        Column("timed_again", "timed again", of=lambda t: "yes" if is_mixed and _is_retimed(t) else None),
         SPREAD,
-        OVER_WINNER,
+        over_winner(decision),
         ERROR,
-        registers,
+        REGISTERS,
         OCCUPANCY,
-        Column("role", "role"),
+        Column("role", "role", of=lambda trial: ", ".join(roles.get(trial.configuration, ()))),
         CONFIGURATION,
     )
-    best = time_ms(decision.winner)
-    shown = [order[i].configuration for i in ranks]
-    told, shared = _labels(shown, study.control)
-    rows, entries = [], []
-    for i in ranks:
-        trial, ms = order[i], time_ms(order[i])
-        named = roles.get(trial.configuration, ())
-        spread = trial.measurement.spread if trial.measurement else None
-        is_again = trial.measurement is not None and trial.measurement.retimed_ms > 0
-        figures = (
-            i + 1,
-            ms,
-            "yes" if is_again and is_mixed else None,
-            spread,
-            ms / best,
-            trial.error,
-            trial.registers,
-            trial.occupancy,
-        )
-        rows.append((*figures, ", ".join(named), trial.configuration))
+    told, shared = _labels([trial.configuration for trial in shown], study.control)
+    entries = []
+    for trial in shown:
+        rank, named = place[trial.configuration], roles.get(trial.configuration, ())
         role = next((r for r in ("winner", "tied", "control") if r in named), "preset" if named else "other")
-        if role == "other" and i >= BEST:
+        if role == "other" and rank > BEST:
             role = "slow"
-        text = units.duration(ms) + (f"  {', '.join(named)}" if named else "")
-        entries.append(Bar(f"{told[trial.configuration]}  #{i + 1}", f"#{i + 1}", ms, role, text))
+        text = units.duration(trial.time_ms) + (f"  {', '.join(named)}" if named else "")
+        entries.append(Bar(f"{told[trial.configuration]}  #{rank}", f"#{rank}", trial.time_ms, role, text))
     caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
     if len(order) <= BEST + WORST:
         caption = f"All {len(order):,} timed configurations, best first"
-    table = without_empty(Table("configurations", caption, columns, tuple(rows)))
+    table = without_empty(Table.of("configurations", caption, columns, shown))
     alt = f"{caption}; the table has the figures"
     if shared:
         alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
     return table, bars("configurations", alt, entries)
+
+
+def _is_retimed(trial: Trial) -> bool:
+    return trial.measurement is not None and trial.measurement.retimed_ms > 0
 
 
 def _labels(
@@ -92,8 +80,8 @@ def _labels(
 
 def untied(study: Study, decision: Decision) -> str:
     """Why some that are faster than members of the tie set are not in it; empty where there are none."""
-    slowest = max(map(time_ms, decision.tie_set))
-    faster = [t for t in study.trials if t not in decision.tie_set and time_ms(t) < slowest]
+    slowest = max(trial.time_ms for trial in decision.tie_set)
+    faster = [t for t in study.trials if t not in decision.tie_set and t.time_ms < slowest]
     if not faster:
         return ""
     return (

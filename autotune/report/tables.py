@@ -1,8 +1,8 @@
 """``summary.csv`` and ``effects.csv``: what the report concludes, as tables that read into pandas with no options."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from html import escape
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -14,59 +14,36 @@ from autotune.record import (
     Decision,
     Study,
     Timed,
+    effects_frame,
     every_effect,
     importance,
     margin,
     minimax,
-    once_ms,
-    time_ms,
     times_of,
 )
+from autotune.report.blocks import (
+    CONFIGURATION,
+    FOOTPRINT,
+    OCCUPANCY,
+    OVER_WINNER,
+    REGISTERS,
+    SPREAD,
+    TIME,
+    Column,
+)
+from autotune.report.verdict import verdict
 
-SUMMARY: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "role": "winner, runner-up, control, a preset's name, minimax (the one choice for all workloads), or baseline",
-        "configuration": "id of the configuration; of the baseline, its source and kernel",
-        "state": "as in results.csv; not_tried when the sweep did not come to it",
-        "time_ms": "time to rank by; of the baseline, so many times the winner's as it took in turn with it",
-        "spread_relative": "half-width of the median's 95 % interval over the median",
-        "time_over_winner": "time_ms over the winner's",
-        "time_over_winner_low": "where the 95 % interval of that ratio begins; blank where a time has no interval",
-        "time_over_winner_high": "where it ends",
-        "in_tie_set": "True when it is within noise of the best",
-        "registers": "most registers of a thread, over the plan's kernels",
-        "occupancy": "least theoretical occupancy, 0 to 1, over the plan's kernels",
-        "footprint_bytes": "device memory that the data takes in this layout",
-        "once_ms": "what the layout costs once: transform and transfer",
-        "trials": "how many trials the study has",
-        "measured": "how many of them were measured",
-        "identity": "as in results.csv",
-    }
+# In their order; docs/results-csv.md says what each of them is.
+SUMMARY = (
+    "family", "workload", "device", "role", "configuration", "state", "time_ms", "spread_relative",
+    "time_over_winner", "time_over_winner_low", "time_over_winner_high", "in_tie_set", "registers", "occupancy",
+    "footprint_bytes", "once_ms", "trials", "measured", "identity",
 )  # fmt: skip
 
-EFFECTS: Mapping[str, str] = MappingProxyType(
-    {
-        "family": "kernel family",
-        "workload": "workload",
-        "device": "device, as in the names of policy files",
-        "kernel": "the kernel whose time it is; blank for the whole plan",
-        "given_policy": "another policy that is held at one value; blank for the effect over all pairs",
-        "given_value": "that value",
-        "policy": "the policy that is changed, all others being equal",
-        "base": "its value before: the control's, or the one declared earlier",
-        "value": "its value after",
-        "pairs": "how many pairs of configurations differ in nothing else",
-        "mean_percent": "mean change of time over the pairs; negative is faster",
-        "median_percent": "median change",
-        "minimum_percent": "least change",
-        "maximum_percent": "greatest change",
-        "faster_share": "share of the pairs that got faster, 0 to 1",
-        "importance": "share of the variance of log time that only this policy explains; blank with given_policy",
-        "identity": "as in results.csv",
-    }
+EFFECTS = (
+    "family", "workload", "device", "kernel", "given_policy", "given_value", "policy", "base", "value", "pairs",
+    "mean_percent", "median_percent", "minimum_percent", "maximum_percent", "faster_share", "importance",
+    "identity",
 )  # fmt: skip
 
 
@@ -87,7 +64,7 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
             decision = study.decision
             roles = study.roles(decision, common.configuration if common else None)
             rows += [_summary(study, decision, *one) for one in roles.items()]
-            if baseline := Baseline.of(study.about.baseline):
+            if baseline := study.about.baseline:
                 rows.append(_baseline(study, decision, baseline))
     frame = pd.DataFrame(rows, columns=list(SUMMARY))
     for column in ("registers", "footprint_bytes"):
@@ -95,50 +72,47 @@ def summary_frame(studies: Iterable[Study]) -> pd.DataFrame:
     return frame
 
 
+def _head(study: Study, role: str, configuration: str, state: str) -> dict[str, Any]:
+    return {
+        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
+        "role": clean(role), "configuration": clean(configuration), "identity": study.identity, "state": clean(state),
+        "trials": len(study.trials), "measured": study.states().get("measured", 0), "in_tie_set": False,
+    }  # fmt: skip
+
+
 def _summary(
     study: Study, decision: Decision | None, role: str, configuration: Configuration
 ) -> dict[str, Any]:
     trial = next((t for t in reversed(study.trials) if t.configuration == configuration), None)
-    row: dict[str, Any] = {
-        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
-        "role": clean(role), "configuration": clean(configuration.id), "identity": study.identity,
-        "state": trial.state if trial else "not_tried", "trials": len(study.trials),
-        "measured": study.states().get("measured", 0),
-        "in_tie_set": bool(decision and trial in decision.tie_set),
-    }  # fmt: skip
-    if trial and trial.measurement and decision:
-        over = margin(trial, decision.winner)
-        row |= {
-            "time_over_winner_low": over.low,
-            "time_over_winner_high": over.high,
-            "time_ms": time_ms(trial),
-            "spread_relative": trial.measurement.spread,
-            "time_over_winner": time_ms(trial) / time_ms(decision.winner),
-            "registers": trial.registers,
-            "occupancy": trial.occupancy,
-            "footprint_bytes": trial.measurement.footprint_bytes,
-            "once_ms": once_ms(trial),
-        }
-    return row
+    row = _head(study, role, configuration.id, trial.state if trial else "not_tried")
+    if not (trial and trial.measurement and decision):
+        return row
+    over = margin(trial, decision.winner)
+    return row | {
+        "in_tie_set": trial in decision.tie_set,
+        "time_over_winner_low": over.low,
+        "time_over_winner_high": over.high,
+        "time_ms": trial.time_ms,
+        "spread_relative": trial.measurement.spread,
+        "time_over_winner": trial.time_ms / decision.winner.time_ms,
+        "registers": trial.registers,
+        "occupancy": trial.occupancy,
+        "footprint_bytes": trial.footprint_bytes,
+        "once_ms": trial.once_ms,
+    }
 
 
 def _baseline(study: Study, decision: Decision | None, baseline: Baseline) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "family": clean(study.family), "workload": clean(study.workload), "device": clean(study.device),
-        "role": "baseline", "configuration": clean(f"{baseline.source}:{baseline.kernel}"),
-        "identity": study.identity, "trials": len(study.trials),
-        "measured": study.states().get("measured", 0),
-        "state": "measured" if baseline.median_ms else clean(f"not_tried: {baseline.cause}"),
-        "in_tie_set": False,
-    }  # fmt: skip
-    if baseline.median_ms:
-        row |= {
-            "time_ms": baseline.beside_ms(time_ms(decision.winner)) if decision else baseline.median_ms,
-            "spread_relative": baseline.spread,
-            "time_over_winner": baseline.over_winner or None,
-            "registers": baseline.registers,
-        }
-    return row
+    state = "measured" if baseline.median_ms else f"not_tried: {baseline.cause}"
+    row = _head(study, "baseline", f"{baseline.source}:{baseline.kernel}", state)
+    if not baseline.median_ms:
+        return row
+    return row | {
+        "time_ms": baseline.beside_ms(decision.winner.time_ms) if decision else baseline.median_ms,
+        "spread_relative": baseline.spread,
+        "time_over_winner": baseline.over_winner or None,
+        "registers": baseline.registers,
+    }
 
 
 def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
@@ -164,3 +138,35 @@ def write_summary(studies: Iterable[Study], path: str | Path) -> Path:
 def write_effects(studies: Iterable[Study], path: str | Path) -> Path:
     """Write ``effects_csv_frame`` as CSV, whole or not at all. Raises StoreError."""
     return write_text(path, csv_text(effects_csv_frame(studies)))
+
+
+_COLUMNS = (
+    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"), REGISTERS, OCCUPANCY, FOOTPRINT,
+    CONFIGURATION,
+)  # fmt: skip
+
+
+def study_html(study: Study) -> str:
+    """Every name and message of the record is escaped."""
+    said = verdict(study, study.decision, effects_frame(Timed.of(study)))
+    device = study.about.device_name or study.device
+    head = f"{study.family} on {study.workload}, {device}"
+    headline = "" if study.decision else f"{_text(said.headline)} "
+    cards = ", ".join(
+        f"{card.label} {card.text}{f' ({card.between})' if card.between else ''}" for card in said.cards
+    )
+    parts = [f"<p><b>{_text(head)}</b><br>{headline}{_text(cards)}</p>"]
+    parts += [f"<p>{_text(sentence)}</p>" for sentence in said.sentences]
+    parts += [f"<p>⚠ {_text(warning)}</p>" for warning in said.warnings]
+    frame = summary_frame([study]).dropna(axis="columns", how="all")
+    frame["in_tie_set"] = ["yes" if tied else "" for tied in frame["in_tie_set"]]
+    shown = {
+        column.label: [column.show(value) if pd.notna(value) else "" for value in frame[column.key]]
+        for column in _COLUMNS
+        if column.key in frame
+    }
+    return "".join(parts) + pd.DataFrame(shown).to_html(index=False, border=0, escape=True)
+
+
+def _text(text: object) -> str:
+    return escape(clean(str(text)))

@@ -20,12 +20,12 @@ _COLOURS = {"measured": "good", "wrong_result": "terrible", "crashed": "terrible
 
 
 def write_trace(studies: Sequence[Study], path: Path) -> Path:
-    """Raises StoreError where no trial says when it began: a table, or a record of an earlier version."""
+    """Raises StoreError where no trial says when it began, as in a table."""
     begun = [trial.begun_s for study in studies for trial in study.trials if trial.begun_s]
     if not begun:
         raise StoreError(
             "no trial of this record says when it began, so there is no timeline: only a sweep's own folder or --store "
-            "has that, and only from this version on"
+            "has that"
         )
     events = list(_events(studies, min(begun)))
     return write_text(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}) + "\n")

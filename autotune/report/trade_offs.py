@@ -2,22 +2,33 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from autotune import figures as units
-from autotune.record import Decision, Trial, cheapest, once_ms, time_ms
-from autotune.report.blocks import CONFIGURATION, OVER_WINNER, TIME, Block, Column, Table
-from autotune.report.charts import Line, Point, cloud, lines
+from autotune.declaration import Configuration
+from autotune.measure import OBJECTIVES, Objective
+from autotune.record import Decision, Study, Trial, cheapest
+from autotune.report.blocks import (
+    CONFIGURATION,
+    FOOTPRINT,
+    ONCE,
+    SPREAD,
+    TIME,
+    Block,
+    Column,
+    Table,
+    figure_column,
+    over_winner,
+    spread_column,
+)
+from autotune.report.charts import Chart, Line, Point, cloud, lines
 from autotune.report.verdict import Roles
 
 MOST_POINTS = 3000
 MOST_ON_FRONT = 30
-NAMED = 4  # of a chart's points
-
-
-def footprint(trial: Trial) -> float:
-    return float(trial.measurement.footprint_bytes) if trial.measurement else math.inf
+_NAMED = ("winner", "control")  # of a chart's points
 
 
 def front(costs: Sequence[Sequence[float]]) -> list[bool]:
@@ -34,69 +45,125 @@ def front(costs: Sequence[Sequence[float]]) -> list[bool]:
     return [bool(one) for one in kept]
 
 
-def choice_blocks(decision: Decision, trials: Sequence[Trial], roles: Roles) -> list[Block]:
+def choice_blocks(study: Study, decision: Decision, trials: Sequence[Trial], roles: Roles) -> list[Block]:
     """``trials`` are the rows of the page's table, fastest first."""
-    timed = [(row, trial) for row, trial in enumerate(trials) if trial.measurement]
+    timed = [trial for trial in trials if trial.measurement]
+    rows = {trial.configuration: row for row, trial in enumerate(trials)}
     blocks = []
-    for cost, key, unit, title in (
-        (footprint, "footprint", "bytes", "device memory that the data takes"),
-        (once_ms, "once", "ms", "cost of the layout, once"),
+    for column, against, title in (
+        (FOOTPRINT, "memory", "device memory that the data takes"),
+        (ONCE, "the cost of the layout", "cost of the layout, once"),
     ):
-        if len({cost(trial) for _, trial in timed}) < 2:
-            continue
-        on = front([(time_ms(trial), cost(trial)) for _, trial in timed])
-        spots = []
-        named = 0
-        for (row, trial), is_front in zip(timed, on, strict=True):
-            role = next((r for r in roles.get(trial.configuration, ()) if r in ("winner", "control")), "")
-            named += bool(role)
-            shown = role if named <= NAMED else ""
-            spots.append(Point(row, cost(trial), time_ms(trial), shown, front=is_front))
-        spots.sort(key=lambda s: (not (s.front or s.role), s.ms))
-        alt = f"Time of one call against {title}; a diamond is a configuration that none beats in both"
-        chart = cloud(f"front_{key}", alt, spots[:MOST_POINTS], unit, title)
-        blocks.append(Block(title=f"Time against {'memory' if key == 'footprint' else 'the cost of the layout'}",
-                            chart=chart, half=True))  # fmt: skip
-    on = front([(time_ms(t), footprint(t), once_ms(t)) for _, t in timed])
-    best = [trial for (_, trial), is_front in zip(timed, on, strict=True) if is_front]
-    rows = [(time_ms(t), time_ms(t) / time_ms(decision.winner), footprint(t), once_ms(t), t.configuration)
-            for t in best[:MOST_ON_FRONT]]  # fmt: skip
-    columns = (TIME, OVER_WINNER, Column("footprint_bytes", "footprint", "bytes"),
-               Column("once_ms", "transform and transfer, once", "time"), CONFIGURATION)  # fmt: skip
+        values = {column.of(trial) for trial in timed}
+        if len(values) > 1 and None not in values:
+            points = _points(column, timed, rows, roles)
+            blocks.append(
+                Block(title=f"Time against {against}", chart=_chart(column, points, title), half=True)
+            )
+    columns = (
+        TIME, over_winner(decision), FOOTPRINT, replace(ONCE, label="transform and transfer, once"), CONFIGURATION
+    )  # fmt: skip
+    on = front([(t.time_ms, t.footprint_bytes, t.once_ms) for t in timed])
+    best = [trial for trial, is_front in zip(timed, on, strict=True) if is_front]
     caption = f"Pareto front: none is at most as high in time, footprint and cost once, and lower in one ({len(best)})"
     if len(best) > MOST_ON_FRONT:
         caption = f"{caption[:-1]}, the {MOST_ON_FRONT} fastest of them)"
-    blocks.append(Block(table=Table("pareto", caption, columns, tuple(rows)), folded_table=len(rows) > 8))
-    return [*blocks, *_break_even(decision, [trial for _, trial in timed])]
+    table = Table.of("pareto", caption, columns, best[:MOST_ON_FRONT])
+    blocks.append(Block(table=table, folded_table=len(table.rows) > 8))
+    blocks += _break_even(decision, timed)
+    for objective in OBJECTIVES.values():
+        known = [] if objective.is_time else [t for t in timed if math.isfinite(t.cost(objective.name))]
+        if known and (own := study.decided(objective.name)):
+            blocks.append(_against(objective, own, known, rows, roles))
+    return blocks
+
+
+def _points(
+    column: Column,
+    timed: Sequence[Trial],
+    rows: dict[Configuration, int],
+    roles: Roles,
+    least: Trial | None = None,
+) -> list[Point]:
+    """Time against ``column``, those on the front and those with a name first; ``least`` has the least of it."""
+    on = front([(trial.time_ms, column.of(trial)) for trial in timed])
+    points = []
+    for trial, is_front in zip(timed, on, strict=True):
+        named = [name for name in _NAMED if name in roles.get(trial.configuration, ())]
+        named += [f"least {column.label}"] if trial is least else []
+        at = rows[trial.configuration]
+        points.append(Point(at, column.of(trial), trial.time_ms, " and ".join(named), front=is_front))
+    return sorted(points, key=lambda point: (not (point.front or point.role), point.ms))
+
+
+def _chart(column: Column, points: Sequence[Point], title: str) -> Chart:
+    alt = f"Time of one call against {title}; a diamond is a configuration that none beats in both"
+    return cloud(f"front_{column.key.rpartition('_')[0]}", alt, points[:MOST_POINTS], column.key, title)
+
+
+def _against(
+    objective: Objective,
+    decision: Decision,
+    known: Sequence[Trial],
+    rows: dict[Configuration, int],
+    roles: Roles,
+) -> Block:
+    """What ``objective`` counts, which is no time, against time: what neither beats, and what has a name."""
+    own = figure_column(objective.figure)
+    points = _points(own, known, rows, roles, decision.winner)
+    shown = {point.row: point.role for point in points if point.front or point.role}
+    columns = (
+        Column("role", "", of=lambda trial: shown[rows[trial.configuration]] or None),
+        own, spread_column(objective.figure), *map(figure_column, objective.beside), TIME, SPREAD, CONFIGURATION,
+    )  # fmt: skip
+    count = sum(point.front for point in points)
+    caption = f"None has both a shorter time and less {own.label} than one of these ({count}), beside those with a name"
+    named = [trial for trial in known if rows[trial.configuration] in shown][:MOST_ON_FRONT]
+    return Block(
+        title=f"Time against {own.label}", text=_told(objective, decision),
+        chart=_chart(own, points, own.label),
+        table=Table.of(objective.name, caption, columns, named), folded_table=len(named) > 8,
+    )  # fmt: skip
+
+
+def _told(objective: Objective, decision: Decision) -> str:
+    measured = decision.winner.measurement
+    assert measured
+    parts = [*objective.texts(measured.figures), f"in {units.duration(measured.time_ms)}"]
+    text = f"Least {objective.noun}: {', '.join(parts)}"
+    if decision.control and decision.control is not decision.winner:
+        over = decision.over_control
+        between = "" if math.isnan(over.low) else f" ({units.ratio(over.low)} to {units.ratio(over.high)})"
+        text += f"; control takes {units.ratio(over.ratio)} as much{between}"
+    return f"{text}."
 
 
 def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
     """Which layout is cheapest for so many calls on the same data, and the lines behind it."""
-    if not any(once_ms(trial) for trial in timed):
+    if not any(trial.once_ms for trial in timed):
         return []
     found = cheapest(timed)
     columns = (
-        Column("calls_from", "calls from", "count"), Column("calls_to", "to", "count"), TIME,
-        Column("once_ms", "once", "time"), CONFIGURATION,
+        Column("calls_from", "calls from", "count"), Column("calls_to", "to", "count"), TIME, ONCE, CONFIGURATION
     )  # fmt: skip
-    rows = [
-        (s.calls_from, None if math.isinf(s.calls_to) else int(s.calls_to), time_ms(s.trial), once_ms(s.trial),
+    rows = tuple(
+        (s.calls_from, None if math.isinf(s.calls_to) else int(s.calls_to), s.trial.time_ms, s.trial.once_ms,
          s.trial.configuration)
         for s in found
-    ]  # fmt: skip
+    )  # fmt: skip
     caption = "The cheapest configuration for so many calls on the same data, its cost once included"
-    table = Table("break_even", caption, columns, tuple(rows))
+    table = Table("break_even", caption, columns, rows)
     most = max(1000.0, 10.0 * found[-1].calls_from)
     calls = [10 ** (math.log10(most) * i / 60) for i in range(61)]
     shown = [(f"from {s.calls_from:,} {'call' if s.calls_from == 1 else 'calls'}", s.trial) for s in found]
     if decision.control and decision.control not in [trial for _, trial in shown]:
         shown.append(("control", decision.control))
-    drawn = [Line(label, calls, [(once_ms(t) + n * time_ms(t)) / n for n in calls]) for label, t in shown]
+    drawn = [Line(label, calls, [(t.once_ms + n * t.time_ms) / n for n in calls]) for label, t in shown]
     alt = "Milliseconds a call, the cost of the layout shared out, against the number of calls"
     chart = lines("break_even", alt, drawn, "calls on the same data", "time a call", logarithmic=(True, True))
     last = found[-1]
     text = f"From {last.calls_from:,} calls on the fastest layout is the cheapest too."
     if len(found) == 1:
         text = "One configuration is the cheapest however often it is called."
-    text += f" It costs {units.duration(once_ms(last.trial))} once and {units.duration(time_ms(last.trial))} a call."
+    text += f" It costs {units.duration(last.trial.once_ms)} once and {units.duration(last.trial.time_ms)} a call."
     return [Block(title="Break-even launches", text=text, table=table, chart=chart)]

@@ -8,9 +8,20 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import Decision, Study, Trial, once_ms, policy_values, ranked
-from autotune.report.ceilings import of_ceiling
+from autotune.record import Decision, Study, Trial, policy_values, ranked
+from autotune.report.blocks import (
+    ERROR,
+    FOOTPRINT,
+    OCCUPANCY,
+    ONCE,
+    REGISTERS,
+    SENT,
+    SPREAD,
+    TIME,
+    Column,
+)
 from autotune.report.verdict import Roles
+from autotune.report.why import of_ceiling
 
 Code = Callable[
     [Study, Configuration], str
@@ -20,6 +31,12 @@ MOST_CODE = 300  # configurations of a study whose generated code is in the page
 
 MOST_DETAILED = (
     4000  # trials of a study with more kernels than one whose kernels have figures of their own in the page
+)
+
+_PROFILE = (
+    ("registers", "registers", "count"),
+    ("blocks_per_sm", "blocks/SM", "count"),
+    ("occupancy", "occupancy", "share"),
 )
 
 _TEXT_BUDGET = 1_200_000  # characters of reasons and notes in one page; results.csv always has them whole
@@ -50,10 +67,13 @@ def every_trial(
     row, as numbers of ``lines``.
     """
     columns = [
-        *_times(trials),
+        _numbers("rank", "rank", "count", (i + 1 if t.measurement else None for i, t in enumerate(trials))),
+        *(_filled(column, trials) for column in (TIME, SPREAD)),
+        *([_filled(ERROR, trials)] if any(trial.error is not None for trial in trials) else []),
+        _names("state", "state", (trial.state for trial in trials)),
         *_policies(study, trials),
         *_compiled(trials),
-        *_costs(trials),
+        *(_filled(column, trials) for column in (FOOTPRINT, ONCE, SENT)),
         *_ceilings(study, trials, ceilings),
         *_details(trials),
         _remarks(trials, max(60, min(600, _TEXT_BUDGET // max(1, texts)))),
@@ -73,17 +93,6 @@ def every_trial(
     }
 
 
-def _times(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    measured, errors = [trial.measurement for trial in trials], [trial.error for trial in trials]
-    return [
-        _numbers("rank", "rank", "count", (i + 1 if one else None for i, one in enumerate(measured))),
-        _numbers("time_ms", "time", "time", (one.time_ms if one else None for one in measured)),
-        _numbers("spread_relative", "±", "spread", (one.spread if one else None for one in measured)),
-        *([_numbers("error", "error", "error", errors)] if any(e is not None for e in errors) else []),
-        _names("state", "state", (trial.state for trial in trials)),
-    ]
-
-
 def _policies(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     columns = []
     for name in policy_values(study):
@@ -100,25 +109,10 @@ def _compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     least = [min(profiles, key=lambda p: p.occupancy, default=None) for profiles in used]
     spills = [sum(p.spilled_bytes for p in profiles) if profiles else None for profiles in used]
     return [
-        _numbers("registers", "registers", "count", (trial.registers for trial in trials)),
+        _filled(REGISTERS, trials),
         _numbers("spill_bytes", "spilled bytes", "count", spills),
-        _numbers("occupancy", "occupancy", "share", (trial.occupancy for trial in trials)),
+        _filled(OCCUPANCY, trials),
         _names("limited_by", "limited by", (p.limited_by if p else "" for p in least)),
-    ]
-
-
-def _costs(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    measured = [trial.measurement for trial in trials]
-    sent = (one.transfer_bytes or None if one else None for one in measured)
-    return [
-        _numbers(
-            "footprint_bytes",
-            "footprint",
-            "bytes",
-            (one.footprint_bytes if one else None for one in measured),
-        ),
-        _numbers("once_ms", "once", "time", (once_ms(t) if t.measurement else None for t in trials)),
-        _numbers("transfer_bytes", "sent", "bytes", sent),
     ]
 
 
@@ -133,16 +127,13 @@ def _details(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     kernels = list(dict.fromkeys(p.kernel for trial in trials for p in trial.profiles))
     if len(kernels) < 2:
         return []
-    columns = []
     few = trials[:MOST_DETAILED]
+    columns = []
     for kernel in kernels:
         of = [next((p for p in t.profiles if p.kernel == kernel and p.registers), None) for t in few]
-        times = [t.measurement.kernel_ms.get(kernel) if t.measurement else None for t in few]
+        times = (trial.kernel_ms.get(kernel) for trial in few)
         columns.append(_numbers(f"kernel_{kernel}_ms", f"{kernel}: time", "time", times))
-        for name, label, kind in (
-            ("registers", "registers", "count"), ("blocks_per_sm", "blocks/SM", "count"),
-            ("occupancy", "occupancy", "share"),
-        ):  # fmt: skip
+        for name, label, kind in _PROFILE:
             values = (getattr(p, name) if p else None for p in of)
             columns.append(_numbers(f"{name}_{kernel}", f"{kernel}: {label}", kind, values))
         limiting = (p.limited_by if p else "" for p in of)
@@ -178,9 +169,12 @@ def _code(study: Study, trials: Sequence[Trial], roles: Roles, code: Code | None
     return {"code": found, "lines": list(lines)}
 
 
+def _filled(column: Column, trials: Sequence[Trial]) -> dict[str, Any]:
+    return _numbers(column.key, column.label, column.kind, map(column.of, trials))
+
+
 def _numbers(key: str, label: str, kind: str, values: Iterable[float | None]) -> dict[str, Any]:
-    shown = [float(f"{v:.6g}") if isinstance(v, float) and math.isfinite(v) else v for v in values]
-    shown = [None if isinstance(v, float) and not math.isfinite(v) else v for v in shown]
+    shown = [(float(f"{v:.6g}") if math.isfinite(v) else None) if isinstance(v, float) else v for v in values]
     return {"key": key, "label": label, "kind": kind, "values": shown}
 
 

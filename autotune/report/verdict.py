@@ -17,7 +17,6 @@ from autotune.record import (
     MOST,
     STATES,
     TIE,
-    Baseline,
     Decision,
     Margin,
     Study,
@@ -28,12 +27,11 @@ from autotune.record import (
     contributions,
     coverage,
     moved,
-    once_ms,
-    time_ms,
     unbeaten,
 )
 from autotune.report.blocks import (
     CONFIGURATION,
+    FOOTPRINT,
     OCCUPANCY,
     OVER_WINNER,
     SPREAD,
@@ -63,7 +61,6 @@ _NAMES = {
     "floor_ms": "empty kernel",
     "phases_s": "wall time",
     "features": "workload sizes",
-    "idle_w": "power with nothing to do",
 }
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
 _MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
@@ -103,7 +100,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Headline:
     """The verdict in one sentence, for the top of the page: ``winner`` is that many ``times`` as fast as the control,
     ``between`` those, mostly by ``because``; how much of the space was ``covered``; and how a program uses it. Without
     ``is_reliable`` noise may have made the difference; ``times`` is empty where the control has no time."""
@@ -118,10 +115,10 @@ class Answer:
     use: Use
 
 
-def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Answer:
+def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline:
     winner, over = decision.winner, decision.over_control
     known = math.isfinite(over.ratio)
-    return Answer(
+    return Headline(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
         is_reliable=not unbeaten(decision),
@@ -208,7 +205,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     ]
     ties = len(decision.tie_set)
     cards = (
-        Card("time_ms", "time of one call", time_ms(winner), units.duration(time_ms(winner)),
+        Card("time_ms", "time of one call", winner.time_ms, units.duration(winner.time_ms),
              f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
         *others,
         *_over_baseline(study, winner),
@@ -220,10 +217,10 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
 
 
 def _over_baseline(study: Study, winner: Trial) -> Iterable[Card]:
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.over_winner:
         ratio = baseline.over_winner
-        told = f"{units.duration(baseline.beside_ms(time_ms(winner)))} {units.spread(baseline.spread)}"
+        told = f"{units.duration(baseline.beside_ms(winner.time_ms))} {units.spread(baseline.spread)}"
         about = f"{baseline.kernel} in {baseline.source}, timed in turn with the winner"
         yield Card("margin_over_baseline", "margin over the baseline", ratio, _times(ratio), told, about)
 
@@ -250,32 +247,32 @@ def ladder(
             told = "best for all workloads" if role == "minimax" else role
             names.setdefault(roles[role], []).append(told)
     trials = {trial.configuration: trial for trial in study.trials}
-    best = time_ms(decision.winner) if decision else math.nan
+    best = decision.winner.time_ms if decision else math.nan
     rows: list[tuple[Any, ...]] = []
     entries = []
+
+    def add(
+        label: str, short: str, role: str, ms: float, spread: float, configuration: Configuration | None
+    ) -> None:
+        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
+        rows.append((label, ms, spread, ms / best, *rates, None, configuration))
+        entries.append(Bar(short, short, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
+
     for configuration, known in names.items():
         trial, label = trials.get(configuration), ", ".join(known)
-        if not (trial and trial.measurement):
+        if trial and trial.measurement:
+            role = "winner" if "winner" in known else "control" if "control" in known else "preset"
+            add(label, label, role, trial.time_ms, trial.measurement.spread, configuration)
+        else:
             state = f"{trial.state}: {trial.reason}".strip(": ") if trial else "not tried"
             rows.append((label, None, None, None, None, None, state, configuration))
-            continue
-        ms = time_ms(trial)
-        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
-        rows.append((label, ms, trial.measurement.spread, ms / best, *rates, None, configuration))
-        role = "winner" if "winner" in known else "control" if "control" in known else "preset"
-        entries.append(Bar(label, label, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.median_ms:
+        label = f"baseline: {baseline.kernel} in {baseline.source}"
         ms = baseline.beside_ms(best) if decision else baseline.median_ms
-        told = f"{baseline.kernel} in {baseline.source}"
-        rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
-        rows.append((f"baseline: {told}", ms, baseline.spread, ms / best, *rates, None, None))
-        entries.append(
-            Bar("baseline", "baseline", ms, "preset", f"{units.duration(ms)}  ({units.ratio(ms / best)})")
-        )
-    table = without_empty(
-        Table("presets", "Presets in declared order, then the runner-up and the winner", columns, tuple(rows))
-    )
+        add(label, "baseline", "preset", ms, baseline.spread, None)
+    caption = "Presets in declared order, then the runner-up and the winner"
+    table = without_empty(Table("presets", caption, columns, tuple(rows)))
     if not entries:
         return table, None
     return table, bars("presets", "Times of the presets; the table has the figures", entries)
@@ -283,19 +280,8 @@ def ladder(
 
 def tie_table(decision: Decision) -> Table:
     """The tie set in order of preference, with what broke the tie."""
-    columns = (TIME, SPREAD, OCCUPANCY, Column("footprint_bytes", "footprint", "bytes"), CONFIGURATION)
-    rows = [
-        (
-            time_ms(trial),
-            trial.measurement.spread,
-            trial.occupancy,
-            trial.measurement.footprint_bytes,
-            trial.configuration,
-        )
-        for trial in decision.tie_set
-        if trial.measurement
-    ]
-    return Table("tie_set", "The tie set, the winner first", columns, tuple(rows))
+    columns = (TIME, SPREAD, OCCUPANCY, FOOTPRINT, CONFIGURATION)
+    return Table.of("tie_set", "The tie set, the winner first", columns, decision.tie_set)
 
 
 def facts(study: Study) -> tuple[tuple[str, str], ...]:
@@ -313,8 +299,6 @@ def _fact(key: str, value: Any) -> object:
         return {phase: f"{units.bare(float(seconds))} s" for phase, seconds in value.items()}
     if key.endswith("_ms"):
         return units.duration(float(value))
-    if key == "idle_w":
-        return units.power(float(value))
     if key.endswith("_share"):
         return units.share(float(value))
     return f"{value} MHz" if key.endswith("_mhz") else value
@@ -322,7 +306,7 @@ def _fact(key: str, value: Any) -> object:
 
 def _timed(trial: Trial) -> str:
     return (
-        f"{units.duration(time_ms(trial))} {units.spread(trial.measurement.spread)}"
+        f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}"
         if trial.measurement
         else ""
     )
@@ -338,8 +322,8 @@ def _rate(study: Study, name: str, ms: float) -> float | None:
 
 
 def _rates(study: Study, winner: Trial) -> Iterable[Card]:
-    if rate := _rate(study, "operations", time_ms(winner)):
-        moved = _rate(study, "bytes", time_ms(winner))
+    if rate := _rate(study, "operations", winner.time_ms):
+        moved = _rate(study, "bytes", winner.time_ms)
         note = f"and {units.si(moved)}B/s of the workload's bytes" if moved else ""
         yield Card("operations_per_s", f"{_unit(study)} per second", rate, units.si(rate).strip(), note)
 
@@ -356,8 +340,8 @@ def _sentences(decision: Decision) -> Iterable[str]:
         return
     if pays := break_even(winner, control):
         yield (
-            f"Its layout costs {units.duration(once_ms(winner))} once (transform and transfer; the control's costs "
-            f"{units.duration(once_ms(control))}), which pays after {pays.launches:,} "
+            f"Its layout costs {units.duration(winner.once_ms)} once (transform and transfer; the control's costs "
+            f"{units.duration(control.once_ms)}), which pays after {pays.launches:,} "
             f"{'call' if pays.launches == 1 else 'calls'}."
         )
 
@@ -391,7 +375,7 @@ def _warnings(
             more = f", and {near:,} others are no further behind: noise may have chosen it" if near else ""
             yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
         floor = study.about.floor_ms or 0
-        if floor and time_ms(winner) < 3 * floor:
+        if floor and winner.time_ms < 3 * floor:
             yield f"The winner takes less than three empty kernels ({units.duration(floor)} each)."
         yield from (f"Of the winner: {note}" for note in winner.remarks)
     largest = effects.assign(change=effects[["minimum_percent", "maximum_percent"]].abs().max(axis=1))
@@ -410,14 +394,14 @@ def _beside(study: Study) -> Iterable[str]:
     """Of what the configurations are compared with."""
     if against := study.about.proof.get("against"):
         yield f"Right means: as {against} has it. No reference of another kind said what is right."
-    baseline = Baseline.of(study.about.baseline)
+    baseline = study.about.baseline
     if baseline and baseline.reason:
         yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"
 
 
 def _flat(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items())
+        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items() if item not in ("", None))
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_flat, value))
     return f"{value:,}" if type(value) is int else str(value)

@@ -1,125 +1,84 @@
-"""A Gaussian process over encoded configurations that says at once what to expect of every candidate.
+"""A Gaussian process: what to expect at each of many points, and how surely, from what was measured at others.
 
-Two configurations are alike by exp(-sum of relevance x difference over groups of columns). The relevances are those
-that explain the times best (marginal likelihood), and what they are expected to be shrinks with their number: else no
-two configurations of many policies would be alike before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian
-optimization performs great in high dimensions, ICML 2024). An observation that is added costs one pass over the
-candidates, because the factor of the covariance and its product with the candidates' covariances are kept and grow by
-a row (Cholesky's, one row at a time); only ``fit`` works them out anew.
+See Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 2.2. An observation that is added
+costs one pass over the points asked about, because the factor of the covariance and its product with their covariances
+are kept and grow by a row (Cholesky's, one row at a time); only ``fit`` computes them from the start.
 """
 
 import math
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.float32]
-_NOISE = 1e-2  # variance of a time, beside the spread of all times, that configurations do not explain
-_TOTAL, _MOST = 2.0, 0.5  # relevances: what all of them together are expected to be, and one at most,
-_WIDTH = 1.5  # and how loosely, of the logarithm
-_STEPS = (1 / 3, 3.0)
-_LEAST, _LARGEST = 0.003, 10.0  # relevance
-_FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
-ROOM = 128  # observations that may be added between two fits
+Rows = NDArray[np.floating[Any]]
+
+
+class Covariance(Protocol):
+    """How alike points are, before anything is measured."""
+
+    def across(self, rows: Rows, others: Rows) -> Rows:
+        """A row for each of ``rows``, a column for each of ``others``."""
+
+    def itself(self, rows: Rows) -> Rows:
+        """The variance at each of ``rows``."""
 
 
 class GaussianProcess:
-    """``groups`` has the number of the group behind each column of the rows."""
+    """``noise`` is the variance that points do not explain, as a share of the scale, which is found from what was
+    measured and is at least ``least`` (a variance). Computes in the type of the rows."""
 
-    def __init__(self, groups: NDArray[np.intp]) -> None:
-        count = int(groups.max(initial=-1)) + 1
-        self._groups = groups
-        self._relevance = np.full(count, min(_MOST, _TOTAL / max(1, count)))
-        self._middle = math.log(self._relevance[0]) if count else 0.0
+    def __init__(self, covariance: Covariance, noise: float, least: float = 0.0) -> None:
+        self._covariance, self._noise, self._least = covariance, noise, least
 
-    def fit(self, known: Rows, times: Array, candidates: Rows) -> None:
-        """Relevances by the ``times`` (mean 0) of the rows ``known``; then all that ``expect`` needs of the
-        ``candidates``."""
-        known_last, times_last = known[-_FITTED:], times[-_FITTED:]
-        self._relevance = _relevances(known_last, times_last, self._groups, self._relevance, self._middle)
-        count, room = len(known), len(known) + ROOM
-        self._scaled = self._scale(candidates)
-        self._scaled_squares = (self._scaled**2).sum(axis=1)
-        observed = self._scale(known)
-        covariance = _alike(observed, observed, (observed**2).sum(axis=1)).astype(np.float64)
-        covariance[np.diag_indices(count)] += _NOISE
-        self._inverse = np.zeros((room, room))  # of the factor
-        self._inverse[:count, :count] = np.linalg.inv(np.linalg.cholesky(covariance))
-        self._white = np.zeros((room, len(candidates)), np.float32)  # the factor's inverse x covariances
-        across = _alike(observed, self._scaled, self._scaled_squares)
-        np.matmul(self._inverse[:count, :count].astype(np.float32), across, out=self._white[:count])
-        self._unexplained = 1 - (self._white[:count] ** 2).sum(axis=0)
-        self._count = count
+    def fit(self, known: Rows, asked: Rows, room: int = 0) -> None:
+        """All that ``expect`` needs for the points ``asked``, with those ``known`` observed and ``room`` for more."""
+        count, most = len(known), len(known) + room
+        self._asked, self._count = asked, count
+        inner = self._covariance.across(known, known).astype(np.float64)
+        inner[np.diag_indices(count)] += self._noise
+        self._inverse = np.zeros((most, most))  # of the factor
+        self._inverse[:count, :count] = np.linalg.inv(np.linalg.cholesky(inner))
+        self._white = np.zeros((most, len(asked)), asked.dtype)  # the factor's inverse x covariances
+        across = self._covariance.across(known, asked)
+        np.matmul(self._inverse[:count, :count].astype(asked.dtype), across, out=self._white[:count])
+        self._unexplained = self._covariance.itself(asked) - (self._white[:count] ** 2).sum(axis=0)
 
-    def add(self, candidate: int) -> None:
-        """One of the candidates counts as observed from now on."""
-        n, row = self._count, self._scaled[candidate]
-        alike = _alike(row[None], self._scaled, self._scaled_squares)[0]
-        before = self._white[:n, candidate].copy()
-        here = math.sqrt(max(1 + _NOISE - float(before.astype(np.float64) @ before), _NOISE))
+    def add(self, index: int) -> None:
+        """One of the points asked about counts as observed from now on."""
+        n, row = self._count, self._asked[index : index + 1]
+        alike = self._covariance.across(row, self._asked)[0]
+        before = self._white[:n, index].copy()
+        own = float(self._covariance.itself(row)[0]) + self._noise
+        here = math.sqrt(max(own - float(before.astype(np.float64) @ before), self._noise))
         self._inverse[n, :n] = -(before.astype(np.float64) @ self._inverse[:n, :n]) / here
         self._inverse[n, n] = 1 / here
-        self._white[n] = (alike - before @ self._white[:n]) / np.float32(here)
+        self._white[n] = (alike - before @ self._white[:n]) / self._white.dtype.type(here)
         self._unexplained -= self._white[n] ** 2
         self._count += 1
 
-    def expect(self, times: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation at every candidate, given the ``times`` (mean 0) of what was observed, in that
+    def expect(self, values: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation at every point asked about, given the ``values`` of what was observed, in that
         order; NaN where there is none yet, which counts as what is expected there."""
         inverse = self._inverse[: self._count, : self._count]
-        waiting = np.isnan(times)
-        white = inverse[:, ~waiting] @ times[~waiting]
-        if waiting.any():  # the times of those that wait are the likeliest
+        waiting = np.isnan(values)
+        white = inverse[:, ~waiting] @ values[~waiting]
+        if waiting.any():  # the values of those that wait are the likeliest
             likeliest = np.linalg.lstsq(inverse[:, waiting], -white, rcond=None)[0]
             white += inverse[:, waiting] @ likeliest
-        mean = white.astype(np.float32) @ self._white[: self._count]
-        scale = float(white @ white) / max(1, int((~waiting).sum()))
+        mean = white.astype(self._white.dtype) @ self._white[: self._count]
+        scale = max(float(white @ white) / max(1, int((~waiting).sum())), self._least)
         deviation = np.sqrt(scale * np.maximum(self._unexplained.astype(np.float64), 1e-9))
         return mean.astype(np.float64), deviation
 
-    def _scale(self, rows: Rows) -> Rows:
-        scaled: Rows = rows * np.sqrt(self._relevance).astype(np.float32)[self._groups]
-        return scaled
 
-
-def _alike(rows: Rows, others: Rows, squares: Rows) -> Rows:
-    apart = rows @ others.T
-    apart *= -2
-    apart += squares
-    apart += (rows**2).sum(axis=1)[:, None]
-    np.maximum(apart, 0, out=apart)
-    np.negative(apart, out=apart)
-    return np.asarray(np.exp(apart, out=apart), dtype=np.float32)
-
-
-def _relevances(
-    known: Rows, times: Array, groups: NDArray[np.intp], first: Array, middle: float
-) -> Array:  # fmt: skip
-    """Two rounds of three times more or less relevance, group by group, keeping what explains more."""
-    apart = []
-    for group in range(len(first)):
-        columns = known[:, groups == group].astype(np.float64)
-        squares = (columns**2).sum(axis=1)
-        apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
-    found, total = first, sum(r * a for r, a in zip(first, apart, strict=True))
-    best = _likelihood(np.asarray(total), times, found, middle)
-    for group in [*range(len(first))] * 2:
-        for step in _STEPS:
-            tried = found.copy()
-            tried[group] = np.clip(tried[group] * step, _LEAST, _LARGEST)
-            distance = total + (tried[group] - found[group]) * apart[group]
-            if (likelihood := _likelihood(distance, times, tried, middle)) > best:
-                best, found, total = likelihood, tried, distance
-    return found
-
-
-def _likelihood(distance: Array, times: Array, relevance: Array, middle: float) -> float:
-    """The logarithm of it, but for a constant; with that of what is expected of relevances."""
-    covariance = np.exp(-np.maximum(distance, 0))
-    covariance[np.diag_indices_from(covariance)] += _NOISE
-    factor = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(factor, times)
-    fit = -0.5 * len(times) * math.log(max(float(white @ white) / len(times), 1e-12))
-    prior = -0.5 * float(((np.log(relevance) - middle) ** 2).sum()) / _WIDTH**2
-    return fit - float(np.log(np.diag(factor)).sum()) + prior
+def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
+    """How much below ``best`` each of several figures is expected to lie, 0 where it lies above (Mockus, On Bayesian
+    methods for seeking the extremum, 1974)."""
+    deviation = np.maximum(deviation, 1e-12)
+    ahead = (best - mean) / deviation
+    density = np.exp(-0.5 * ahead**2) / math.sqrt(2 * math.pi)
+    below = 0.5 * np.array([math.erfc(z) for z in (-ahead / math.sqrt(2)).tolist()])
+    gain: Array = deviation * (ahead * below + density)
+    return gain

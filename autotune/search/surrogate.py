@@ -8,7 +8,10 @@ not visited. Here every candidate is scored instead, so constraints and repeats 
    hopeless are says nothing about the best. What failed counts as that slow, too.
 3. A Gaussian process (``gaussian_process``) says for each candidate what to expect and how surely. It compares two
    numbers in two ways, each with a relevance of its own: by the steps between them, and by whether they are the same.
-   With steps alone a value that is good by itself (a block of 96, between 80 and 112) would be smoothed away.
+   With steps alone a value that is good by itself (a block of 96, between 80 and 112) would be smoothed away. What
+   relevances are expected to be shrinks with their number: else no two configurations of many policies would be alike
+   before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian optimization performs great in high dimensions,
+   ICML 2024).
 4. The candidate with the largest expected improvement is next. What was asked and not told yet counts as
    measured with the expected time, so that a batch does not crowd into one place.
 """
@@ -20,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Members, Policy, columns, encode
-from autotune.search.gaussian_process import ROOM, Array, GaussianProcess, Rows
+from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
 
 STARTS = 4  # visited before the model has a say, presets among them
 APART_STARTS = 2  # of them far from each other at least
@@ -28,6 +31,13 @@ _TRIED_STARTS = 64  # members at random, of which a start is the one farthest fr
 _LEARNT = 400  # what the model learns from at most; the work grows with its cube
 _GROWTH = 1.2  # of what was told, until the model is fitted again
 _MANY = 5  # values of a number, from which on it is also compared as a word
+_NOISE = 1e-2  # variance of a time, beside the spread of all times, that configurations do not explain
+_TOTAL, _MOST = 2.0, 0.5  # relevances: what all of them together are expected to be, and one at most,
+_WIDTH = 1.5  # and how loosely, of the logarithm
+_STEPS = (1 / 3, 3.0)
+_LEAST, _LARGEST = 0.003, 10.0  # relevance
+_FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
+_ROOM = 128  # observations that may be added between two fits
 
 
 class Surrogate:
@@ -40,7 +50,8 @@ class Surrogate:
         self._open: dict[Configuration, None] = {}
         self._starts = 0
         self._features = _Features(members.policies)
-        self._process = GaussianProcess(self._features.groups)
+        self._relevances = Relevances(self._features.groups)
+        self._process = GaussianProcess(self._relevances, _NOISE)
         self._pool: _Pool | None = None
         self._fit: _Fit | None = None
 
@@ -87,7 +98,7 @@ class Surrogate:
         times = _standard(self._times(self._fit.observed))
         mean, deviation = self._process.expect(times)
         free = np.flatnonzero(pool.left)
-        gain = _expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        gain = expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
 
     def _fitted(self) -> "_Fit":
@@ -103,7 +114,8 @@ class Surrogate:
         if self._pool is None or not self._pool.are_all:
             self._pool = self._drawn(best)
         known = self._features.rows(encode(self._members.policies, told))
-        self._process.fit(known, _standard(times), self._pool.rows)
+        self._relevances.fit(known, _standard(times))
+        self._process.fit(self._relevances.scaled(known), self._relevances.scaled(self._pool.rows), _ROOM)
         until_ms = -math.inf if self._pool.are_all else self._least()
         fit = _Fit(told, _GROWTH * len(self._told), until_ms)
         for configuration in self._open:
@@ -158,7 +170,7 @@ class _Fit:
 
     def __init__(self, observed: list[Configuration], until_told: float, until_ms: float) -> None:
         self.observed = observed
-        self._until_told, self._until_ms, self._room = until_told, until_ms, ROOM
+        self._until_told, self._until_ms, self._room = until_told, until_ms, _ROOM
 
     def is_old(self, told: int, least: float) -> bool:
         return told >= self._until_told or least < self._until_ms or not self._room
@@ -193,19 +205,65 @@ class _Features:
         return np.hstack(blocks).astype(np.float32)
 
 
-def _or(log_ms: float | None, failed: float) -> float:
-    return failed if log_ms is None else log_ms
+class Relevances:
+    """By the number of the group behind each column. Rows that are ``scaled`` by them are alike by exp(-square of their
+    distance)."""
+
+    def __init__(self, groups: NDArray[np.intp]) -> None:
+        count = int(groups.max(initial=-1)) + 1
+        self._groups = groups
+        self.each = np.full(count, min(_MOST, _TOTAL / max(1, count)))
+        self._middle = math.log(self.each[0]) if count else 0.0
+        self._others: Rows | None = None
+
+    def scaled(self, rows: Rows) -> Rows:
+        scaled: Rows = rows * np.sqrt(self.each).astype(np.float32)[self._groups]
+        return scaled
+
+    def across(self, rows: Rows, others: Rows) -> Rows:
+        if others is not self._others:  # an observation is added to the same candidates many times
+            self._others, self._squares = others, (others**2).sum(axis=1)
+        apart = rows @ others.T
+        apart *= -2
+        apart += self._squares
+        apart += (rows**2).sum(axis=1)[:, None]
+        np.maximum(apart, 0, out=apart)
+        np.negative(apart, out=apart)
+        return np.exp(apart, out=apart)
+
+    def itself(self, rows: Rows) -> Rows:
+        return np.ones(len(rows), rows.dtype)
+
+    def fit(self, known: Rows, times: Array) -> None:
+        """Two rounds of three times more or less relevance, group by group, keeping what explains more of the ``times``
+        (mean 0) of the rows ``known``."""
+        known, times = known[-_FITTED:], times[-_FITTED:]
+        apart = []
+        for group in range(len(self.each)):
+            columns = known[:, self._groups == group].astype(np.float64)
+            squares = (columns**2).sum(axis=1)
+            apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
+        total = sum(r * a for r, a in zip(self.each, apart, strict=True))
+        best = self._likelihood(np.asarray(total), times, self.each)
+        for group in [*range(len(self.each))] * 2:
+            for step in _STEPS:
+                tried = self.each.copy()
+                tried[group] = np.clip(tried[group] * step, _LEAST, _LARGEST)
+                distance = total + (tried[group] - self.each[group]) * apart[group]
+                if (likelihood := self._likelihood(distance, times, tried)) > best:
+                    best, self.each, total = likelihood, tried, distance
+
+    def _likelihood(self, distance: Array, times: Array, each: Array) -> float:
+        """The logarithm of it, but for a constant; with that of what is expected of relevances."""
+        covariance = np.exp(-np.maximum(distance, 0))
+        covariance[np.diag_indices_from(covariance)] += _NOISE
+        factor = np.linalg.cholesky(covariance)
+        white = np.linalg.solve(factor, times)
+        fit = -0.5 * len(times) * math.log(max(float(white @ white) / len(times), 1e-12))
+        prior = -0.5 * float(((np.log(each) - self._middle) ** 2).sum()) / _WIDTH**2
+        return fit - float(np.log(np.diag(factor)).sum()) + prior
 
 
 def _standard(figures: Array) -> Array:
     spread: Array = (figures - np.nanmean(figures)) / max(float(np.nanstd(figures)), 1e-9)
     return spread
-
-
-def _expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    deviation = np.maximum(deviation, 1e-12)
-    ahead = (best - mean) / deviation
-    density = np.exp(-0.5 * ahead**2) / math.sqrt(2 * math.pi)
-    below = 0.5 * np.array([math.erfc(z) for z in (-ahead / math.sqrt(2)).tolist()])
-    gain: Array = deviation * (ahead * below + density)
-    return gain

@@ -1,12 +1,10 @@
 """One call of the tuned kernel shared by several devices, or by the ranks of an MPI program, from the command line."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 
-from autotune.cli import application_of, checked_texts, read_inputs, run, write_outputs
+from autotune.cli import Call, run_call, write_outputs
 from autotune.declaration import Family
 from autotune.device import device_names
 from autotune.errors import AutotuneError, UnknownName, UsageError
@@ -18,19 +16,7 @@ from autotune.spread.spread import Report, Spread, SpreadKernel
 Note = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class SpreadCall:
-    """What ``autotune run`` takes, but for the device."""
-
-    family: Family
-    workload: str
-    given: tuple[str, ...]
-    output: Path | None
-    policies: Path | None
-    data: Path | None
-
-
-def spread_call(call: SpreadCall, device: str, allocation: str, mpi: bool, note: Note) -> None:
+def spread_call(call: Call, device: str, allocation: str, mpi: bool, note: Note) -> None:
     """Run the call on the devices that ``device`` names, or, with ``mpi``, on those of all ranks. Raises UsageError,
     UnknownName for what cannot be spread, AutotuneError."""
     if allocation not in ALLOCATIONS:
@@ -49,18 +35,7 @@ def spread_call(call: SpreadCall, device: str, allocation: str, mpi: bool, note:
     def opened(of: Family) -> SpreadKernel:
         return SpreadKernel(of, devices, call.policies, allocation, _teller(note))
 
-    run(
-        call.family,
-        call.workload,
-        call.given,
-        call.output,
-        device,
-        call.policies,
-        call.data,
-        False,
-        note,
-        opened,
-    )
+    run_call(call, opened, note)
 
 
 def _teller(note: Note) -> Callable[[Spread, Report], None]:
@@ -77,15 +52,14 @@ def _teller(note: Note) -> Callable[[Spread, Report], None]:
     return tell
 
 
-def _run_rank(call: SpreadCall, kernel: RankKernel, note: Note) -> None:
+def _run_rank(call: Call, kernel: RankKernel, note: Note) -> None:
     """One call of all ranks; the first prints what it did, and writes the results."""
-    texts = checked_texts(call.workload, call.given, call.output)
-    if application_of(call.family, texts) is not None:
+    if call.application is not None:
         raise UsageError(
             f"--mpi shares a call of the kernels: give a workload or every input of {call.family.name} by name, "
             "its application runs in one process"
         )
-    inputs = read_inputs(call.family, texts, call.workload, call.output, call.data)
+    inputs = call.inputs()
     if call.output is not None and is_plain(call.output):
         writable(call.output.resolve().parent)
     try:

@@ -39,9 +39,10 @@ def spread_command(
     ] = False,
 ) -> None:
     """Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."""
-    from autotune.spread.call import SpreadCall, spread_call
+    from autotune.cli import Call
+    from autotune.spread.call import spread_call
 
-    call = SpreadCall(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
+    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
     spread_call(call, device, allocation, mpi, options.note)
 
 

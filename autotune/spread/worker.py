@@ -31,7 +31,7 @@ from autotune.device import (
     compiled_module,
     open_backend,
 )
-from autotune.dispatch import Target
+from autotune.dispatch import Choosing, Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
@@ -261,7 +261,7 @@ class ChunkWorker:
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         device, folders = self._backend.device, policy_folders(self._task.policies, self._family.folder)
-        target = Target(self._family, self._backend, folders, Cache(self._task.cache), refine=0)
+        target = Target(self._family, self._backend, folders, Cache(self._task.cache), Choosing(refine=0))
         if target.policies is None:
             warnings.warn(untuned(self._family, device, folders, target.passed), stacklevel=2)
         taken, _passed = target.explain(self._inputs)

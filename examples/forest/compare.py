@@ -24,7 +24,7 @@ import numpy as np
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare, waited  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way, waited  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 256
@@ -35,7 +35,6 @@ OPTIMIZE_S = 0.4  # what nvForest may take to choose; its own default is 0.2
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "forest", options=("-std=c++17",))
     arrays = inputs.arrays
     nodes = cupy.asarray(arrays["nodes"].view(np.uint32))
     roots, leaf_values, base, rows = (
@@ -48,7 +47,7 @@ def plain(inputs: Inputs) -> Way:
         (nodes, roots, np.uint32(roots.size), leaf_values, base, np.uint32(outputs), rows, np.uint32(features),
          result, np.uint32(count)),
     )  # fmt: skip
-    return Way(lambda: kernel(grid, (BLOCK,), given), lambda: cupy.asnumpy(result), cupy.__version__)
+    return plain_way(FOLDER, "forest", grid, (BLOCK,), given, result)
 
 
 def treelite_model(inputs: Inputs) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare, numbers  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, numbers, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 256
@@ -28,17 +28,12 @@ BLOCK = 256
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "hash_grid", options=("-std=c++17",))
     points, table = (cupy.asarray(numbers(inputs.arrays[name])) for name in ("points", "table"))
     scale, resolution = (cupy.asarray(inputs.arrays[name]) for name in ("scale", "resolution"))
     count, (levels, entries) = len(points), table.shape[:2]
     out = cupy.empty((count, levels, 2), np.float32)
     given = (points, table, scale, resolution, np.uint32(count), np.uint32(levels), np.uint32(entries), out)
-    return Way(
-        lambda: kernel((-(-count // BLOCK),), (BLOCK,), given),
-        lambda: cupy.asnumpy(out),
-        cupy.__version__,
-    )
+    return plain_way(FOLDER, "hash_grid", (-(-count // BLOCK),), (BLOCK,), given, out)
 
 
 def by_torch(half: bool) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from autotune.family import Inputs, load_family
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 128
@@ -26,16 +26,11 @@ BLOCK = 128
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is: one array for all directions, one after the other."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "lattice_boltzmann", options=("-std=c++17",))
     before = cupy.asarray(inputs.arrays["populations"])
     after = cupy.empty_like(before)
     _, rows, columns = before.shape
     given = (before, after, np.uint32(rows), np.uint32(columns), np.float32(inputs.scalars["omega"]))
-    return Way(
-        lambda: kernel((-(-columns // BLOCK), rows), (BLOCK,), given),
-        lambda: cupy.asnumpy(after),
-        cupy.__version__,
-    )
+    return plain_way(FOLDER, "lattice_boltzmann", (-(-columns // BLOCK), rows), (BLOCK,), given, after)
 
 
 def by_cupy(inputs: Inputs) -> Way:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 256
@@ -29,12 +29,11 @@ NONE = np.uint32(0xFFFFFFFF)
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "lookup", options=("-std=c++17",))
     keys, values, queries = (cupy.asarray(inputs.arrays[name]) for name in ("keys", "values", "queries"))
     found = cupy.empty_like(queries)
     grid = (-(-queries.size // BLOCK),)
     given = (keys, values, np.uint32(keys.size), queries, found, np.uint32(queries.size))
-    return Way(lambda: kernel(grid, (BLOCK,), given), lambda: cupy.asnumpy(found), cupy.__version__)
+    return plain_way(FOLDER, "lookup", grid, (BLOCK,), given, found)
 
 
 def by_cupy(inputs: Inputs) -> Way:

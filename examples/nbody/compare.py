@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 256
@@ -33,7 +33,6 @@ def columns(inputs: Inputs, names: tuple[str, ...]) -> NDArray[np.float32]:
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "nbody")
     bodies = cupy.asarray(columns(inputs, ("x", "y", "z", "mass")))
     count = len(bodies)
     out = cupy.empty((count, 3), np.float32)
@@ -41,7 +40,7 @@ def plain(inputs: Inputs) -> Way:
         (-(-count // BLOCK),),
         (bodies, out, np.int32(count), np.float32(inputs.scalars["softening"])),
     )
-    return Way(lambda: kernel(grid, (BLOCK,), given), lambda: cupy.asnumpy(out), cupy.__version__)
+    return plain_way(FOLDER, "nbody", grid, (BLOCK,), given, out)
 
 
 def by_torch(inputs: Inputs) -> Way:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK = 256
@@ -39,12 +39,11 @@ def shape(inputs: Inputs) -> tuple[int, int]:
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "spmv")
     values, columns, offsets, x = map(cupy.asarray, parts(inputs))
     rows = inputs.sizes["row"]
     out = cupy.empty(rows, np.float32)
     grid, given = (-(-rows // BLOCK),), (offsets, columns, values, x, out, np.int32(rows))
-    return Way(lambda: kernel(grid, (BLOCK,), given), lambda: cupy.asnumpy(out), cupy.__version__)
+    return plain_way(FOLDER, "spmv", grid, (BLOCK,), given, out)
 
 
 def by_cusparse(inputs: Inputs) -> Way:

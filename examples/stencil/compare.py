@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from autotune.family import Inputs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where comparison.py lies
-from comparison import Way, compare  # type: ignore[import-not-found,unused-ignore]
+from comparison import Way, compare, plain_way  # type: ignore[import-not-found,unused-ignore]
 
 FOLDER = Path(__file__).resolve().parent
 BLOCK_X, BLOCK_Y = 32, 8
@@ -35,16 +35,13 @@ def weights(inputs: Inputs) -> NDArray[np.float32]:
 def plain(inputs: Inputs) -> Way:
     """plain.cu as it is."""
     cupy = import_module("cupy")
-    kernel = cupy.RawKernel((FOLDER / "plain.cu").read_text(), "stencil", options=("-std=c++17",))
     field = cupy.asarray(inputs.arrays["field"])
     result = cupy.empty_like(field)
     planes, rows, columns = field.shape
     grid = (-(-columns // BLOCK_X), -(-rows // BLOCK_Y), planes)
     sizes = (np.int32(planes), np.int32(rows), np.int32(columns))
     given = (field, result, *sizes, *(np.float32(inputs.scalars[name]) for name in ("centre", "side")))
-    return Way(
-        lambda: kernel(grid, (BLOCK_X, BLOCK_Y), given), lambda: cupy.asnumpy(result), cupy.__version__
-    )
+    return plain_way(FOLDER, "stencil", grid, (BLOCK_X, BLOCK_Y), given, result)
 
 
 def by_cupy(inputs: Inputs) -> Way:

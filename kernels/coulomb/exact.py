@@ -18,7 +18,7 @@ from autotune.family import CompilerError, library
 
 __all__ = ["SOFTENING", "potential", "potential_at"]
 
-SOFTENING = 1e-8  # square angstrom; atom.cuh says why
+SOFTENING = 1e-8  # square angstrom; chemistry/charges.cuh says why
 _ATOMS_AT_ONCE = 256  # so that a row of distances stays in a core's cache
 _COMPILED_FROM = 1_000_000_000  # evaluations; fewer take numpy a few seconds
 

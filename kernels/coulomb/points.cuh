@@ -68,11 +68,10 @@ class Sums {
   }
 
   AUTOTUNE_DEVICE void add(int z, int p, const Charge<Policy>& charge, Real s) {
-    if constexpr (compensated) {  // Knuth's two-sum: what rounding takes away is added up apart
-      const Real before = sum_[z][p], term = charge.added(0, s, z * nx + p), sum = before + term;
-      const Real taken = sum - before;
-      lost_[z][p] += (before - (sum - taken)) + (term - taken);
-      sum_[z][p] = sum;
+    if constexpr (compensated) {  // what rounding takes away is added up apart
+      const Real before = sum_[z][p], term = charge.added(0, s, z * nx + p);
+      sum_[z][p] = before + term;
+      lost_[z][p] += lost(before, term, sum_[z][p]);
     } else {
       sum_[z][p] = charge.added(sum_[z][p], s, z * nx + p);
     }

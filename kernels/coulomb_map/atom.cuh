@@ -1,17 +1,10 @@
 // Atoms, the policies' words, and what float32 can take from a sum.
 #pragma once
 #include "autotune/array.cuh"
+#include "chemistry/charges.cuh"
 
 enum class Method { direct, expansions };
 enum class Bounds { largest, points };
-
-// x, y, z in angstrom from the lattice's origin, q in elementary charges.
-struct Atom {
-  float x, y, z, q;
-};
-
-// Square angstrom. V is the sum of q / sqrt(r * r + softening), as in the coulomb family.
-constexpr float softening = 1e-8f;
 
 constexpr unsigned warp_size = 32;
 constexpr double unit_roundoff = 5.9604644775390625e-8;  // of float32, 2^-24

@@ -79,17 +79,17 @@ struct Sums {
         }
       }
 #pragma unroll
-      for (int k = 0; k < points; ++k) {  // Knuth's two-sum
-        const float before = high[k], now = before + sum[k], taken = now - before;
-        low[k] += (before - (now - taken)) + (sum[k] - taken);
-        high[k] = now;
+      for (int k = 0; k < points; ++k) {
+        const float before = high[k];
+        high[k] = before + sum[k];
+        low[k] += lost(before, sum[k], high[k]);
       }
     }
 #pragma unroll
     for (int k = 0; k < points; ++k) {
-      const float now = high[k] + low[k], taken = now - high[k];
-      low[k] = (high[k] - (now - taken)) + (low[k] - taken);
-      high[k] = now;
+      const float before = high[k];
+      high[k] = before + low[k];
+      low[k] = lost(before, low[k], high[k]);
       if constexpr (with_sizes) size[k] += sizes[k];
     }
   }

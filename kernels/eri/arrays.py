@@ -13,7 +13,10 @@ from . import boys
 from .basis import Shell
 from .tiles import runs_array
 
-__all__ = ["MOST_INTEGRALS", "PAIR", "PRIMITIVE", "PRIMITIVE_PAIR", "SHELL", "arrays_of", "pair_bounds"]
+__all__ = [
+    "MOST_INTEGRALS", "PAIR", "PRIMITIVE", "PRIMITIVE_PAIR", "SHELL", "arrays_of", "checked_density", "pair_bounds",
+    "pairs_of", "shells_of",
+]  # fmt: skip
 
 MOST_INTEGRALS = 2**32 - 1
 _MOST_SHELLS = 65535
@@ -35,16 +38,15 @@ def arrays_of(
     shells) for its Coulomb and exchange matrices, else for the list of integrals. Raises WorkloadError."""
     if not placed:
         raise WorkloadError("no s shell at all: there is nothing to integrate")
-    if len(placed) > _MOST_SHELLS:
-        raise WorkloadError(f"{len(placed)} shells; at most {_MOST_SHELLS} can be numbered in pairs")
+    shells, primitives = shells_of(placed, SHELL, PRIMITIVE)
+    primitives["kind"] = np.unique(primitives["exponent"], return_inverse=True)[1]
     pair_count = len(placed) * (len(placed) + 1) // 2
     work_units = pair_count * (pair_count + 1) // 2
     if density is None and work_units > MOST_INTEGRALS:
         raise WorkloadError(
             f"{work_units:,} integrals; at most {MOST_INTEGRALS:,} can be listed: ask for output=coulomb_exchange"
         )
-    shells, primitives, exponents = _shells(placed)
-    pairs = _pairs(shells)
+    pairs = pairs_of(shells, PAIR)
     host_table = _primitive_pairs(shells, primitives, pairs)
     pairs["bound"] = pair_bounds(pairs, host_table)
     counts = pairs["count"].astype(np.uint64)
@@ -52,13 +54,11 @@ def arrays_of(
     return {
         "shells": shells,
         "primitives": primitives,
-        "exponents": exponents,
         "pairs": pairs,
         "host_table": host_table,
-        "boys_table": boys.table(),
         "quotient": boys.quotient(),
         "runs": runs_array(pairs["count"]),
-        "density": np.zeros((1, 1)) if density is None else _symmetric(density, len(shells)),
+        "density": np.zeros((1, 1)) if density is None else checked_density(density, len(shells), "shells"),
         "work_units": work_units,
         "components": components,
         "listed": work_units if density is None else 0,
@@ -81,28 +81,30 @@ def pair_bounds(pairs: NDArray[Any], table: NDArray[Any]) -> NDArray[np.float64]
     return bounds
 
 
-def _shells(
-    placed: Sequence[tuple[Sequence[float], Shell]],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    shells = np.zeros(len(placed), SHELL)
+def shells_of(
+    placed: Sequence[tuple[Sequence[float], Shell]], shell_type: np.dtype[Any], primitive_type: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Records of the shells, where their primitives begin and how many they have, and of all primitives. Raises
+    WorkloadError for too many shells."""
+    if len(placed) > _MOST_SHELLS:
+        raise WorkloadError(f"{len(placed)} shells; at most {_MOST_SHELLS} can be numbered in pairs")
+    shells = np.zeros(len(placed), shell_type)
     counts = np.array([len(shell.exponents) for _, shell in placed])
     centres = np.array([centre for centre, _ in placed], np.float64)
     centres -= centres[0]  # far from 0 a difference of two products would lose digits
     for axis, name in enumerate("xyz"):
         shells[name] = centres[:, axis]
     shells["count"], shells["first"] = counts, np.cumsum(counts) - counts
-    primitives = np.zeros(int(counts.sum()), PRIMITIVE)
+    primitives = np.zeros(int(counts.sum()), primitive_type)
     primitives["exponent"] = np.concatenate([shell.exponents for _, shell in placed])
     primitives["coefficient"] = np.concatenate([shell.coefficients for _, shell in placed])
-    exponents, kinds = np.unique(primitives["exponent"], return_inverse=True)
-    primitives["kind"] = kinds
-    return shells, primitives, exponents
+    return shells, primitives
 
 
-def _pairs(shells: NDArray[Any]) -> NDArray[Any]:
-    """All pairs i >= j, in the order (0,0) (1,0) (1,1) (2,0) ..."""
+def pairs_of(shells: NDArray[Any], pair_type: np.dtype[Any]) -> NDArray[Any]:
+    """All pairs i >= j, in the order (0,0) (1,0) (1,1) (2,0) ... Raises WorkloadError for too many primitive pairs."""
     i, j = np.tril_indices(len(shells))
-    pairs = np.zeros(len(i), PAIR)
+    pairs = np.zeros(len(i), pair_type)
     pairs["i"], pairs["j"] = i, j
     counts = shells["count"][i].astype(np.int64) * shells["count"][j]
     if int(counts.sum()) > MOST_INTEGRALS:
@@ -130,11 +132,10 @@ def _primitive_pairs(shells: NDArray[Any], primitives: NDArray[Any], pairs: NDAr
     return made
 
 
-def _symmetric(density: NDArray[np.float64], shells: int) -> NDArray[np.float64]:
-    if density.shape != (shells, shells):
-        raise WorkloadError(
-            f"density has shape {density.shape}; the {shells} shells need ({shells}, {shells})"
-        )
+def checked_density(density: NDArray[np.float64], size: int, of: str) -> NDArray[np.float64]:
+    """A density of so many functions, which messages call ``of``. Raises WorkloadError."""
+    if density.shape != (size, size):
+        raise WorkloadError(f"density has shape {density.shape}; the {size} {of} need ({size}, {size})")
     if not np.isfinite(density).all() or not np.allclose(density, density.T, rtol=0, atol=1e-12):
         raise WorkloadError("density must be finite and symmetric")
     return np.ascontiguousarray(density, np.float64)

@@ -3,12 +3,6 @@
 #pragma once
 #include "pairs.cuh"
 
-enum class Output { integrals, coulomb_exchange };
-
-AUTOTUNE_DEVICE unsigned long long wide_triangle(unsigned long long high, unsigned long long low) {
-  return high * (high + 1) / 2 + low;
-}
-
 template <class Policy>
 struct Digest {
   typename Policy::density density;
@@ -53,8 +47,7 @@ struct Digest {
 
  private:
   AUTOTUNE_DEVICE static unsigned long long target(const Pair& bra, const Pair& ket) {
-    const unsigned long long ij = wide_triangle(bra.i, bra.j), kl = wide_triangle(ket.i, ket.j);
-    return ij > kl ? wide_triangle(ij, kl) : wide_triangle(kl, ij);
+    return wide_triangle_of(wide_triangle(bra.i, bra.j), wide_triangle(ket.i, ket.j));
   }
 
   // J = (A + A^T) / 4 and K = (B + B^T) / 8 with A and B as added up here; the density is symmetric.

@@ -89,16 +89,17 @@ def launches(
         shape = tiles.Shape(block_size, split, bras)
         return [Launch(threads=sum(map(shape.tiles, expansion.runs_of(counts))) * block_size, units=units)]
     if granularity == "block":
-        blocks = blocks_of(expansion.Run(0, 0, 0, units, 0), block_size // split)
+        blocks = blocks_of(pairs, 0, block_size // split)
         return [Launch(threads=blocks * block_size, units=units)]
-    return [Launch(threads=units * (32 if granularity == "warp" else 1), units=units)]
+    return [Launch(threads=units, units=units)]
 
 
-def blocks_of(run: expansion.Run, width: int) -> int:
-    """Blocks for a run with granularity block, each with ``width`` kets (autotune/runs.cuh: chunk)."""
-    if run.kets:
-        return run.units // run.kets * -(-run.kets // width)
-    groups, rest = divmod(run.bras, width)
+def blocks_of(rows: int, columns: int, width: int) -> int:
+    """Blocks for a run with granularity block, each with ``width`` columns of a row; a triangle when ``columns`` is 0
+    (autotune/runs.cuh: chunk)."""
+    if columns:
+        return rows * -(-columns // width)
+    groups, rest = divmod(rows, width)
     return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
 
 
@@ -129,8 +130,6 @@ def before(execution: Execution) -> Iterator[Step]:
         yield _clear(execution, "integrals")
     if names["pair_table"] == "device":
         yield _launch(execution, "tabulate_pairs")
-    if names["roots"] == "table":
-        yield _launch(execution, "tabulate_sums")
 
 
 def compute(execution: Execution, launch: Launch) -> Step:
@@ -149,9 +148,7 @@ def _with_units(execution: Execution) -> Iterator[Step]:
     for part, each in _listed(execution, "unit_list"):
         yield _upload(execution, "unit_list", part)
         if granularity != "component":
-            units = len(each)
-            threads = units * (32 if granularity == "warp" else 1)
-            yield compute(execution, Launch(threads=threads, units=units))
+            yield compute(execution, Launch(threads=len(each), units=len(each)))
             continue
         starts = [0, *(np.flatnonzero(np.diff(each)) + 1).tolist(), len(each)]
         for begin, end in itertools.pairwise(starts):

@@ -2,8 +2,7 @@
 #pragma once
 #include "boys.cuh"
 
-enum class PairTable { none, host, device };
-enum class Roots { computed, table, deferred, inverse };
+enum class Roots { computed, inverse };
 
 struct Shell {
   double x, y, z;  // bohr
@@ -46,25 +45,15 @@ AUTOTUNE_DEVICE bool is_at_least(double x, float y) {
 }
 AUTOTUNE_DEVICE bool is_at_least(float x, float y) { return x >= y; }
 
-// Of two sums of exponents p and q: 1/sqrt(p + q) and pq/(p + q).
-struct Sum {
-  double root, reduced;
-};
-
-constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
-
 AUTOTUNE_DEVICE unsigned triangle(unsigned high, unsigned low) { return high * (high + 1) / 2 + low; }
 
 AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
-  const double p = a.exponent + b.exponent, inverse = 1 / p;
-  const double dx = left.x - right.x, dy = left.y - right.y, dz = left.z - right.z;
-  const double square = dx * dx + dy * dy + dz * dz;
-  const double decay = exp(-(a.exponent * b.exponent * inverse) * square);
-  return {(a.exponent * left.x + b.exponent * right.x) * inverse,
-          (a.exponent * left.y + b.exponent * right.y) * inverse,
-          (a.exponent * left.z + b.exponent * right.z) * inverse,
-          p,
-          half_prefactor * a.coefficient * b.coefficient * decay * inverse,
+  const Product made(left, a, right, b);
+  return {(a.exponent * left.x + b.exponent * right.x) * made.inverse,
+          (a.exponent * left.y + b.exponent * right.y) * made.inverse,
+          (a.exponent * left.z + b.exponent * right.z) * made.inverse,
+          made.exponent,
+          made.factor(a, b),
           triangle(max(a.kind, b.kind), min(a.kind, b.kind)),
           0};
 }
@@ -77,25 +66,18 @@ struct Molecule {
   typename Policy::pairs pairs;
   typename Policy::host_table host_table;
   typename Policy::device_table device_table;
-  typename Policy::sums sums;
-  typename Policy::boys_table boys_table;
   typename Policy::quotient quotient;
-  const BoysRow* boys_shared;
-
-  AUTOTUNE_DEVICE PrimitivePair computed(const Pair& pair, unsigned m) const {
-    const Shell left = shells.load(pair.i), right = shells.load(pair.j);
-    return product(left, primitives.load(left.first + m / right.count), right,
-                   primitives.load(right.first + m % right.count));
-  }
 
   // Primitive pair m of a pair: the primitives of i slowest.
   AUTOTUNE_DEVICE PrimitivePair load(const Pair& pair, unsigned m) const {
-    if constexpr (Policy::pair_table == PairTable::host)
+    if constexpr (Policy::pair_table == PairTable::host) {
       return host_table.load(pair.first + m);
-    else if constexpr (Policy::pair_table == PairTable::device)
+    } else if constexpr (Policy::pair_table == PairTable::device) {
       return device_table.load(pair.first + m);
-    else
-      return computed(pair, m);
+    } else {
+      const Shell left = shells.load(pair.i), right = shells.load(pair.j);
+      return product_of(left, right, primitives, m);
+    }
   }
 
   // The component (ab|cd) without the factors of bra and ket, for roots `inverse`.
@@ -104,7 +86,7 @@ struct Molecule {
     const float reach = autotune::bit_cast<float>(bra.kind) + autotune::bit_cast<float>(ket.kind);
     if (is_at_least(square, reach)) return reciprocal_root(square);
     const Real root = reciprocal_root(static_cast<Real>(bra.exponent) + static_cast<Real>(ket.exponent));
-    return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), boys_table, quotient, boys_shared);
+    return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), quotient);
   }
 
   // The component (ab|cd) without the ket's factor: factor / sqrt(p + q) * F0(pq/(p + q) |P - Q|^2).
@@ -115,24 +97,9 @@ struct Molecule {
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
     const Real factor = static_cast<Real>(bra.factor);
     if constexpr (Policy::roots == Roots::inverse) return factor * between(square, bra, ket);
-    Real root, reduced;
-    if constexpr (Policy::roots == Roots::deferred) {
-      // Beyond T = pq |P-Q|^2 / (p + q) = 28, F0 / sqrt(p + q) is sqrt(pi)/2 / sqrt(pq |P-Q|^2): one root, not two.
-      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
-      const Real sum = p + q, scaled = p * q * square;
-      if (!is_negative(fma(Real(-28), sum, scaled))) return factor * boys_limit(scaled);
-      root = reciprocal_root(sum);
-      return factor * root * boys_near<Policy>(scaled * (root * root), boys_table, quotient, boys_shared);
-    } else if constexpr (Policy::roots == Roots::table) {
-      const Sum sum = sums.load(bra.kind, ket.kind);
-      root = static_cast<Real>(sum.root);
-      reduced = static_cast<Real>(sum.reduced);
-    } else {
-      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
-      root = reciprocal_root(p + q);
-      reduced = p * q * (root * root);
-    }
-    const Real boys = boys_function<Policy>(reduced * square, boys_table, quotient, boys_shared);
+    const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
+    const Real root = reciprocal_root(p + q), reduced = p * q * (root * root);
+    const Real boys = boys_function<Policy>(reduced * square, quotient);
     return factor * root * boys;
   }
 
@@ -145,17 +112,6 @@ struct Molecule {
       Real inner = 0;
       for (unsigned m = 0; m < bra.count; ++m) inner += component<Real>(load(bra, m), right);
       sum += inner * right.factor;
-    }
-    return sum;
-  }
-
-  // Components first, first + step, ... of (ij|kl).
-  template <class Real>
-  AUTOTUNE_DEVICE double every(const Pair& bra, const Pair& ket, unsigned first, unsigned step) const {
-    double sum = 0;
-    for (unsigned m = first; m < bra.count * ket.count; m += step) {
-      const PrimitivePair right = load(ket, m % ket.count);
-      sum += component<Real>(load(bra, m / ket.count), right) * right.factor;
     }
     return sum;
   }

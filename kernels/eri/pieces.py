@@ -51,7 +51,7 @@ def pieces_of(
     costs = [model.seconds(Share(run.each, run.units)) for run in runs]
     pieces = []
     for run, cost in zip(runs, costs, strict=True):
-        steps = blocks_of(run, block_size // split) if granularity == "block" else run.units
+        steps = blocks_of(run.bras, run.kets, block_size // split) if granularity == "block" else run.units
         many = min(steps, max(1, int(np.ceil(cost / (largest * sum(costs))))))
         edges = [steps * number // many for number in range(many + 1)]
         for first, last in itertools.pairwise(edges):
@@ -184,7 +184,7 @@ def _piece(run: Run, granularity: str, block_size: int, split: int, first: int, 
         threads = (last - first) * block_size
     else:
         number = last - first
-        threads = number * {"component": run.each, "warp": 32, "thread": 1}[granularity]
+        threads = number * {"component": run.each, "thread": 1}[granularity]
     launch = Launch(
         threads=threads, units=number, each=run.each, first_unit=first, first_bra=run.first_bra,
         first_ket=run.first_ket, kets=run.kets,

@@ -5,12 +5,6 @@
 #include "pairs.cuh"
 #include "quartet.cuh"
 
-enum class Output { integrals, coulomb_exchange };
-
-AUTOTUNE_DEVICE unsigned long long wide_triangle(unsigned long long a, unsigned long long b) {
-  return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
-}
-
 // The numbers of the functions of a pair whose number in the pair is `number`, along axes that were turned.
 struct Functions {
   unsigned i, j;
@@ -54,14 +48,14 @@ struct Digest {
     for (int b = 0; b < Quartet<Policy, BRA, KET>::bra_functions; ++b) {
       const Functions ij = functions_of<BRA>(first_bra.i, first_bra.j, b, quartet.turn);
       if (bra.i == bra.j && ij.i < ij.j) continue;
-      const unsigned long long left = wide_triangle(ij.i, ij.j);
+      const unsigned long long left = wide_triangle_of(ij.i, ij.j);
 #pragma unroll
       for (int k = 0; k < Quartet<Policy, BRA, KET>::ket_functions; ++k) {
         const Functions kl = functions_of<KET>(first_ket.i, first_ket.j, k, quartet.turn);
         if (ket.i == ket.j && kl.i < kl.j) continue;
-        const unsigned long long right = wide_triangle(kl.i, kl.j);
+        const unsigned long long right = wide_triangle_of(kl.i, kl.j);
         if (is_one_pair && left < right) continue;
-        integrals.store(quartet.value[b][k], wide_triangle(left, right));
+        integrals.store(quartet.value[b][k], wide_triangle_of(left, right));
       }
     }
   }

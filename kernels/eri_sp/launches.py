@@ -77,6 +77,7 @@ class Teams:
 def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Teams) -> list[Launch]:
     """Those of a kernel for each class; ``momenta`` are those of the pairs as they lie on the device, ascending. The
     heaviest class is first."""
+    blocks_of = family_module("eri", "launches").blocks_of
     starts = np.searchsorted(momenta, (0, 1, 2, 3)).tolist()
     made = []
     for (bra, ket), name in reversed(CLASSES.items()):
@@ -86,7 +87,7 @@ def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Te
         width = block_size // 32 * teams.of_a_warp(bra, ket)
         units = bras * (bras + 1) // 2 if bra == ket else bras * kets
         columns = 0 if bra == ket else bras
-        blocks = _blocks(kets, columns, width) if granularity == "block" else -(-units // width)
+        blocks = blocks_of(kets, columns, width) if granularity == "block" else -(-units // width)
         made.append(
             Launch(
                 name=name, threads=blocks * block_size, units=units, first_row=starts[ket],
@@ -94,14 +95,6 @@ def launches(momenta: NDArray[Any], granularity: str, block_size: int, teams: Te
             )
         )  # fmt: skip
     return made
-
-
-def _blocks(rows: int, columns: int, width: int) -> int:
-    """Blocks for a run, each with ``width`` columns (autotune/runs.cuh: chunk)."""
-    if columns:
-        return rows * -(-columns // width)
-    groups, rest = divmod(rows, width)
-    return width * (groups * (groups + 1) // 2) + rest * (groups + 1)
 
 
 def _steps(execution: Execution) -> Iterator[Callable[[], None]]:

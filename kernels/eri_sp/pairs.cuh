@@ -1,9 +1,7 @@
 // The records, and the product of two primitives. A shell is three functions (x, y, z) where its momentum is 1, one
 // where it is 0; `function` is the number of its first one. A pair has the shell of the higher momentum as i.
 #pragma once
-#include "autotune/device.cuh"
-
-enum class PairTable { none, device };
+#include "chemistry/repulsion.cuh"
 
 struct Shell {
   double x, y, z;
@@ -30,21 +28,16 @@ struct Vector {
   double x, y, z;
 };
 
-constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
-
 // P = A + b/p (B - A) is A itself where both shells have one centre.
 AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
-  const double p = a.exponent + b.exponent, inverse = 1 / p, weight = b.exponent * inverse;
-  const double dx = left.x - right.x, dy = left.y - right.y, dz = left.z - right.z;
-  const double square = dx * dx + dy * dy + dz * dz;
-  const double decay = exp(-(a.exponent * b.exponent * inverse) * square);
-  return {fma(-weight, dx, left.x),
-          fma(-weight, dy, left.y),
-          fma(-weight, dz, left.z),
-          p,
-          half_prefactor * a.coefficient * b.coefficient * decay * inverse,
-          weight,
-          0.5 * inverse,
+  const Product made(left, a, right, b);
+  return {fma(-made.weight, made.dx, left.x),
+          fma(-made.weight, made.dy, left.y),
+          fma(-made.weight, made.dz, left.z),
+          made.exponent,
+          made.factor(a, b),
+          made.weight,
+          0.5 * made.inverse,
           0};
 }
 
@@ -75,8 +68,7 @@ struct Molecule {
       return table.load(pair.first + m);
     } else {
       const Shell left = shells.load(pair.i), right = shells.load(pair.j);
-      return product(left, primitives.load(left.first + m / right.count), right,
-                     primitives.load(right.first + m % right.count));
+      return product_of(left, right, primitives, m);
     }
   }
 

@@ -15,10 +15,10 @@ from autotune.adopt.accesses import Uses
 from autotune.adopt.adoption import Adopter, Adoption, write
 from autotune.adopt.arrays import Arrays
 from autotune.adopt.function import Function
-from autotune.adopt.launch import Geometry, Launch
+from autotune.adopt.launch import KernelLaunch, LaunchShape
 from autotune.adopt.proof import Budget, Outcome
 from autotune.adopt.rewriting import Text, index_texts
-from autotune.adopt.source import Source, read_source
+from autotune.adopt.source import CudaSource, read_source
 from autotune.cli.commands import main
 from autotune.cli.lint import lint
 from autotune.compile import Cache, default_root
@@ -30,7 +30,7 @@ HEAD = "__global__ void k"
 I = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;"  # noqa: E741
 
 
-def source(tmp_path: Path, text: str) -> Source:
+def source(tmp_path: Path, text: str) -> CudaSource:
     (tmp_path / "k.cu").write_text(text, encoding="utf-8")
     return read_source(tmp_path / "k.cu")
 
@@ -266,9 +266,9 @@ def test_the_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not [finding for finding in lint(str(folder)) if finding.is_error]
 
 
-def geometry(tmp_path: Path, parameters: str, body: str, name: str = "k") -> Geometry:
+def geometry(tmp_path: Path, parameters: str, body: str, name: str = "k") -> LaunchShape:
     found = source(tmp_path, f"{HEAD}{parameters} {{ {body} }}")
-    return Launch(Arrays(Uses(Function(found, found.kernel(name))))).geometry
+    return KernelLaunch(Arrays(Uses(Function(found, found.kernel(name))))).geometry
 
 
 IN_LINE = "blockIdx.x * blockDim.x + threadIdx.x"

@@ -14,6 +14,7 @@ from autotune.cli import check as checking
 from autotune.cli.commands import main
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
+from autotune.engine import request as requests
 from autotune.errors import DeviceError
 from autotune.policy.merge import update
 from autotune.policy.selection import candidates, choose, find
@@ -45,7 +46,7 @@ def on_fake(monkeypatch: pytest.MonkeyPatch, folder: Path, costs: Costs = cost, 
     monkeypatch.setattr(checking, "open_backend", made)
     monkeypatch.setattr(checking, "launched", launched)
     monkeypatch.setattr(checking, "opened", lambda *_: None)
-    monkeypatch.setattr(checking, "CUDA", PROTOCOL)
+    monkeypatch.setattr(requests, "CUDA", PROTOCOL)
 
 
 def checked(folder: Path, path: Path, *more: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from autotune.cli.commands import app
-from autotune.cli.completion import policy_values
+from autotune.cli.options import policy_values
 
 
 def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.leftovers import alone
+from autotune.cli.run import alone
 
 OWN = ".out.mems.0123456789abcdef.partial.mems"
 LEFT = ".out.mems.fedcba9876543210.partial.mems"

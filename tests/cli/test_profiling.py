@@ -20,7 +20,7 @@ from autotune.declaration import family as families
 from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
 from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
-from autotune.measure.watched_process import Result, Task, run
+from autotune.measure.watched_process import WatchedResult, WatchedTask, run
 from autotune.processes import python
 from autotune.record.results_csv import results_frame
 from autotune.record.store import Store
@@ -130,11 +130,11 @@ def swept(folder: Path, tmp_path: Path) -> Any:
     return sweep(folder, tmp_path).run()
 
 
-def ran(study: Any, **changes: str) -> Result:
+def ran(study: Any, **changes: str) -> WatchedResult:
     digests = {
         name: getattr(study.about, name) for name in ("source_digest", "space_digest", "workload_digest")
     }
-    return Result(**{"device": study.device, **digests, "runs": [], "failed": {}, **changes})
+    return WatchedResult(**{"device": study.device, **digests, "runs": [], "failed": {}, **changes})
 
 
 def test_ncu_stay_in_the_record_and_become_columns(folder: Path, tmp_path: Path, swept: Any) -> None:
@@ -190,9 +190,9 @@ def test_the_command(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked: list[Task] = []
+    asked: list[WatchedTask] = []
 
-    def profiled(given: Task, kernels: Any, ncu: str, *, cold: bool) -> Any:
+    def profiled(given: WatchedTask, kernels: Any, ncu: str, *, cold: bool) -> Any:
         asked.append(given)
         of = {"l2_hit_share": 0.25, "stall_wait_warps": 1.5}
         return {one: {"doubler": of} for one in given.configurations}, ran(swept)

@@ -16,6 +16,7 @@ from autotune.cli.remote import Host
 from autotune.declaration import load_family
 from autotune.engine import SweepRequest
 from autotune.errors import UsageError
+from autotune.processes import guard
 from autotune.record import read_record
 
 SSH = """#!/bin/sh
@@ -68,7 +69,7 @@ def test_a_record_that_a_lost_connection_left_there_is_gone_on_with(
     if is_kept:
         (there / "place" / "out").mkdir(parents=True)
         (there / "place" / "out" / "store.journal").write_text("left there")
-    remote._send(Host("gpu", f"{there}/autotune"), "place", request)
+    remote._send(Host("gpu", f"{there}/autotune"), "place", request, tmp_path / "policies")
     assert (there / "place" / "out" / "store.journal").read_text() == ("left there" if is_kept else "sent")
     assert (there / "place" / "family" / folder.name / "family.yaml").is_file()
 
@@ -98,7 +99,7 @@ def test_an_address_that_ssh_would_take_for_an_option_is_refused() -> None:
 
 def test_what_runs_there_ends_with_who_asked(there: Path, tmp_path: Path) -> None:
     """The connection is cut: the guard ends the program on the other side."""
-    command = Host("gpu").command(remote._GUARD, "sh", "-c", "echo $$; exec sleep 600")
+    command = Host("gpu").command(guard("TERM"), "sh", "-c", "echo $$; exec sleep 600")
     running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     assert running.stdin and running.stdout
     number = int(running.stdout.readline())

@@ -8,8 +8,7 @@ import pytest
 
 from autotune.cli.commands import main
 from autotune.declaration import load_family
-from autotune.engine import NotAsked, request_of
-from autotune.engine.session import ASKED_PLAINLY
+from autotune.engine import OPTIONS, NotAsked, request_of
 from autotune.record import Store, read_record
 from autotune.record.claims import study_of
 
@@ -58,9 +57,13 @@ def test_where_nothing_was_asked_it_says_so(tmp_path: Path, capsys: pytest.Captu
 def asking(folder: Path, name: str, **asked: object) -> str:
     """The address of a record in which a sweep asks for that, as anybody may write it."""
     plain = {
-        "family": name, "workload": "tiny", "data": "", "narrowed": {}, "strategy": {}, "preset": "full",
-        "compiler": "", "trial_seconds": 60.0, "samples": 3, "race": 0.0, "objective": "kernel", "clocks": "", **asked,
-    }  # fmt: skip
+        **{one.name: one.default for one in OPTIONS.values() if one.shared},
+        "family": name,
+        "workload": "tiny",
+        "data": "",
+        "samples": 3,
+        **asked,
+    }
     store = Store(f"shared:{folder}")
     store.storage.set_study_user_attr(study_of(store.storage, "forged"), "asked", plain)
     return f"shared:{folder}"
@@ -90,7 +93,7 @@ def test_a_family_that_ships_and_a_compiler_by_its_usual_name_are_joined(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CXX", "ccache g++")
     own = tmp_path / "elsewhere" / "allpairs"
-    asked = {"workload": "w", "data": "", "narrowed": {}, "strategy": {}, **dict.fromkeys(ASKED_PLAINLY, "")}
+    asked = {"workload": "w", "data": "", **{one.name: one.default for one in OPTIONS.values()}}
     for compiler in ("", "nvcc", "g++", "clang++-19", "x86_64-linux-gnu-g++-14", "ccache g++"):
         told = {**asked, "family": "allpairs", "compiler": compiler}
         assert request_of(told, "", device="cpu").compiler == compiler

@@ -50,7 +50,7 @@ CHOICES: list[tuple[str, Change, str]] = [
     (
         "unknown storage",
         policy("storage", "y", "float32", "half"),
-        "unknown storage layout 'half' in family demo: policy p (allowed: float32, float64, float16, ",
+        "unknown storage layout 'half' in family demo: policy p (allowed: float64, float32, float16, ",
     ),
     (
         "a storage that is wider than declared",
@@ -121,7 +121,7 @@ CHOICES: list[tuple[str, Change, str]] = [
     (
         "vector width without packing",
         policy("vector", "x", 1, 2),
-        "family demo: policy p sets the vector width of x, which has no packing",
+        "family demo: policy p sets the vector of x, which has no packing",
     ),
     (
         "axes by an unknown name",

@@ -14,7 +14,7 @@ from autotune.compile import Cache, Variant, batch, compile_one, default_root
 from autotune.declaration import bind
 from autotune.declaration.plain_kernel import Kernel
 from autotune.device import Resident
-from autotune.record import Baseline, read_record
+from autotune.record import read_record
 
 pytestmark = pytest.mark.gpu
 
@@ -166,7 +166,7 @@ def test_a_kernel_that_only_a_gpu_takes_is_proved_against_its_control_there(
     assert "against the result of control only" in told
     (study,) = read_record(tmp_path / "out")
     assert set(study.states()) == {"measured"}
-    timed = Baseline.of(study.about.baseline)
+    timed = study.about.baseline
     assert timed is not None and timed.median_ms > 0 and timed.registers
     with autotune.load(kernel, device="cuda", policies="policies") as twice:
         x = floats(1000)

@@ -14,7 +14,7 @@ from lending import Array, World, make_world
 import autotune
 from autotune.declaration import Configuration, load_family
 from autotune.device import LaunchError, resident
-from autotune.dispatch.refinement import CALLS, Option, Refinement
+from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.errors import UsageError
 from autotune.layout import layouts_digest
 from autotune.policy import Entry, PolicyFile, file_name, read_policy_file
@@ -39,8 +39,8 @@ def ran(plan: Refinement, times: list[float], delay: int = 0, most: int = 200) -
     raise AssertionError(f"not over after {most} calls")
 
 
-def foretold(*times: float, spread: float = 0.05) -> list[Option]:
-    return [Option(ms, spread) for ms in times]
+def foretold(*times: float, spread: float = 0.05) -> list[tuple[float, float]]:
+    return [(ms, spread) for ms in times]
 
 
 def test_the_fastest_stays_whatever_was_foretold() -> None:
@@ -70,7 +70,7 @@ def test_what_is_added_to_a_time_between_the_marks_does_not_count() -> None:
 def test_what_could_lose_too_much_is_not_run() -> None:
     plan = Refinement(foretold(1.0, 1.05, 5.0, 1.1, spread=0.2))
     assert 2 not in ran(plan, [1.0] * 4)
-    unknown = Refinement([Option()] * 9)  # each may take twice as long: five of them at most
+    unknown = Refinement([(0.0, 0.0)] * 9)  # each may take twice as long: five of them at most
     order = ran(unknown, [1.0] + [2.0] * 8)
     assert sorted(set(order)) == [0, 1, 2, 3, 4, 5]
 

@@ -48,7 +48,7 @@ def swept(kernel: Kernel, place: Path) -> tuple[pd.DataFrame, Baseline]:
     ]
     assert main(words) == 0
     (study,) = read_record(place / "out")
-    found = Baseline.of(study.about.baseline)
+    found = study.about.baseline
     assert found is not None
     return pd.read_csv(place / "out" / "summary.csv"), found
 

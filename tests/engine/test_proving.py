@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,49 +265,6 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
 
 
 # -- verdicts with a version -----------------------------------------------------------------------------------
-
-
-def aged(tmp_path: Path, version: int) -> None:
-    """The record as an older verification left it."""
-    store = Store(tmp_path / "out")
-    (study,) = store.studies()
-    opened = store.open(study, {})
-    for trial in study.trials:
-        opened.record(replace(trial, proof=version, proved=()))
-
-
-def test_what_an_older_verification_refused_is_tried_again(folder: Path, tmp_path: Path) -> None:
-    wrong = sweep(folder, tmp_path, FakeBackend(wrong=is_best)).run()
-    assert by_id(wrong)[BEST].state == "wrong_result"
-    again = sweep(folder, tmp_path).run()
-    assert by_id(again)[BEST].state == "wrong_result"  # of this version: it stands
-    aged(tmp_path, PROOF_VERSION - 1)
-    mended = sweep(folder, tmp_path).run()
-    assert by_id(mended)[BEST].state == "measured"
-    assert {trial.proof for trial in mended.trials} == {PROOF_VERSION}
-
-
-def test_what_an_older_verification_let_through_is_verified_again_and_not_timed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = by_id(sweep(folder, tmp_path).run())
-    aged(tmp_path, 0)
-    sampled: list[str] = []
-    monkeypatch.setattr(worker, "measure", lambda *a, **k: sampled.append("timed"))
-    after = sweep(folder, tmp_path, FakeBackend(wrong=is_best)).run()
-    assert not sampled
-    assert by_id(after)[BEST].state == "wrong_result"
-    for name, trial in by_id(after).items():
-        assert trial.proof == PROOF_VERSION
-        if name != BEST:
-            assert trial.measurement.median_ms == before[name].measurement.median_ms  # type: ignore[union-attr]
-
-
-def test_a_record_without_versions_opens(folder: Path, tmp_path: Path) -> None:
-    plain = sweep(folder, tmp_path).run().trials[0].to_dict()
-    del plain["proof"], plain["proved"]
-    trial = Trial.from_dict(plain)
-    assert trial.proof == 0 and trial.proved == ()
 
 
 # -- what an earlier sweep left undone -------------------------------------------------------------------------

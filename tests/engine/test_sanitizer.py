@@ -21,7 +21,7 @@ from autotune.engine import sanitizer
 from autotune.engine.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
 from autotune.engine.session import Session, SweepRequest
 from autotune.errors import DeviceError
-from autotune.measure.watched_process import Task
+from autotune.measure.watched_process import WatchedTask
 from autotune.policy.file import content, parsed
 from autotune.policy.merge import merged
 from autotune.processes import python
@@ -236,7 +236,7 @@ def test_what_wins_then_is_timed_and_watched_too(
     assert before["memory"] == "readonly"
     asked: list[str] = []
 
-    def found(given: Task, program: str) -> dict[str, str]:
+    def found(given: WatchedTask, program: str) -> dict[str, str]:
         asked.extend(given.configurations)
         return {one: "memcheck: bad" for one in given.configurations if "readonly" in one}
 
@@ -258,7 +258,7 @@ def test_what_wins_then_is_timed_and_watched_too(
 def test_a_sanitizer_that_fails_loses_nothing(
     swept: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found(given: Task, program: str) -> dict[str, str]:
+    def found(given: WatchedTask, program: str) -> dict[str, str]:
         raise DeviceError("memcheck did not end")
 
     monkeypatch.setattr(sanitizer, "findings", found)

@@ -1,7 +1,6 @@
 """The lattice Boltzmann example on the cpu device: mass and momentum, and configurations with every value of every
 policy against a step written another way."""
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from cpu_results import Binary, compiled, results
 from numpy.typing import NDArray
+from result_files import read_rows
 
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
@@ -105,8 +105,7 @@ BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "scaled_int16": 2}
 
 
 def measured(name: str) -> list[dict[str, str]]:
-    with (RESULTS / name).open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["state"] == "measured"]
+    return [row for row in read_rows(RESULTS / name) if row["state"] == "measured"]
 
 
 def entry(rows: list[dict[str, str]]) -> str:

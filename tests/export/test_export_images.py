@@ -31,13 +31,16 @@ def test_what_is_said_of_an_image() -> None:
     assert told == {
         "name": '"a"', "memory": "Memory::texture", "dims": "Dims::pitched_image", "element_bytes": "1",
         "texel_bytes": "1", "axes": "{1, 0}", "edge": "Edge::wrap", "texel": "Texel::integer",
-        "is_normalised": "true", "is_linear": "true",
+        "is_normalised": "true", "is_linear": "true", "is_surface": "false",
     }  # fmt: skip
     told = dict(members(Layout(data=data, memory="global", dims="image")))
     assert "dims" not in told and "edge" not in told  # a line, whose rules are the accessor's
     output = Data(name="b", role="output", fields=(Field("", "float32"),), shape=("i", "j"))
     told = dict(members(Layout(data=output, dims="image")))
-    assert told == {"name": '"b"', "dims": "Dims::image", "axes": "{0, 1}", "is_surface": "true"}
+    assert told == {
+        "name": '"b"', "dims": "Dims::image", "axes": "{0, 1}", "edge": "Edge::clamp", "texel": "Texel::bits",
+        "is_normalised": "false", "is_linear": "false", "is_surface": "true",
+    }  # fmt: skip
 
 
 def _policies(family: Family, root: Path) -> None:

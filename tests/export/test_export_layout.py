@@ -26,6 +26,7 @@ from autotune.layout.layout import Layout
 from autotune.layout.order import Order, reordered
 from autotune.layout.storage import STORAGES, Storage
 from autotune.layout.stored import Stored
+from autotune.layout.swizzle import Swizzle
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
 AXES = ALL_AXES[:3]
@@ -33,7 +34,7 @@ AXES = ALL_AXES[:3]
 MEMBERS = (
     "memory", "dims", "element_bytes", "texel_bytes", "padding", "lanes", "members", "member", "plane_width",
     "plane_rows", "index_bits", "constant_bytes", "constant_offset", "packed_axis", "is_signed", "bits", "is_planar",
-    "vector", "plus", "curve", "side", "groups", "group_width", "storage", "number_bytes", "scale", "by_row",
+    "vector", "plus", "curve", "side", "span", "storage", "number_bytes", "scale", "by_row",
 )  # fmt: skip
 WORDS = {
     "Memory::readonly": 1, "Memory::texture": 2, "Memory::constant": 3, "Dims::plane": 1, "Dims::pitched_plane": 2,
@@ -53,7 +54,8 @@ static float float_of(std::int64_t bits) {
 }
 
 // `axes` are the axes, the sizes of a tile (zeros: none), how many axes a curve runs along, and these; how many groups
-// of fields there are, and of each how many parts it has, and these.
+// of fields there are, and of each how many parts it has, and these; how many swizzles there are, and of each the
+// column, the row, the groups and their width.
 static Layout layout_of(const std::int64_t* given, const std::int64_t* axes, int rank) {
   Layout layout;
   layout.name = "a";
@@ -63,6 +65,8 @@ static Layout layout_of(const std::int64_t* given, const std::int64_t* axes, int
   const std::int64_t* rest = axes + 2 * rank + 1 + axes[2 * rank];
   for (std::int64_t group = *rest++; group > 0; --group, rest += 1 + *rest)
     layout.fields.emplace_back(rest + 1, rest + 1 + *rest);
+  for (std::int64_t step = *rest++; step > 0; --step, rest += 4)
+    layout.steps.push_back([rest](Shape& at, const Shape&) { at[rest[0]] ^= at[rest[1]] %% rest[2] * rest[3]; });
   %s
   return layout;
 }
@@ -157,6 +161,9 @@ def arguments(layout: Layout, shape: tuple[int, ...]) -> list[Any]:
     ]
     lists = [*axes, *tiles, len(along), *along, len(groups)]
     lists += [number for group in groups for number in (len(group), *group)]
+    steps = re.findall(r"at\[(\d)\] \^= at\[(\d)\] % (\d+) \* (\d+);", text := told.pop("steps", ""))
+    assert len(steps) == text.count("[](")
+    lists += [len(steps), *(int(number) for step in steps for number in step)]
     del told["name"]
     assert told.keys() <= set(MEMBERS)
     if "scale" in told:  # its bits, as a whole number
@@ -215,6 +222,23 @@ def test_cpp_rounds_a_double_as_python_does(library: ctypes.CDLL, storage: Stora
 def test_cpp_stores_what_python_stores(library: ctypes.CDLL, drawn: tuple[Layout, NDArray[Any]]) -> None:
     layout, array = drawn
     assert stored_and_back(library, layout, array, layout.apply(array)).tobytes() == array.tobytes()
+
+
+def test_the_steps_of_indices_as_they_are_written_are_cpp(tmp_path: Path) -> None:
+    layout = Layout(data=data("float32", rank=2), axes=(1, 0), steps=(Swizzle(2, 2),), tiles=(1, 2))
+    told = "".join(f"  layout.{name} = {value};\n" for name, value in members(layout))
+    shutil.copytree(CPP, tmp_path / "tuned")
+    (tmp_path / "main.cpp").write_text(
+        '#include <cstdio>\n#include <numeric>\n#include "tuned/layout.h"\nint main() {\n  tuned::Layout layout;\n'
+        f"{told}  std::vector<float> x(15);\n  std::iota(x.begin(), x.end(), 0.0f);\n"
+        "  const tuned::Bytes bytes = tuned::stored(layout, {3, 5}, x.data());\n"
+        "  std::fwrite(bytes.data(), 1, bytes.size(), stdout);\n}\n"
+    )
+    command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I.", "-o", "main", "main.cpp"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = subprocess.run([str(tmp_path / "main")], check=True, capture_output=True).stdout
+    stored = layout.apply(np.arange(15, dtype=np.float32).reshape(3, 5))
+    assert stored.buffer is not None and found == stored.buffer.tobytes()
 
 
 Orders = dict[str, NDArray[np.int64]]  # by index space: permutation[new] = old

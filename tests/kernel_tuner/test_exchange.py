@@ -19,10 +19,11 @@ from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.kernel_tuner.cache import from_cache, parsed, to_cache, write_cache
 from autotune.kernel_tuner.records import import_files
 from autotune.kernel_tuner.t4 import from_t4, to_t4, write_t4
-from autotune.record import Provenance, newest_of_each
+from autotune.measure import Figure
+from autotune.record import Provenance
 from autotune.record.readers import read_record
 from autotune.record.results_csv import read_results
-from autotune.record.study import Study
+from autotune.record.study import Study, newest_of_each
 from autotune.record.trial import STATES, Measurement, Trial
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv.xz"
@@ -48,7 +49,7 @@ def told(study: Study) -> list[tuple[object, ...]]:
     """What an exchange must keep of each trial."""
     return [
         (t.configuration, t.state, t.reason, t.measurement and (t.measurement.time_ms, t.measurement.spread,
-         t.measurement.samples, t.measurement.transfer_bytes, t.measurement.footprint_bytes))
+         t.measurement.samples, *map(t.measurement.value, ("transfer_bytes", "footprint_bytes"))))
         for t in study.trials
     ]  # fmt: skip
 
@@ -118,7 +119,7 @@ def studies(draw: st.DrawFn) -> Study:
             ms = draw(TIME)
             measurement = Measurement(
                 median_ms=ms, minimum_ms=ms, spread=draw(st.floats(0, 1)), samples=draw(st.integers(1, 99)),
-                transfer_bytes=draw(st.integers(0, 2**40)), footprint_bytes=draw(st.integers(0, 2**40)),
+                figures={name: Figure(draw(st.integers(0, 2**40))) for name in ("transfer_bytes", "footprint_bytes")},
             )  # fmt: skip
         reason = "" if measurement else draw(st.text(min_size=1, max_size=9))
         trials.append(

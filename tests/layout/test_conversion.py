@@ -25,8 +25,8 @@ from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident, compiled_module
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout.conversion import ALIAS, COPIED, SEEN, converted, relation, tile_edge
 from autotune.layout.layout import Layout
+from autotune.layout.views import ALIAS, COPIED, SEEN, converted, relation, tile_edge
 
 FAMILY = """\
 schema: 1
@@ -306,7 +306,7 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("of an output", at("data", "seen", "of", value="y"), "unknown input or scratch array 'y'"),
     ("another shape", at("data", "seen", "shape", value=["n"]), "kept has float32 of [n, m]"),
     ("other elements", at("data", "seen", "type", value="int32"), "has the elements and the shape of its array"),
-    ("its own packing", layout("packing", ["int8"]), "axes, tiles, curve, swizzle, padding, records, storage (not"),
+    ("its own packing", layout("packing", ["int8"]), "records, storage, padding (not"),
     ("constant memory", layout("memory", ["same", "constant"]), "(not constant), each also same"),
     ("no layout of that name", layout("records", ["same", "soap"]), "unknown records layout 'soap'"),
     ("a pitch", at("data", "seen", "pitch", value="m"), "pitch is not for views"),

@@ -126,7 +126,7 @@ def test_only_what_needs_the_header_includes_it(pulled: Family) -> None:
 def test_a_library_that_stores_them_otherwise_makes_another_space(
     pulled: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.declaration.family_folder.fields_digest", lambda: "other")
+    monkeypatch.setattr("autotune.declaration.family_folder.dimension_digest", lambda name: f"other {name}")
     assert load_family(str(pulled.folder)).space_digest != pulled.space_digest
 
 

@@ -6,8 +6,8 @@ from layouts import record
 
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout.fields import FieldGroups, check_groups, every_grouping, names_of
-from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
+from autotune.layout.order import find_gaps
 
 XYZM = [("x", 4), ("y", 4), ("z", 4), ("mass", 4)]
 

@@ -29,7 +29,7 @@ TOOLCHAINS = {
     ["host", pytest.param("nvcc", marks=pytest.mark.nvcc), pytest.param("nvrtc", marks=pytest.mark.nvrtc)],
 )
 def test_all_headers_can_be_included_together(compiler: str, is_reversed: bool, tmp_path: Path) -> None:
-    assert len(HEADERS) > 20
+    assert len(HEADERS) >= 20
     order = HEADERS[::-1] if is_reversed else HEADERS
     source = tmp_path / "together.cu"
     source.write_text("".join(f'#include "autotune/{name}"\n' for name in order) + KERNEL)

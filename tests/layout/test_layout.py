@@ -9,7 +9,7 @@ import yaml
 from layouts import data, record
 
 from autotune.errors import UnknownName, WorkloadError
-from autotune.layout import Sampling
+from autotune.layout import Sampling, layout_of
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.layout import Layout
 from autotune.layout.stored import Stored
@@ -114,13 +114,13 @@ def test_unknown_records(records: str) -> None:
     with pytest.raises(
         UnknownName, match=r"unknown records layout .* in data a.*\(allowed: aos, soa, aosoa<lanes>, <field>"
     ):
-        Layout(data=data(), records=records)
+        layout_of(data(), {"records": records})
 
 
 @pytest.mark.parametrize("choice", [{"memory": "shared"}, {"dims": "3d"}])
 def test_unknown_memory_and_dims(choice: dict[str, str]) -> None:
     with pytest.raises(UnknownName, match="in data a"):
-        Layout(data=data(), **choice)  # type: ignore[arg-type]
+        layout_of(data(), choice)
 
 
 # -- two dimensions ---------------------------------------------------------------------------------------

@@ -71,12 +71,12 @@ def _mapped() -> list[Case]:
     choices = itertools.product(
         [(), (2, 3), (4, 1)],
         [None, Curve("morton", (0, 1)), Curve("hilbert", (0, 1)), Curve("hilbert", (0, 1), 4)],
-        [None, Swizzle(4, 2)],
+        [(), (Swizzle(4, 2),)],
         [((0, 1), 32), ((1, 0), 64)],
     )
-    for tiles, curve, swizzle, (axes, bits) in list(choices)[::5]:
+    for tiles, curve, steps, (axes, bits) in list(choices)[::5]:
         declared = record("int32", "float32", rank=2, index_bits=bits)
-        more: dict[str, Any] = {"tiles": tiles, "curve": curve, "swizzle": swizzle, "padding": 3, "plus": 1}
+        more: dict[str, Any] = {"tiles": tiles, "curve": curve, "steps": steps, "padding": 3, "plus": 1}
         cases.append(Case(Layout(data=declared, axes=axes, records="aosoa3", **more), (11, 19)))
     spaces = itertools.product([(0, 1, 2), (0, 2)], [0, 8], [32, 64], CURVES)
     for along, side, bits, kind in list(spaces)[::3]:
@@ -96,7 +96,7 @@ def _grouped() -> list[Case]:
         (wide, "f3-f0+f1+f2+f4", {"memory": "texture", "tiles": (2, 3)}),
         (wide, "f0+f1+f2+f3-f4", {"memory": "constant", "constant_offset": 512}),
         (wide, "f0+f1+f2+f3-f4", {"memory": "readonly", "curve": Curve("hilbert", (0, 1))}),
-        (mixed, "f0+f4-f1+f2+f3", {"swizzle": Swizzle(4, 2)}),
+        (mixed, "f0+f4-f1+f2+f3", {"steps": (Swizzle(4, 2),)}),
         (mixed, "f1-f0+f2+f3+f4", {"dims": "2d"}),
         (mixed, "f0-f1-f2-f3-f4", {"memory": "readonly"}),
         (mixed, "aos", {"memory": "texture"}),

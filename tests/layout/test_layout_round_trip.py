@@ -9,9 +9,8 @@ from layouts import layouts, random_array, record
 from numpy.typing import NDArray
 
 from autotune.layout.bit_packing import PACKINGS
-from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
-from autotune.layout.order import merged
+from autotune.layout.order import find_gaps, merged
 
 Case = tuple[Layout, NDArray[np.generic]]
 

@@ -16,7 +16,6 @@ from autotune.declaration import family as families
 from autotune.declaration.family_folder import Family
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
-from autotune.layout import digest
 
 __all__ = ["backend"]
 
@@ -121,8 +120,7 @@ def test_a_library_that_stores_them_otherwise_makes_another_space(
     plain = DECLARATION[: DECLARATION.index("  tiles:")].replace("64B+4B", "2")
     (shifted.folder / "family.yaml").write_text(plain)
     before = families.load_family(str(shifted.folder)).space_digest
-    monkeypatch.setattr(digest, "mappings_digest", lambda: "other")
-    monkeypatch.setattr("autotune.declaration.family_folder.mappings_digest", lambda: "other")
+    monkeypatch.setattr("autotune.declaration.family_folder.dimension_digest", lambda name: f"other {name}")
     assert families.load_family(str(shifted.folder)).space_digest == before
     (shifted.folder / "family.yaml").write_text(DECLARATION)
     assert families.load_family(str(shifted.folder)).space_digest != shifted.space_digest
@@ -209,6 +207,6 @@ def test_show_tells_them(shifted: Family, capsys: pytest.CaptureFixture[str]) ->
     told = "tiles=8x8,curve=hilbert4,swizzle=xor4x2"
     assert main(["show", str(shifted.folder), told, "--arch", "sm_90"]) in (0, 3)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "padding tiles curve swizzle" in shown
-    assert "16+1 8x8 hilbert4 along row, column -" in shown
-    assert "- 8x8 hilbert4 along row, column xor4x2" in shown
+    assert "axes tiles curve swizzle records padding texel bytes" in shown
+    assert "8x8 hilbert4 along row, column - aos 16+1 4" in shown
+    assert "8x8 hilbert4 along row, column xor4x2 aos - 4" in shown

@@ -1,20 +1,20 @@
 """Tiles, curves, swizzles and what pads rows: addresses by hand, what a curve is, and what a value stands for."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from layouts import data, record
 
-from autotune.compile.variant import _layout
 from autotune.errors import AutotuneError
+from autotune.layout import DIMENSIONS, layout_of
 from autotune.layout.curve import CURVES, Curve, curve_of
+from autotune.layout.dimensions import Padding, padding_of, tiles_of
 from autotune.layout.layout import Layout
-from autotune.layout.mapping import Mapping, mapping_choice
-from autotune.layout.padding import Padding, padding_of
+from autotune.layout.mapping import Mapping
 from autotune.layout.swizzle import Swizzle, swizzle_of
-from autotune.layout.tiles import tiles_of
 
 ROWS = ("i", "j")
 
@@ -93,7 +93,7 @@ def test_a_curve_stays_in_a_quarter_before_it_goes_to_the_next(kind: str, rank: 
 
 
 def test_a_swizzle_moves_columns_within_their_row() -> None:
-    layout = Layout(data=data(rank=2), swizzle=Swizzle(2, 2))
+    layout = Layout(data=data(rank=2), steps=(Swizzle(2, 2),))
     assert stored(layout, (3, 4)) == [1, 2, 3, 4, 7, 8, 5, 6, 9, 10, 11, 12]
     assert stored(layout, (2, 3)) == [1, 2, 3, 0, 6, 0, 4, 5]
     column = [Swizzle(8).column(row, 5) for row in range(8)]
@@ -118,9 +118,9 @@ def test_padding_in_bytes_is_whole_elements(
 def test_bytes_of_a_row_are_those_of_the_records_as_they_lie() -> None:
     particles = record("float32", "float32", "float32", rank=2)
     for records, multiple in (("aos", 32), ("soa", 32), ("aosoa4", 32)):
-        assert _layout(particles, {"records": records, "padding": "128B"}, ()).padding == multiple
-    assert _layout(particles, {"padding": "48B"}, ()).padding == 4
-    assert _layout(particles, {"records": "soa", "padding": "48B"}, ()).padding == 12
+        assert layout_of(particles, {"records": records, "padding": "128B"}).padding == multiple
+    assert layout_of(particles, {"padding": "48B"}).padding == 4
+    assert layout_of(particles, {"records": "soa", "padding": "48B"}).padding == 12
 
 
 def test_values() -> None:
@@ -162,5 +162,5 @@ def test_values() -> None:
 )  # fmt: skip
 def test_what_is_no_value_is_refused(kind: str, value: Any, shape: tuple[str, ...], told: str) -> None:
     with pytest.raises(AutotuneError) as caught:
-        mapping_choice(kind, value, shape, "p")
+        DIMENSIONS[kind].meaning(value, replace(data(), shape=shape), "p")
     assert told in str(caught.value)

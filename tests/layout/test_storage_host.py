@@ -12,8 +12,8 @@ from layouts import data, stored_layouts
 from numpy.typing import NDArray
 
 from autotune.errors import UnknownName, WorkloadError
-from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
+from autotune.layout.order import find_gaps
 from autotune.layout.storage import STORAGES, Storage, as_numbers, storage_of
 
 ONE = np.ones(1, np.float32)

@@ -26,7 +26,7 @@ from autotune.errors import FamilyError
 from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
-from autotune.layout.view import view_refusal, view_room
+from autotune.layout.views import view_refusal, view_room
 
 FAMILY = """\
 schema: 1

@@ -14,7 +14,7 @@ from fakes import FakeModule, FakeToolchain
 from report_pages import fake_study
 from rich.console import Console
 
-from autotune.cli import ceilings as command
+from autotune.cli import profile as command
 from autotune.cli import record_commands as cli_records
 from autotune.cli.commands import main
 from autotune.compile.cache import Cache, default_root
@@ -24,7 +24,7 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device, Limits
 from autotune.measure import ceilings as limits
 from autotune.record.readers import read_ceilings
-from autotune.report.ceilings import of_ceiling
+from autotune.report.why import of_ceiling
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
 

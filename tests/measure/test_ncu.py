@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_pages import RESULTS
+from result_files import read_frame
 
 from autotune.measure.ncu import counters, parsed
 
@@ -21,7 +21,7 @@ def test_the_counters_of_a_recorded_run() -> None:
     assert frame["struct"].nunique() == 3  # two of them only order the data otherwise
     runs = [(str(i), struct, ["match"]) for i, struct in enumerate(frame["struct"])]
     found = counters(frame, runs, ("match",))
-    table = pd.read_csv(RESULTS / "mummergpu-h200-traffic.csv")
+    table = read_frame(RESULTS / "mummergpu-h200-traffic.csv")
     rows = table[table["workload"] == "lmono"].reset_index(drop=True)
     assert len(rows) == len(found) == 4
     for i, row in rows.iterrows():

@@ -16,7 +16,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.plain_kernel import Kernel
 from autotune.declaration.space import Configuration
 from autotune.errors import FamilyError
-from autotune.measure.reference import Swept, expected_outputs
+from autotune.measure.reference import SweptDevice, expected_outputs
 
 
 def refusal(folder: Path, gives: str, kind: str = "float32") -> str:
@@ -145,6 +145,6 @@ def test_a_kernel_as_it_stands_is_its_own_reference_on_the_device_that_is_swept(
     doubler = families.load_family(write_family(tmp_path / "doubler"))
     for family, is_there in ((plain("if (i < n) y[i] = 2 * x[i];").family, True), (doubler, False)):
         gpu, inputs = Gpu(), bind(family, {"x": x}, {}, {})
-        outputs, _ = expected_outputs(family, inputs, tmp_path / "cache", Swept(gpu, gpu.toolchain()))
+        outputs, _ = expected_outputs(family, inputs, tmp_path / "cache", SweptDevice(gpu, gpu.toolchain()))
         np.testing.assert_array_equal(outputs["y"], 2 * x)
         assert ("place" in gpu.seen) == is_there

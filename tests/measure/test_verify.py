@@ -24,8 +24,8 @@ from autotune.engine import measurer as worker
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import Job, Retime, Tried
 from autotune.layout.arrays import Data, Field
-from autotune.layout.gaps import find_gaps
 from autotune.layout.layout import Layout
+from autotune.layout.order import find_gaps
 from autotune.layout.stored import Stored
 from autotune.measure.verify import GUARD_BYTES
 

@@ -9,10 +9,9 @@ from fakes import FAMILY, FakeBackend, sweep, write_family
 from autotune.declaration import family as families
 from autotune.declaration.family import Family
 from autotune.errors import UsageError
-from autotune.policy.admission import MaxError, admitted, fastest_admitted
 from autotune.policy.file import PolicyFile
 from autotune.policy.merge import merged
-from autotune.policy.selection import Policies
+from autotune.policy.selection import MaxError, Policies, admitted, candidates
 
 DEVICE = FakeBackend().device
 ERRORS = {"global": 1e-7, "readonly": 4e-3, "texture": 2e-4}  # the fastest is off by most
@@ -51,7 +50,7 @@ def test_the_fastest_that_is_admitted_is_taken(
     assert found[0] == {"memory": "global"}  # the family's own first
     assert sorted(str(values["memory"]) for values in found) == classes
     for sizes in ({"n": 1000}, {"n": 77}):
-        first = fastest_admitted(family, policies, MaxError(bound), sizes, {}, "cuda")
+        first = candidates(family, policies, sizes, {}, "cuda", accuracy=MaxError(bound))
         standing = next(c for c in first if not c.refusal)
         assert standing.configuration is not None
         assert standing.configuration["memory"] == taken

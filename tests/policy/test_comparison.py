@@ -6,12 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from report_pages import CONTROL, RESULTS, fake_study, measured
+from result_files import read_frame
 
 from autotune.cli.commands import main
 from autotune.errors import StoreError
 from autotune.policy import merge as policyfile_write
 from autotune.policy.comparison import Side, Timing, comparisons, read_side, sides_of
-from autotune.record.decision import noise, time_ms
+from autotune.record.decision import noise
 from autotune.record.results_csv import write_results
 from autotune.record.study import Study
 
@@ -105,9 +106,9 @@ def test_another_winner_is_compared_by_its_time_and_by_what_it_takes_there() -> 
     found, *_ = one(study, moved)
     assert found.winner.a == winner.configuration.id
     assert found.winner.b != found.winner.a
-    best = min(time_ms(t) for t in moved.trials)
-    assert found.transfer == pytest.approx(4 * time_ms(winner) / best - 1)
-    assert found.winner.change == pytest.approx(time_ms(moved.decision.winner) / time_ms(winner) - 1)  # type: ignore[union-attr]
+    best = min(t.time_ms for t in moved.trials)
+    assert found.transfer == pytest.approx(4 * winner.time_ms / best - 1)
+    assert found.winner.change == pytest.approx(moved.decision.winner.time_ms / winner.time_ms - 1)  # type: ignore[union-attr]
 
 
 def test_a_winner_that_is_gone_is_a_regression() -> None:
@@ -223,7 +224,9 @@ def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:
 def test_recorded_tables_of_the_h200_with_themselves(capsys: pytest.CaptureFixture[str]) -> None:
     table = str(RESULTS / "mummergpu-h200.csv.xz")
     assert main(["compare", table, table, "--every", "--threshold", "0"]) == 0
-    assert capsys.readouterr().out.count("0 slower, 0 faster") == pd.read_csv(table)["workload"].nunique()
+    assert (
+        capsys.readouterr().out.count("0 slower, 0 faster") == read_frame(Path(table))["workload"].nunique()
+    )
 
 
 def test_configurations_are_shown_by_what_tells_them_from_control(

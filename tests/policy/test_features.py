@@ -1,15 +1,15 @@
 """The distance of inputs, and what selection costs on inputs that it did not know."""
 
-import csv
 import math
 from pathlib import Path
 from statistics import median
 
 import pytest
 import selection_regret
+from result_files import read_rows
 
 from autotune.files import bundled
-from autotune.policy.features import distance, nearest
+from autotune.policy.prediction import distance, nearest
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 RECORDED = RESULTS / "allpairs-h200.csv.xz"
@@ -49,8 +49,8 @@ def test_selection_on_recorded_workloads_that_it_did_not_know() -> None:
 
 
 def test_the_committed_figures_are_those_of_the_documents() -> None:
-    with (RESULTS / "selection-regret.csv").open() as file:
-        rows = [dict(row) for row in csv.DictReader(file) if row["record"] == "allpairs-h200-sizes.csv.xz"]
+    every = read_rows(RESULTS / "selection-regret.csv")
+    rows = [row for row in every if row["record"] == "allpairs-h200-sizes.csv.xz"]
     ours = [row for row in rows if row["rule"] == "autotune"]
     assert len(ours) == 51
     assert median(float(row["regret"]) for row in ours) <= 0.03

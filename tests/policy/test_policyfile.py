@@ -12,6 +12,7 @@ import pytest
 import yaml
 from fakes import FAMILY, sweep, write_family
 from import_path import import_path
+from measured import with_figures
 
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
@@ -288,7 +289,7 @@ def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind
 def without_layout_costs(study: Study) -> Study:
     """As where a transform takes next to nothing; times of 0.2 ms and less win over every other configuration."""
     trials = (
-        replace(t, measurement=replace(t.measurement, transform_ms=0.0, transfer_ms=0.0))
+        replace(t, measurement=with_figures(t.measurement, transform_ms=0.0, transfer_ms=0.0))
         for t in study.trials
         if t.measurement
     )
@@ -398,6 +399,6 @@ def test_a_lock_that_is_not_given_up_is_an_error(
 ) -> None:
     import filelock
 
-    monkeypatch.setattr("autotune.policy.merge._LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("autotune.policy.file._LOCK_SECONDS", 0.1)
     with filelock.FileLock(f"{written}.lock"), pytest.raises(PolicyFileError, match="has been locked for"):
         update(written.parents[1], [study])

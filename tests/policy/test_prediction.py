@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.declaration import Configuration
-from autotune.policy.coverage import Range, expected_regret, next_point, promised
 from autotune.policy.prediction import (
     Predicted,
+    Range,
     Taught,
     cover,
+    expected_regret,
     nearest_left_out,
+    next_point,
     predictions_left_out,
+    promised,
     shaped,
     with_winners,
 )

@@ -13,13 +13,12 @@ from autotune.declaration import family as families
 from autotune.declaration.family import Family
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.hardware import Device, Limits
-from autotune.policy import file
 from autotune.policy.acceptance import accuracy_asked
 from autotune.policy.device_crossover import expected_ms, operations
 from autotune.policy.file import Entry, PolicyFile
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
-from autotune.policy.selection import Candidate, Policies, candidates, choose, find, find_ahead
+from autotune.policy.selection import Candidate, Policies, candidates, choose, find
 from autotune.record.store import Store
 from autotune.record.study import Study
 
@@ -229,20 +228,6 @@ def test_files_are_looked_for_in_order_and_a_foreign_one_is_a_miss(
     assert found is None
     assert len(passed) == 1
     assert "it is for other" in passed[0].refusal
-
-
-def test_the_file_found_is_the_one_read_ahead(
-    folder: Path, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file, "_ahead", {})
-    family = families.load_family(folder)
-    folders = [tmp_path / "nothing here", written.parent.parent]
-    find_ahead(family, DEVICE, folders)
-    ready = {path: found for path, (_, found) in file._ahead.items()}
-    assert list(ready) == [written]
-    found, passed = find(family, DEVICE, folders)
-    assert found and found.own and not passed and not file._ahead
-    assert found.own.entries == ready[written].entries and found.own.path == written
 
 
 def test_a_broken_file_gives_way_to_the_next_folder(folder: Path, study: Study, tmp_path: Path) -> None:

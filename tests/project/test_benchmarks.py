@@ -6,7 +6,6 @@ benchmarks/README.md does not name. Nothing here judges a time.
 
 import argparse
 import ast
-import csv
 import importlib
 import re
 import shlex
@@ -15,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import result_files
+from result_files import HEAD, RESULTS, read_head, read_rows
 from test_docs import TEXTS, fences
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
-RESULTS = FOLDER / "results"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*.py")}
 INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 
@@ -47,6 +47,7 @@ SMALL = {
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
+    "pages": "--check",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
@@ -121,8 +122,7 @@ def test_a_script_runs_small(name: str, words: str, script: Any, tmp_path: Path)
     status = script(name)(words.format(out=out, tmp=tmp_path).split())
     assert status in ((0, 1) if name == "store_overhead" else (0, None))  # 1: slower than it should be
     if "{out}" in words:
-        with out.open(newline="") as file:
-            assert list(csv.DictReader(file))
+        assert read_rows(out)
 
 
 @pytest.mark.filterwarnings("ignore:running on the cpu")
@@ -196,6 +196,35 @@ def test_a_command_of_the_documents_is_understood(
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse)
     with pytest.raises(Parsed):
         script(name)(words)
+
+
+def test_every_table_says_what_made_it_when_and_on_what() -> None:
+    for path in [*RESULTS.rglob("*.csv"), *RESULTS.rglob("*.csv.xz")]:
+        head = read_head(path)
+        assert tuple(head) == HEAD and all(head.values()), (
+            f"{path.name} does not begin with {', '.join(HEAD)}"
+        )
+
+
+def test_a_table_is_kept_with_its_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(result_files, "RESULTS", tmp_path)
+    table = tmp_path / "results.csv"
+    table.write_text("name,date,driver,compiler\na # b,2026-11-23,580.1,nvrtc 13\n")
+    assert result_files.main([str(table), "kept.csv", "autotune", "sweep", "demo", "--set", "x=1 2"]) == 0
+    head = read_head(tmp_path / "kept.csv")
+    told = ("command", "date", "driver", "versions")
+    assert [head[name] for name in told] == [
+        "autotune sweep demo --set 'x=1 2'",
+        "2026-11-23",
+        "580.1",
+        "nvrtc 13",
+    ]
+    assert read_rows(tmp_path / "kept.csv") == [
+        {"name": "a # b", "date": "2026-11-23", "driver": "580.1", "compiler": "nvrtc 13"}
+    ]
+    assert result_files.read_frame(tmp_path / "kept.csv")["name"].tolist() == ["a # b"]
 
 
 def test_every_result_names_what_made_it() -> None:

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ def inputs() -> Any:
 def work(inputs, tmp_path_factory) -> Any:
     configurations = FAMILY.space.configurations("tiles", PLAIN)
     return peer_run.task(FAMILY, inputs, configurations, tmp_path_factory.mktemp("cache"))
+
+
+def lines_of(table: Path) -> list[str]:
+    """Without what is said of it before its header."""
+    return [line for line in table.read_text().splitlines() if not line.startswith("# ")]
 
 
 # ---- what Kernel Tuner is given
@@ -128,11 +134,11 @@ def test_the_table_is_against_the_better_peer(tmp_path, capsys):
         run("autotune, 7 samples", 0.5, a=1.0, b=1.5, c=2.0, d=2.5),
     ]
     peers.write(runs, tmp_path / "out" / "peers")
-    lines = (tmp_path / "out" / "peers.csv").read_text().splitlines()
+    lines = lines_of(tmp_path / "out" / "peers.csv")
     assert lines[0].startswith("tuner,wall_s,sweep_s,wall_times_faster,sweep_times_faster,")
     assert [line.split(",")[3] for line in lines[1:3]] == ["1.0", "0.8"]
     assert lines[3] == '"autotune, 7 samples",0.5,0.25,8.0,8.0,1.0,0.5,0.4,0.8,0.5,4,7,4,0.125,1.0,a,device'
-    times = (tmp_path / "out" / "peers-times.csv").read_text().splitlines()
+    times = lines_of(tmp_path / "out" / "peers-times.csv")
     assert times[1:] == ["a,2.0,2.0,1.0", "b,3.0,3.0,1.5", "c,4.0,,2.0", "d,5.0,,2.5"]
     assert "shortest quarter: median 2.00 times, +1000.0 us apart" in capsys.readouterr().out
 
@@ -185,7 +191,7 @@ def test_both_sweeps_and_their_table_on_a_cpu(tmp_path):
     assert samples.samples == 3
     assert len(samples.times_ms) == len(full.times_ms) == 2
     assert 0 < samples.kernel_s < samples.sweep_s < samples.wall_s
-    assert (tmp_path / "peers-times.csv").read_text().count("\n") == 3
+    assert len(lines_of(tmp_path / "peers-times.csv")) == 3
 
 
 def test_agreement_the_whole_way_on_a_cpu(tmp_path):
@@ -193,4 +199,4 @@ def test_agreement_the_whole_way_on_a_cpu(tmp_path):
     table = agreement.main([*SMALL, "--sweeps", "1", "--rounds", "5", "--out", str(out)])
     assert [row["tuner"] for row in table] == ["autotune"]
     assert table[0]["regret"] >= 0
-    assert out.read_text().splitlines()[0].startswith("tuner,winner,ties")
+    assert lines_of(out)[0].startswith("tuner,winner,ties")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_docs import TEXTS, fences, section
+from test_docs import TEXTS, fences
 
 from autotune.cli.commands import main
 from autotune.policy import read_policy_file
@@ -212,12 +212,3 @@ def test_the_plain_kernels_compile() -> None:
         _, program = nvrtc.nvrtcCreateProgram(content.encode(), name.encode(), 0, [], [])
         status = nvrtc.nvrtcCompileProgram(program, 1, [b"--gpu-architecture=sm_90"])
         assert not int(status[0]), name
-
-
-def test_figures_beside_the_peers_are_the_measured_ones() -> None:
-    table = section(TEXTS["docs/peers.md"], "## Measured side by side")
-    engine = TEXTS["docs/engine.md"]
-    figures = re.findall(r"[\d.]+ (?:s|%)(?= \|)", table)
-    assert len(figures) == 6
-    for figure in figures:
-        assert figure in engine

@@ -1,7 +1,6 @@
 """benchmarks/kernel_tuner_examples.py, hub_t1.py, drawn_sweep.py and what engine_peers.py does with a T1 file, on the
 cpu, on checkouts of our own making."""
 
-import csv
 import importlib
 import json
 import sys
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from result_files import read_rows
 
 from autotune.declaration import load_family, load_workload, prepare
 from autotune.record import read_record
@@ -55,8 +55,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile_cache: str) -
 
 
 def rows(path: str) -> list[dict[str, str]]:
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))
+    return read_rows(Path(path))
 
 
 def test_examples_run_with_their_imports_changed(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 
 from autotune.compile.profile import KernelProfile
 from autotune.declaration.space import Configuration
+from autotune.measure import Figure
 from autotune.record.decision import (
     MOST,
     Margin,
@@ -32,7 +34,7 @@ def trial(a: int, b: str, ms: float, spread: float = 0.001, **more: Any) -> Tria
     profile = KernelProfile(kernel="k", occupancy=more.pop("occupancy", 1.0))
     measurement = Measurement(
         median_ms=ms, minimum_ms=ms, spread=spread, samples=10, retimed_ms=more.pop("retimed", 0.0),
-        footprint_bytes=more.pop("footprint", 0),
+        figures={"footprint_bytes": Figure(more.pop("footprint", 0))},
     )  # fmt: skip
     return Trial(
         family="f", workload="w", device="d", configuration=Configuration({"a": a, "b": b}), state="measured",
@@ -161,7 +163,7 @@ def test_the_order_is_that_of_the_times_shown_below_the_winner() -> None:
 def test_the_control_pays_for_nothing_and_noise_has_no_break_even() -> None:
     def once(one: Trial, ms: float) -> Trial:
         assert one.measurement is not None
-        return replace(one, measurement=replace(one.measurement, transform_ms=ms))
+        return replace(one, measurement=with_figures(one.measurement, transform_ms=ms))
 
     lasting, single = once(trial(2, "x", 1.0), 9.0), once(trial(2, "y", 2.0), 1.0)
     found = decide([lasting, single], CONTROL)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from report_pages import POLICIES, RESULTS, fake_study, measured
+from result_files import read_frame
 
 from autotune.declaration.space import Configuration
 from autotune.record.effects import Timed, effects_frame, importance, pairs, settings
@@ -174,7 +175,7 @@ def test_where_the_papers_averages_are_of_another_time(hsill: pd.DataFrame) -> N
 @pytest.mark.parametrize("path", PAPER, ids=lambda path: path.stem)
 def test_the_authors_rows_against_pandas(path: Path) -> None:
     (study,) = read_results([path])
-    rows = pd.read_csv(path)
+    rows = read_frame(path)
     policies = [c for c in study.control if c != "block_size"]
     frame = effects_frame(study, "match").set_index(["policy", "value"])
     for policy in policies:

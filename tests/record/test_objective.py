@@ -8,6 +8,7 @@ import pytest
 from fakes import sweep
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 from rich.console import Console
 from test_decision import CONTROL, trial
 
@@ -22,7 +23,6 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.merge import new_entries as entries
 from autotune.policy.selection import candidates, find
-from autotune.record.costs import cost, once_ms, time_ms
 from autotune.record.decision import break_even, decide
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -33,7 +33,7 @@ CHEAP = "block_size=64,memory=global"
 
 def laid_out(found: Trial, transform: float, transfer: float = 0.0) -> Trial:
     assert found.measurement is not None
-    measurement = replace(found.measurement, transform_ms=transform, transfer_ms=transfer)
+    measurement = with_figures(found.measurement, transform_ms=transform, transfer_ms=transfer)
     return replace(found, measurement=measurement)
 
 
@@ -100,11 +100,11 @@ def test_the_break_even_is_the_first_number_of_launches_that_pays(
     single = laid_out(trial(2, "y", single_ms), single_once)
 
     def total(each: Trial, launches: int) -> float:
-        return once_ms(each) + launches * time_ms(each)
+        return each.once_ms + launches * each.time_ms
 
     found = break_even(lasting, single)
     if found is None:
-        assert time_ms(lasting) >= time_ms(single) or once_ms(lasting) <= once_ms(single)
+        assert lasting.time_ms >= single.time_ms or lasting.once_ms <= single.once_ms
         return
     assert (found.lasting, found.single) == (lasting.configuration, single.configuration)
     assert total(lasting, found.launches) <= total(single, found.launches) * (1 + 1e-9)
@@ -223,7 +223,7 @@ def test_the_cost_of_an_entry_is_that_of_its_trial(study: Study) -> None:
         item: Entry = entries(study, objective)[0]
         decision = decide(study.trials, study.control, objective)
         assert decision is not None
-        assert item.cost == pytest.approx(cost(decision.winner, objective))
+        assert item.cost == pytest.approx(decision.winner.cost(objective))
 
 
 def test_the_command_refuses_another_word(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Where figures come from: typed here, and in the record what every version wrote and may yet write."""
+"""Where figures come from: typed here, and kept in the record."""
 
 import json
 from dataclasses import replace
@@ -9,8 +9,9 @@ from report_pages import fake_study
 
 from autotune.declaration import Configuration
 from autotune.device.clocks import POWER_OR_HEAT, reasons
-from autotune.record import Provenance, Store, newest, newest_of_each
+from autotune.record import Provenance, Store, newest
 from autotune.record.effects import COLUMNS
+from autotune.record.study import newest_of_each
 from autotune.report.tables import EFFECTS
 
 TOLD = Provenance(
@@ -33,14 +34,13 @@ def test_it_is_the_same_after_it_was_written() -> None:
 
 def test_what_a_sweep_does_not_know_yet_is_not_written() -> None:
     plain = TOLD.to_dict()
-    assert {"title", "operations", "needs", "policies", "beside", "interrupted"} <= set(plain)
-    assert not {"lost", "floor_ms", "idle_policies", "sanitized", "more"} & set(plain)
+    assert {"device_kind", "beside", "interrupted"} <= set(plain)
+    assert not {"title", "operations", "lost", "floor_ms", "idle_policies", "sanitized", "more"} & set(plain)
 
 
-def test_what_other_versions_wrote_is_read_and_kept() -> None:
-    older = {"date": "2025-01-01", "operations": None, "driver": 580, "colour": "red", "more": 7}
-    found = Provenance.from_dict(older)
-    assert (found.date, found.operations, found.driver, found.policies) == ("2025-01-01", None, "580", {})
+def test_what_a_device_says_besides_is_read_and_kept() -> None:
+    found = Provenance.from_dict({"date": "2025-01-01", "operations": None, "colour": "red", "more": 7})
+    assert (found.date, found.operations, found.policies) == ("2025-01-01", None, {})
     assert found.told({"lost": "x"}).to_dict()["colour"] == "red"
     assert found.to_dict()["more"] == 7
 

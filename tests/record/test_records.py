@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from report_pages import HOSTILE, Page, fake_study
 
-from autotune.report.notebook import study_html
+from autotune.report.tables import study_html
 
 # ---- a notebook
 

@@ -605,7 +605,7 @@ BAD = [  # (where in a recorded trial, what is written there)
     (("measurement", "median_ms"), 1e400),
     (("measurement", "kernel_ms"), {"sum": "x"}),
     (("measurement", "samples"), [3]),
-    (("measurement", "footprint_bytes"), 10**30),
+    (("measurement", "figures"), {"footprint_bytes": {"value": 10**30}}),
     (("measurement",), [1]),
     (("reason",), 1),
     (("notes",), "x"),

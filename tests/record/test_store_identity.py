@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from fakes import PROTOCOL, FakeBackend, FakeToolchain
-from store_process import POLICIES, study
+from store_process import POLICIES
 
 from autotune.declaration import family as families
 from autotune.declaration import workload
 from autotune.layout import digest as layouts_digest
-from autotune.record import Provenance, identity
+from autotune.record import identity
 from autotune.record.store import Store
 from autotune.record.study import Study
 
@@ -98,10 +98,3 @@ def test_every_part_of_an_identity_is_told(folder: Path, tmp_path: Path) -> None
         after = described(folder, tmp_path)
         assert (before.identity != after.identity) and (dict(before.parts) != dict(after.parts))
         before = after
-
-
-def test_a_study_recorded_without_its_parts_is_named(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.open(replace(study(), about=Provenance(date="2026-11-20T10:00:00")), POLICIES)
-    new = store.open(replace(study(identity="1" * 64), parts={"space": "1"}), POLICIES)
-    assert new.why_new == "a new study: that of 2026-11-20 does not say what its identity was made of"

@@ -31,14 +31,6 @@ def test_what_was_not_measured_itself_names_what_was() -> None:
     assert trial().remarks == () and Trial.from_dict(trial().to_dict()).same_as is None
 
 
-def test_a_record_from_before_says_it_in_a_note() -> None:
-    plain = trial(notes=("throttled", "same code as block=64,memory=texture")).to_dict()
-    del plain["same_as"]
-    read = Trial.from_dict(plain)
-    assert (read.notes, read.same_as) == (("throttled",), FIRST)
-    assert read.same_as is not None and read.same_as["block"] == 64
-
-
 @pytest.mark.parametrize("text", ["same code as", "same code as a=1", "same code as <b>", "same codes"])
 def test_what_names_no_configuration_of_these_policies_stays_a_note(text: str) -> None:
     assert parsed_remarks([text], OWN) == ((text,), None)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from fakes import sweep
 from report_pages import CONTROL, HOSTILE, POLICIES, RESULTS, Page, embedded, fake_study, measured, read_page
+from result_files import read_frame
 from rich.console import Console
 
 from autotune import figures as units
@@ -362,7 +363,7 @@ def test_the_generated_code_is_there_for_a_family_that_is() -> None:
 def test_the_numbers_of_real_studies_are_those_of_the_csv(tmp_path: Path) -> None:
     """Three figures of the H200's report, with pandas: a regret, a rank correlation, a mean effect on a kernel."""
     path = RESULTS / "mummergpu-h200.csv.xz"
-    frame = pd.read_csv(path)
+    frame = read_frame(path)
     page = read_page(write_report(read_results([path]), tmp_path / "report.html"))
     times = frame.pivot(index="configuration", columns="workload", values="time_ms")
     worst = (times / times.min()).max(axis=1)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from report_pages import HOSTILE, RESULTS, fake_study
+from result_files import read_frame
 from waiting import PATIENCE_S
 
 from autotune.record.results_csv import read_results
@@ -135,7 +135,7 @@ def test_every_section_and_chart_is_drawn_without_a_word_on_the_console(opened: 
     assert one.page.locator("article:visible h1").text_content() == f"{name} across workloads"
     one.draw_all()
     studies = one.page.locator("nav.studies a").count() - 1
-    assert studies == pd.read_csv(TABLES[name])["workload"].nunique()
+    assert studies == read_frame(TABLES[name])["workload"].nunique()
     for study in (f"study-{i + 1}" for i in range(studies)):
         one.page.locator(f"nav.studies a[href='#{study}']").click()
         for section in SECTIONS:  # the page changes a moment after the click
@@ -200,7 +200,7 @@ def test_sorting(opened: Any) -> None:
     head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    frame = pd.read_csv(TABLES["mummergpu"])
+    frame = read_frame(TABLES["mummergpu"])
     frame = frame[frame["workload"] == "hsill"]
     low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
     assert {row[at] for row in rows(one.page)} == {low}
@@ -213,7 +213,7 @@ def test_filtering(opened: Any) -> None:
     one = opened("allpairs", "#study-3")
     told = one.page.locator("#study-3-trials [aria-live]")
     assert told.text_content() == "1 to 25 of 1,072"
-    frame = pd.read_csv(TABLES["allpairs"])
+    frame = read_frame(TABLES["allpairs"])
     wide = frame[frame["workload"] == "wide"]
     box = one.page.locator("#study-3-trials input[type=search]")
     box.fill("memory=texture tile=4")
@@ -245,7 +245,7 @@ def test_a_point_leads_to_its_row(opened: Any) -> None:
 
 def test_two_side_by_side(opened: Any) -> None:
     one = opened("mummergpu", "#study-1-trials")
-    frame = pd.read_csv(TABLES["mummergpu"])
+    frame = read_frame(TABLES["mummergpu"])
     times = frame[frame["workload"] == "hsill"].sort_values(["time_ms", "configuration"])["time_ms"].to_list()
     trials = one.page.locator("#study-1-trials .trials tbody tr")
     trials.nth(2).get_by_role("button", name="compare as A").click()
@@ -290,7 +290,7 @@ def downloaded(page: Any, button: Any) -> list[dict[str, str]]:
 def test_tables_and_charts_are_downloaded_whole(opened: Any) -> None:
     one = opened("mummergpu", "#study-2", accept_downloads=True)
     one.page.locator("#study-2-effects .chart").first.wait_for()
-    frame = pd.read_csv(TABLES["mummergpu"])
+    frame = read_frame(TABLES["mummergpu"])
     ssuis = frame[frame["workload"] == "ssuis"].set_index("configuration")
     found = downloaded(one.page, one.page.locator("#study-2-trials").get_by_text("Download the rows found"))
     assert len(found) == 128

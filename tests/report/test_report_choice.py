@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measured import with_figures
 from report_pages import RESULTS, fake_study, measured
+from result_files import read_frame
 from scipy import stats
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
-from autotune.record import Provenance, cheapest, once_ms
+from autotune.record import Provenance, cheapest
 from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
@@ -26,10 +28,8 @@ from autotune.report.trials import rows
 
 def trial(once: float, time: float) -> Trial:
     one, measurement = measured(fake_study())[0]
-    return replace(
-        one,
-        measurement=replace(measurement, transform_ms=once, transfer_ms=0.0, median_ms=time, retimed_ms=0.0),
-    )
+    timed = replace(measurement, median_ms=time, retimed_ms=0.0)
+    return replace(one, measurement=with_figures(timed, transform_ms=once, transfer_ms=0.0))
 
 
 costs = st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12)
@@ -53,7 +53,7 @@ def test_the_cheapest_for_so_many_calls(pairs: list[tuple[int, int]]) -> None:
     for calls in (*range(1, 60), 401, 1000):
         (now,) = [s.trial for s in stretches if s.calls_from <= calls <= s.calls_to]
         assert now.measurement
-        cost = once_ms(now) + calls * now.measurement.time_ms
+        cost = now.once_ms + calls * now.measurement.time_ms
         assert cost == min(once + calls * time for once, time in pairs)
 
 
@@ -114,7 +114,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     choices = block.chart.figure["choices"]
     assert list(choices) == ["whole plan", *timed.kernels]
     assert all(len(of["y"]) == 64 for of in choices.values())
-    frame = pd.read_csv(RESULTS / "mummergpu-h200.csv.xz")
+    frame = read_frame(RESULTS / "mummergpu-h200.csv.xz")
     frame = frame[frame["workload"] == "hsill"]
     outer = [column.key for column in block.table.columns[:-6]]
     others = [name for name in timed.values if name not in ("tree_grouping", "block_size")]
@@ -133,7 +133,7 @@ def test_many_pairs_become_medians_with_their_range() -> None:
     of = charts["axes: attribute_major → instance_major"]["choices"]["whole plan"]
     assert len(of["y"]) <= 64
     assert any(high > 0 for high in of["array"])
-    frame = pd.read_csv(RESULTS / "allpairs-h200.csv.xz")
+    frame = read_frame(RESULTS / "allpairs-h200.csv.xz")
     frame = frame[(frame["workload"] == "wide") & (frame["state"] == "measured")]
     others = ["packing", "vector_width", "memory", "accumulate", "block_size", "tile"]
     wide = frame.pivot(index=others, columns="axes", values="time_ms")

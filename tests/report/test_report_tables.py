@@ -11,13 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_pages import CONTROL, HOSTILE, RESULTS, fake_study, measured
+from result_files import read_frame
 
 from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
 from autotune.record import Provenance
-from autotune.record.results_csv import COLUMNS, policy_columns, read_results, results_frame, write_results
+from autotune.record.results_csv import (
+    COLUMNS,
+    EXTRA,
+    policy_columns,
+    read_results,
+    results_frame,
+    write_results,
+)
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 from autotune.report.page import write_report
@@ -78,9 +86,6 @@ def test_a_policy_named_like_a_column_keeps_both(studies: tuple[Study, Study]) -
     assert set(results_frame(studies)["policy_state"]) == {"plain", 'quoted, "twice"'}
 
 
-ENERGY = {"energy_j", "energy_spread_relative", "power_w", "idle_w"}
-
-
 def test_every_column_is_documented() -> None:
     study = fake_study(kernels=("match", "print"))
     documented = set(COLUMNS) - {"<policy>"}
@@ -88,8 +93,8 @@ def test_every_column_is_documented() -> None:
         "counter_<counter>_<kernel>",
         "<unit>_per_s",
         "error_<output>",
-        *ENERGY,
-    }  # where profiled, where a family needs a unit or has a storage, where energy was measured
+        *EXTRA,
+    }  # where profiled, where a family needs a unit or has a storage, where an objective asks for it
     known = {name.replace("<kernel>", kernel) for name in documented for kernel in ("match", "print")}
     assert set(results_frame([study])) - set(policy_columns([study]).values()) == known
 
@@ -121,7 +126,7 @@ def test_writing_fails_whole_and_says_so(tmp_path: Path) -> None:
 def test_what_was_recorded_on_the_h200_reads_back_without_loss(name: str, tmp_path: Path) -> None:
     studies = read_results([RESULTS / name])
     again = pd.read_csv(write_results(studies, tmp_path / "results.csv"))
-    recorded = pd.read_csv(RESULTS / name)
+    recorded = read_frame(RESULTS / name)
     if "transfer_bytes" not in recorded:  # it was recorded before there was this column
         assert again.pop("transfer_bytes").isna().all()
     if "rank" not in recorded:  # nor this one

@@ -26,7 +26,6 @@ from autotune.compile.static_pass import (
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
-from autotune.record.decision import time_ms
 from autotune.record.results_csv import read_results
 from autotune.report.files import write_all, write_static_report
 from autotune.report.static_pass import MOST_ROWS, read_static, write_static
@@ -113,7 +112,7 @@ def test_what_the_document_says_of_the_hints() -> None:
             timed = {t.configuration: t for t in study.trials if t.measurement}
             found = better_neighbours({one: t.profiles for one, t in timed.items()})
             pairs += len(found)
-            faster += sum(time_ms(timed[b.configuration]) < time_ms(timed[one]) for one, b in found.items())
+            faster += sum(timed[b.configuration].time_ms < timed[one].time_ms for one, b in found.items())
             winners += bool(study.decision and study.decision.winner.configuration in found)
     text = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
     assert f"{faster:,} of {pairs:,} pairs" in text

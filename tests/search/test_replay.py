@@ -9,6 +9,7 @@ from replay import replay, space
 
 from autotune.declaration.space import Configuration, Policy
 from autotune.errors import StoreError
+from autotune.measure import Figure
 from autotune.record import Provenance
 from autotune.record.results_csv import read_results, write_results
 from autotune.record.store import Store
@@ -26,7 +27,7 @@ POLICIES = {
 def trial(block: int, dims: str, memory: str, state: State = "measured") -> Trial:
     slow = 1 + abs(block - 128) / 64 + 3 * (dims == "1d") + (memory == "global")
     measured = Measurement(
-        median_ms=slow, minimum_ms=slow, spread=0.01, samples=5, footprint_bytes=1000 - block,
+        median_ms=slow, minimum_ms=slow, spread=0.01, samples=5, figures={"footprint_bytes": Figure(1000 - block)},
         retimed_ms=slow if slow < 2 else 0.0,
     )  # fmt: skip
     return Trial(

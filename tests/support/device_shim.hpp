@@ -50,7 +50,6 @@ T atomicAdd(T* address, T value) {
 #include "autotune/array.cuh"
 #include "autotune/curve.cuh"
 #include "autotune/field_access.cuh"
-#include "autotune/links.cuh"
 #include "autotune/storage.cuh"
 #include "autotune/swizzle.cuh"
 

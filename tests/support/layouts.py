@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
-from autotune.layout.choices import DIMS
 from autotune.layout.curve import CURVES, Curve
+from autotune.layout.dimensions import DIMS
 from autotune.layout.fields import every_grouping
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
@@ -51,7 +51,7 @@ def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
         along = draw(st.sampled_from([(0, 1), (0, 2), (1, 2), (0, 1, 2)] if rank > 2 else [(0, 1)]))
         found["curve"] = Curve(draw(st.sampled_from(CURVES)), along, draw(st.sampled_from([0, 2, few])))
     if rank > 1 and draw(st.booleans()):
-        found["swizzle"] = Swizzle(draw(st.sampled_from([2, 4])), draw(st.sampled_from([1, 2])))
+        found["steps"] = (Swizzle(draw(st.sampled_from([2, 4])), draw(st.sampled_from([1, 2]))),)
     return found
 
 
@@ -94,7 +94,7 @@ def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
         padding=draw(st.integers(1, 5)),
         plus=draw(st.integers(0, 2)),
         records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4", *groupings])),
-        dims=draw(st.sampled_from(DIMS)),
+        dims=draw(st.sampled_from(DIMS.values)),
         group=(members, draw(st.integers(0, members - 1))),
         **chosen,
     )

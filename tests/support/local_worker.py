@@ -15,11 +15,11 @@ from autotune.engine.messages import (
     Describe,
     Died,
     Job,
+    MakeReference,
     Prove,
     Proved,
     Ragged,
     RaggedSize,
-    Reference,
     Retime,
     Setting,
     Tried,
@@ -56,7 +56,7 @@ class LocalWorker:
     def start(self) -> None:
         self._current.enter_context(self.backend.current())
 
-    def reference(self, request: Reference, family: Family, inputs: Inputs) -> float:
+    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:
         self._expected, elapsed_ms = expected_outputs(family, inputs, request.cache)
         return elapsed_ms
 

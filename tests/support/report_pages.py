@@ -11,6 +11,7 @@ from typing import Any
 
 from autotune.compile.profile import KernelProfile
 from autotune.declaration.space import Configuration
+from autotune.measure import Figure
 from autotune.record import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
@@ -49,8 +50,9 @@ def fake_study(workload: str = "primer", seed: int = 1, *, kernels: tuple[str, .
             state="measured", profiles=profiles, phases_ms={"compile": 20.0, "verify": 3.5},
             notes=("throttled",) if chance.random() < 0.1 else (),
             measurement=Measurement(
-                median_ms=ms, minimum_ms=ms * 0.98, spread=0.004, samples=31, footprint_bytes=4096,
-                kernel_ms={kernel: ms / len(kernels) for kernel in kernels}, transform_ms=2.5,
+                median_ms=ms, minimum_ms=ms * 0.98, spread=0.004, samples=31,
+                kernel_ms={kernel: ms / len(kernels) for kernel in kernels},
+                figures={"transform_ms": Figure(2.5), "footprint_bytes": Figure(4096)},
             ),
         )  # fmt: skip
         if configuration != CONTROL and chance.random() < 0.15:

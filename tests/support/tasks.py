@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from autotune.declaration import family as families
-from autotune.measure.watched_process import Task
+from autotune.measure.watched_process import WatchedTask
 
 
-def task(folder: Path, *configurations: str) -> Task:
+def task(folder: Path, *configurations: str) -> WatchedTask:
     family = families.load_family(folder)
     ids = tuple(family.space.configuration(one).id for one in configurations)
-    return Task(
+    return WatchedTask(
         family=str(folder),
         workload="small",
         data="",

@@ -5,12 +5,12 @@ from typing import Any
 
 from autotune.cli.lint.findings import Declared, Finding
 from autotune.errors import AutotuneError
-from autotune.layout import MAPPING_KINDS, mapping_choice
+from autotune.layout import DIMENSIONS, Data, Field
 
 
 def check_equal_values(declared: Declared) -> Iterator[Finding]:
     for name, policy in declared.policies.items():
-        if policy.get("layout") not in MAPPING_KINDS:
+        if policy.get("layout") not in DIMENSIONS:
             continue
         first: dict[str, Any] = {}
         for i, value in enumerate(policy["values"]):
@@ -31,5 +31,7 @@ def check_equal_values(declared: Declared) -> Iterator[Finding]:
 
 def _meant(declared: Declared, policy: Mapping[str, Any], value: Any, array: str) -> Any:
     means = {str(key): meaning for key, meaning in policy.get("means", {}).items()}
-    shape = declared.data[array]["shape"]
-    return mapping_choice(policy["layout"], means.get(str(value), value), shape, array)
+    data = Data(
+        name=array, role="input", fields=(Field("", "int32"),), shape=tuple(declared.data[array]["shape"])
+    )
+    return DIMENSIONS[policy["layout"]].meaning(means.get(str(value), value), data, array)

@@ -8,7 +8,7 @@ from typing import Any
 from autotune.device.backend import LaunchError
 from autotune.errors import DeviceError
 from autotune.files import pip_install
-from autotune.hardware import Device, EarlyContext, Limits
+from autotune.hardware import Device, Limits
 
 _KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 
@@ -47,8 +47,6 @@ def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
         raise DeviceError(
             f"cuda:{ordinal} cannot be used: {problem}; check nvidia-smi, or run on --device cpu"
         ) from None
-    if EarlyContext.current is not None:
-        EarlyContext.current.leave()
     return handle, context
 
 

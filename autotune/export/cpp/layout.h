@@ -1,9 +1,10 @@
 // How an array is stored: from a plain row-major array to the bytes that a kernel reads, and back. The steps are
-// packing or storage -> axes, padding, tiles, curve, swizzle -> records -> grouping -> dims; the accessors in
+// packing or storage -> axes, padding, tiles, curve, steps -> records -> grouping -> dims; the accessors in
 // kernels/autotune do the same on the GPU.
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,7 @@ namespace tuned {
 
 using Bytes = std::vector<unsigned char>;
 using Shape = std::vector<std::int64_t>;
+using Step = std::function<void(Shape& at, const Shape& extents)>;
 
 enum class Memory { global, readonly, texture, constant };
 enum class Dims { line, plane, pitched_plane, image, pitched_image };
@@ -36,7 +38,8 @@ struct Layout {
   Curve curve = Curve::none;             // through the tiles
   std::vector<int> along;                // the axes of the curve, from the slowest on
   int side = 0;                          // tiles along each of them in a block; 0: as many as the fewest take
-  int groups = 1, group_width = 1;       // of the columns that a swizzle moves
+  std::vector<Step> steps;               // each of which moves an index to another one
+  int span = 1;                          // rows are a multiple of it, so that steps may leave an extent
   int packed_axis = -1;                  // along which elements share a word; -1: none do
   int bits = 0;                          // of an element in its word
   bool is_planar = false;                // bit k of word p is bit p of element k
@@ -59,7 +62,7 @@ struct Layout {
   float scale = 0;                      // of scaled integers; 0: of what is in the array
   bool by_row = false;                  // then one for each index of the first extent
 
-  bool is_strided() const { return tiles.empty() && curve == Curve::none && groups == 1; }
+  bool is_strided() const { return tiles.empty() && curve == Curve::none && steps.empty(); }
   int tile(int axis) const { return tiles.empty() ? 1 : tiles[axis]; }
   bool is_stored() const { return storage != Storage::declared; }
   bool has_scales() const { return largest_code(storage) > 0 && scale == 0; }
@@ -135,8 +138,7 @@ inline Room room(const Layout& layout, const Shape& shape) {
     const std::int64_t step = layout.tile(*axis) * found.sides[*axis];
     std::int64_t multiple = step;
     if (is_row)
-      multiple =
-          std::lcm(std::lcm(step, std::int64_t{layout.padding}), std::int64_t{layout.groups} * layout.group_width);
+      multiple = std::lcm(std::lcm(step, std::int64_t{layout.padding}), std::int64_t{layout.span});
     found.strides[*axis] = found.values;
     found.values *= rounded(found.extents[*axis], multiple) / step;
     if (is_row) found.values += layout.plus;
@@ -177,8 +179,7 @@ inline std::int64_t folded(const Layout& layout, std::int64_t offset) {
 
 // The number of the value at `at`, among those that pad too.
 inline std::int64_t number(const Layout& layout, const Room& room, std::vector<std::int64_t> at) {
-  if (layout.groups > 1)
-    at[layout.axes.back()] ^= at[layout.axes[layout.axes.size() - 2]] % layout.groups * layout.group_width;
+  for (const Step& step : layout.steps) step(at, room.extents);
   std::int64_t value = 0, inner = 1;
   for (auto axis = layout.axes.rbegin(); axis != layout.axes.rend(); ++axis) {
     const std::int64_t size = layout.tile(*axis);

@@ -53,20 +53,13 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   return bit_cast<Type>(read);
 }
 
-// Numbers or links that are stored otherwise (storage.cuh, links.cuh): what else is read of the element is dropped.
+// Numbers that are stored otherwise (storage.cuh): what else is read of the element is dropped.
 template <class Value, class Number, class Codec, class Scale, class Codes>
 struct Narrow;
-template <class Value, class Stored, class... PIECES>
-struct Linked;
 
 template <auto FIELD, class Value, class Number, class Codec, class Scale, class Codes, class... Indices>
 AUTOTUNE_DEVICE auto load_field(const Narrow<Value, Number, Codec, Scale, Codes>& array, Indices... indices) {
   return array.load(indices...).*FIELD;
-}
-
-template <auto FIELD, class Value, class Stored, class... PIECES, class Index>
-AUTOTUNE_DEVICE auto load_field(const Linked<Value, Stored, PIECES...>& array, Index index) {
-  return array.load(index).*FIELD;
 }
 
 // In global memory only, as every store.

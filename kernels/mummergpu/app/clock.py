@@ -1,8 +1,6 @@
-"""Where the seconds of a run go: one part after the other, so that they add up to what the user waits."""
+"""Where the seconds of a run go: one part after the other, so that they add up."""
 
 import time
-
-from autotune.family import command_seconds
 
 __all__ = ["PARTS", "Clock"]
 
@@ -10,11 +8,11 @@ PARTS = ("start", "reading", "index", "search", "output", "end")
 
 
 class Clock:
-    """Of one thread. It begins with the command, where the process is one's, else with this."""
+    """Of one thread, from when it is made."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
-        self._last = time.perf_counter() - command_seconds()
+        self._last = time.perf_counter()
 
     def lap(self, part: str) -> None:
         """What went by since the last lap was ``part``."""

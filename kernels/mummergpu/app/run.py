@@ -17,14 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import (
-    TunedKernel,
-    UnknownName,
-    UsageError,
-    WorkloadError,
-    command_seconds,
-    leave_driver,
-)
+from autotune.family import TunedKernel, UnknownName, UsageError, WorkloadError
 
 from ..matches import Mems
 from ..sequences import (
@@ -110,8 +103,6 @@ def run(
         def give_back(search: Search) -> None:
             search.close()
             kernel.close()
-            if command_seconds():  # this process is ours
-                leave_driver()
 
         def searched(search: Search) -> None:
             closed.append(closer.submit(give_back, search))  # while the last lines are written

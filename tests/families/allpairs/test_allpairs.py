@@ -73,7 +73,7 @@ def is_tile(binary: Binary) -> bool:
     return binary[0].configuration["accumulate"] in ("register_tile", "tensor_tile")
 
 
-@pytest.mark.parametrize(("packing", "count"), [("int32", 400), ("int8", 400), ("planes2", 504)])
+@pytest.mark.parametrize(("packing", "count"), [("int32", 400), ("int8", 400), ("planes2", 416)])
 def test_the_full_space_equals_scipy_on_both_sizes(backend: CpuBackend, packing: str, count: int) -> None:
     wanted = [v for v in variants(CATEGORY, "full") if v.configuration["packing"] == packing]
     binaries = compiled(backend, wanted, 48, "-Og")

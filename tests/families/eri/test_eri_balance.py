@@ -1,6 +1,7 @@
 """The eri family's lists, runs, transfer figures and cost model: pure functions against what is counted by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,19 +23,10 @@ def exact(t: float) -> float:
     return 1 - t / 3 + t * t / 10 if t < 1e-6 else math.sqrt(math.pi / t) / 2 * math.erf(math.sqrt(t))
 
 
-def test_the_quotient_and_the_table_are_the_boys_function() -> None:
+def test_the_quotient_is_the_boys_function() -> None:
     t = np.concatenate(([0.0, 1e-300, 1e-12], np.geomspace(1e-8, 1e6, 4001), np.linspace(0, 31.999, 6001)))
     expected = np.array([exact(x) for x in t])
     np.testing.assert_allclose(boys.f0(t), expected, rtol=1e-13)
-    rows, near = boys.table(), t[t < boys.FAR]
-    x = near + 1
-    octave = np.floor(np.log2(x))
-    row = (64 * octave + np.floor((x / 2**octave - 1) * 64)).astype(int)
-    centre = 2**octave * (1 + (row % 64 + 0.5) / 64)
-    values = np.polynomial.polynomial.polyval(
-        x - centre, np.array([rows[name][row] for name in rows.dtype.names]), tensor=False
-    )
-    np.testing.assert_allclose(values, expected[t < boys.FAR], rtol=0, atol=2e-14)
 
 
 def test_the_kernels_quotient_has_the_same_coefficients() -> None:
@@ -95,14 +87,14 @@ def test_a_list_of_components_has_every_primitive_quartet_once(shells: list[int]
     assert (np.bincount(made["target"]) == units["components"][np.argsort(units["target"])]).all()
 
 
-def walked(run: object, width: int) -> list[tuple[int, int, int]]:
+def walked(run: Any, width: int) -> list[tuple[int, int, int]]:
     """(block, bra, ket) of every work-unit of a run, as autotune/runs.cuh's chunk gives them."""
     found = []
-    for block in range(launches.blocks_of(run, width)):
-        if run.kets:  # type: ignore[attr-defined]
-            chunks = -(-run.kets // width)  # type: ignore[attr-defined]
+    for block in range(launches.blocks_of(run.bras, run.kets, width)):
+        if run.kets:
+            chunks = -(-run.kets // width)
             bra, first = divmod(block, chunks)
-            ket, end = first * width, run.kets  # type: ignore[attr-defined]
+            ket, end = first * width, run.kets
         else:
             group = 0
             while width * ((group + 1) * (group + 2) // 2) <= block:
@@ -123,14 +115,12 @@ def test_blocks_have_every_work_unit_of_a_run_once(bras: int, kets: int, width: 
     expected = {(bra, ket) for bra in range(bras) for ket in range(kets or bra + 1)}
     assert len(found) == len(expected)
     assert {(bra, ket) for _, bra, ket in found} == expected
-    for block in range(launches.blocks_of(run, width) + 1):
+    for block in range(launches.blocks_of(run.bras, run.kets, width) + 1):
         assert cuts._units_before(run, width, block) == sum(b < block for b, _, _ in found)
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    counts_of, st.sampled_from(["block", "component", "warp", "thread"]), st.sampled_from([1.0, 0.1, 0.01])
-)
+@given(counts_of, st.sampled_from(["block", "component", "thread"]), st.sampled_from([1.0, 0.1, 0.01]))
 def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: float) -> None:
     counts = np.sort(pairs_of(shells)["count"]).astype(int)
     pieces = cuts.pieces_of(counts, granularity, 4, largest=largest)
@@ -138,7 +128,7 @@ def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: f
     for piece in pieces:
         assert piece.share.units > 0
         found[piece.share.components] = found.get(piece.share.components, 0) + piece.share.units
-        threads = {"block": None, "component": piece.share.components, "warp": 32, "thread": 1}[granularity]
+        threads = {"block": None, "component": piece.share.components, "thread": 1}[granularity]
         if threads:
             assert piece.launch.threads == threads * piece.share.units
     assert found == expansion.subclasses(counts)
@@ -155,9 +145,7 @@ def test_pieces_are_the_runs_cut(shells: list[int], granularity: str, largest: f
 
 def test_every_order_is_a_permutation_and_all_but_the_first_two_sort_by_components() -> None:
     arrays = dict(inputs({"waters": 2, "basis": "6-31g"}).arrays)
-    counts, bounds, shells = arrays["pairs"]["count"].astype(int), arrays["pairs"]["bound"], arrays["shells"]
-    left, right = shells[arrays["pairs"]["i"]], shells[arrays["pairs"]["j"]]
-    distance = np.sqrt(sum((left[axis] - right[axis]) ** 2 for axis in "xyz"))
+    counts, bounds = arrays["pairs"]["count"].astype(int), arrays["pairs"]["bound"]
     assert set(expansion.orders) == set(FAMILY.space.policy("order").values) - {"none"}
     for name, order in expansion.orders.items():
         chosen = order(arrays)
@@ -169,8 +157,6 @@ def test_every_order_is_a_permutation_and_all_but_the_first_two_sort_by_componen
             assert (chosen == np.arange(len(counts))).all()
         if name == "schwarz":
             assert (np.diff(bounds[chosen])[same] <= 0).all()
-        if name == "distance":
-            assert (np.diff(distance[chosen])[same] >= 0).all()
 
 
 # ---- the article's transfer
@@ -196,9 +182,13 @@ def test_the_articles_transfer_is_two_gigabytes_then_forty_megabytes_then_a_hund
 
 
 def test_tables_made_on_the_host_count() -> None:
-    host = "pair_table=host,granularity=block,order=subclass,boys=table,roots=table"
-    assert sent(host).tables == 10_632 * 48 + 320 * 48
-    assert sent(host).molecule - sent("scheme-4").molecule == 14 * 8
+    host = "pair_table=host,granularity=block,order=subclass,boys=rational"
+    assert sent(host).tables == 10_632 * 48
+    assert sent(host).molecule == sent("scheme-4").molecule
+    loaded = (
+        "pair_table=device,granularity=block,order=subclass,boys=loaded_rational,quotient_memory=constant"
+    )
+    assert sent(loaded).tables == 20 * 8
 
 
 # ---- the cost model

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mummergpu_helpers import mums
+from result_files import read_frame
 
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
@@ -292,7 +293,7 @@ def test_the_whole_on_lambda(
     ])  # fmt: skip
     with pytest.raises(SystemExit) as left:
         benchmark.main()
-    found = pd.read_csv(table)
+    found = read_frame(table)
     assert left.value.code == 0, found["problem"].tolist()
     assert found["tool"].tolist() == [
         "mummer 3",

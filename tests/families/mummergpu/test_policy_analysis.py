@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 ROOT = Path(__file__).parents[3]
-DOCUMENT = ROOT / "docs" / "mummergpu-policy-analysis.md"
 
 
 def load() -> Any:
@@ -265,31 +264,3 @@ def test_tables_of_a_sweep_of_ours_beside_theirs(tmp_path: Path, paper: Any) -> 
     assert [line.split("|")[1].strip() for line in tables["minimax"].splitlines()[2:]] == ["H200"] * 2 + [
         "8800 GTX"
     ] * 2
-
-
-# -- the document -----------------------------------------------------------------------------------------
-
-
-def test_the_documents_tables_are_what_the_command_makes(tmp_path: Path) -> None:
-    copy = tmp_path / "copy.md"
-    copy.write_text(DOCUMENT.read_text(encoding="utf-8"), encoding="utf-8")
-    analysis.main(["--update", str(copy)])
-    assert copy.read_text(encoding="utf-8") == DOCUMENT.read_text(encoding="utf-8"), (
-        "make them anew: python benchmarks/mummergpu_policy_analysis.py --update docs/mummergpu-policy-analysis.md"
-    )
-
-
-def test_only_tables_are_rewritten() -> None:
-    text = "prose\n<!-- tables: a -->\nold\n<!-- end -->\nmore prose\n<!-- tables: b --><!-- end -->\n"
-    made = analysis.updated(text, {"a": "| A |", "b": "| B |"})
-    assert made == (
-        "prose\n<!-- tables: a -->\n\n| A |\n\n<!-- end -->\nmore prose\n<!-- tables: b -->\n\n| B |\n\n<!-- end -->\n"
-    )
-    assert analysis.updated(made, {"a": "| A |", "b": "| B |"}) == made
-    for wrong in (
-        text.replace(": b", ": a"),
-        text.replace("<!-- end -->", "", 1),
-        text + "<!-- tables: c -->",
-    ):
-        with pytest.raises(ValueError, match="places"):
-            analysis.updated(wrong, {"a": "| A |", "b": "| B |"})

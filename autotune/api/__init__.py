@@ -1,0 +1,5 @@
+"""What a program tunes with: ``autotune.sweep`` and the ``Study`` that it gives."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,305 @@
+"""``autotune.sweep``: as the command, with the same record, and nothing printed.
+
+Arrays that a program gives are kept as a workload: its name follows from what is in them, and its file can be swept,
+profiled and renewed as any other.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import yaml
+
+from autotune.api.study import Study
+from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
+from autotune.device import foreign
+from autotune.engine import (
+    OPTIONS,
+    Case,
+    Option,
+    SweepRequest,
+    Swept,
+    Watched,
+    raise_unless_measured,
+    sweeping,
+)
+from autotune.errors import StoreError, UnknownName, UsageError, suggestion
+from autotune.files import replaced, write_text
+from autotune.measure import KERNEL, Reference
+from autotune.report import live, watching
+
+_LONGEST = 60  # characters that the sizes take of a name
+
+
+def sweep(
+    family: Any,
+    /,
+    *,
+    workload: str | Path | Workload | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the command's own word
+    preset: str = "full",
+    search: str = "exhaustive",
+    trials: int | None = None,
+    time: float | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    reference: Reference | None = None,
+    expected: Any = None,
+    cold: bool = True,
+    objective: str = KERNEL,
+    clocks: str | int = "",
+    samples: int = 0,
+    race: float = 0.0,
+    compiler: str = "",
+    processes: int = 0,
+    trial_seconds: float = 120.0,
+    sanitize: bool = False,
+    again: bool = False,
+    retime: bool = False,
+    out: str | Path | None = None,
+    store: str | Path | None = None,
+    data: str | Path | None = None,
+    progress: bool | Watched = True,
+    **named: Any,
+) -> Study:
+    """Compile, verify and time configurations of a family: a name, a folder, or what has one (``autotune.Kernel``).
+
+    Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
+    ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
+    family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
+    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
+    ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the
+    command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
+
+    What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
+    the ``expected`` outputs themselves (an array, or several by name).
+
+    What was recorded before, here or by the command, is not tried again: ``again`` tries everything anew, ``retime``
+    times the finalists again. Ctrl-C leaves a record that the same call goes on from. A bar shows how far it is on a
+    terminal and in a notebook, unless ``progress`` is off or makes another watch; nothing else is printed. Raises
+    AutotuneError.
+    """
+    asked = locals()
+    found = _family(family)
+    _check_arguments(found, asked)
+    options = {name: _field(option, asked[option.argument]) for name, option in _BY_NAME.items()}
+    request = SweepRequest(family=found, **options)
+    given = _given(inputs or {}, named, workload)
+    request.check()
+    case = _case(request, workload, given, cold, _reference(found, reference, expected))
+    swept = _swept(request, case, progress)
+    return Study(found, swept.study, request, swept.wall_s, dict(swept.phases))
+
+
+_BY_NAME = {name: option for name, option in OPTIONS.items() if name != "workloads"}
+
+
+def _field(option: Option, value: Any) -> Any:
+    """What a request has for an argument."""
+    if value is None:
+        return option.default
+    if option.is_many:
+        return {name: _values(one) for name, one in value.items()}
+    if Path in get_args(option.kind):
+        return Path(value) if value else None
+    return str(value) if option.kind is str or isinstance(value, PathLike) else value
+
+
+def _kinds(option: Option) -> tuple[tuple[type, ...], str]:
+    """Which types an argument may have, and what that is called."""
+    kind = next(iter(get_args(option.kind)), option.kind)
+    return {
+        str: ((str,), "a text"),
+        int: ((Integral,), "a whole number"),
+        float: ((Real,), "a number"),
+        bool: ((bool, Integral), "True or False"),
+        Path: ((str, PathLike), "a folder"),
+    }[kind]
+
+
+_ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **{option.argument: _kinds(option) for option in _BY_NAME.values()},
+    "workload": ((str, PathLike, Workload), "the name of a workload, its file, or one"),
+    "inputs": ((Mapping,), "a mapping of names to arrays"),
+    "set": ((Mapping,), "a mapping of policies to values"),
+    "clocks": ((str, Integral), "a text or a number"),
+    "store": ((str, PathLike), "a folder"),
+}
+
+
+def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
+    """Raise UsageError for an argument of another type than it has, an input of the family by that name above all."""
+    for name, (kinds, words) in _ARGUMENTS.items():
+        value = asked[name]
+        if value is None or isinstance(value, kinds):
+            continue
+        is_input = name in family.data or name in family.scalars
+        told = (
+            f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
+            if is_input
+            else ""
+        )
+        raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
+
+
+def _swept(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
+    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
+    watch = progress if callable(progress) else partial(live, err=watching(progress))
+    with sweeping(request, [case], watch) as session:
+        (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
+    return swept
+
+
+def _family(named: Any) -> Family:
+    """Of a name, a folder, or what has a family (a kernel, another study)."""
+    if isinstance(named, Family):
+        return named
+    own = getattr(named, "family", None)
+    if isinstance(own, Family):
+        return own
+    if not isinstance(named, str | PathLike):
+        raise UsageError(
+            f"cannot sweep a {type(named).__name__}: give a family's name or its folder, or what has a family"
+        )
+    return load_family(named)
+
+
+def _values(value: Any) -> list[str]:
+    many = isinstance(value, Iterable) and not isinstance(value, str)
+    return [str(one) for one in (value if many else [value])]
+
+
+def _given(inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object) -> Mapping[str, Any]:
+    """All that is given by name, where no workload is. Raises UsageError."""
+    if twice := [name for name in inputs if name in named]:
+        raise UsageError(f"{twice[0]!r} is given twice: by its name, and in inputs=")
+    given = {**inputs, **named}
+    if given and workload is not None:
+        raise UsageError(
+            f"{next(iter(given))} is given, and workload={str(workload)!r} too: name a workload, or give its inputs"
+        )
+    return given
+
+
+def _reference(family: Family, reference: Reference | None, expected: Any) -> Reference | None:
+    if expected is None:
+        return reference
+    if reference is not None:
+        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
+    if isinstance(expected, Mapping):
+        return expected
+    names = [data.name for data in family.outputs]
+    if len(names) > 1:
+        raise UsageError(
+            f"{family.name} has several outputs: give expected={{name: array}} ({', '.join(names)})"
+        )
+    return {names[0]: expected}
+
+
+def _case(
+    request: SweepRequest,
+    workload: str | Path | Workload | None,
+    given: Mapping[str, Any],
+    cold: bool,
+    reference: Reference | None,
+) -> Case:
+    family = request.family
+    if isinstance(workload, Workload):
+        return Case(workload=workload, reference=reference)
+    if not given:
+        return Case(workload=_named(family, workload), reference=reference)
+    inputs = _bound(family, given)
+    scalars = {name: inputs.scalars[name] for name in given if name in family.scalars}
+    kept = given_workload(family, inputs, scalars, cold, request.folder)
+    return Case(workload=kept, inputs=inputs, reference=reference)
+
+
+def _named(family: Family, workload: str | Path | None) -> Workload:
+    """The workload of that name, in that file, or the family's own. Raises UnknownName, UsageError, WorkloadError."""
+    if workload is not None or family.default_workload or len(workloads(family)) == 1:
+        return load_workload(family, workload or "")
+    names = ", ".join(data.name for data in family.inputs)
+    known = ", ".join(workloads(family)) or "(none)"
+    raise UsageError(
+        f"family {family.name} has no default workload: name one of {known} with workload=, or give its inputs "
+        f"({names})"
+    )
+
+
+def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
+    """Arrays, scalars and options by name, checked. Raises WorkloadError, UnknownName."""
+    known = [*(data.name for data in family.inputs), *family.scalars, *family.options]
+    for name in given:
+        if name not in known and suggestion(name, _ARGUMENTS):
+            raise UnknownName("input", name, [*known, *_ARGUMENTS], f"family {family.name}, or argument")
+    options = {name: value for name, value in given.items() if name in family.options}
+    arrays = {
+        name: foreign.fetched(value) if name in family.data else value
+        for name, value in given.items()
+        if name not in options
+    }
+    return bind(family, arrays, options, {})
+
+
+# -- arrays that a program gives
+
+
+def given_workload(
+    family: Family, inputs: Inputs, scalars: Mapping[str, float], cold: bool, folder: Path
+) -> Workload:
+    """The workload of ``inputs``, written below ``folder`` where it is not there yet. ``scalars`` are those that were
+    given. Raises StoreError."""
+    name = f"given-{_sizes(family, inputs)}-{inputs.digest[:8]}"
+    path = folder / "workloads" / f"{name}.yaml"
+    arrays = {array: {"npy": f"{name}/{array}.npy"} for array in inputs.arrays}
+    if not path.is_file():
+        _write(path, inputs, arrays)
+        write_text(path, _text(name, family, inputs, arrays, scalars, cold))
+    return Workload(
+        name=name, family=family.name, path=path, arrays=arrays, scalars=scalars, options=inputs.options, cold=cold
+    )  # fmt: skip
+
+
+def _sizes(family: Family, inputs: Inputs) -> str:
+    """The sizes of the arrays, each extent once: ``112x512``."""
+    extents = dict.fromkeys(extent for data in family.inputs for extent in data.shape)
+    told = "x".join(str(inputs.sizes[extent]) for extent in extents if extent not in family.constants)
+    return re.sub(r"x\d*$", "", told[:_LONGEST]) if len(told) > _LONGEST else told or "fixed"
+
+
+def _write(path: Path, inputs: Inputs, arrays: Mapping[str, Mapping[str, str]]) -> None:
+    try:
+        for name, array in inputs.arrays.items():
+            file = path.parent / arrays[name]["npy"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with replaced(file) as temporary, temporary.open("wb") as opened:
+                np.save(opened, array, allow_pickle=False)
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write the inputs to {path.parent}: {problem.strerror or problem}; name another folder with out="
+        ) from None
+
+
+def _text(
+    name: str, family: Family, inputs: Inputs, arrays: Mapping[str, Any], scalars: Mapping[str, float], cold: bool
+) -> str:  # fmt: skip
+    content: dict[str, Any] = {
+        "schema": 1,
+        "workload": name,
+        "family": family.name,
+        "doc": "arrays that a program gave",
+        "arrays": dict(arrays),
+        "scalars": dict(scalars),
+        "options": dict(inputs.options),
+        "cache": "cold" if cold else "warm",
+    }
+    return yaml.safe_dump({key: value for key, value in content.items() if value}, sort_keys=False)

@@ -1,0 +1,106 @@
+"""The figures and tables of README and docs/ are what their queries and scripts give."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+KEPT = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".xz")}
+PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("pages")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_what_its_queries_give(name: str, pages: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pages.main(["--check", str(PAGES[name])]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_file_that_a_section_names_has_a_query_there(name: str, pages: Any) -> None:
+    text = re.sub(
+        r"^```.*?^```$", "", PAGES[name].read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for section in re.split(r"^#+ .*$", text, flags=re.MULTILINE):
+        queries = "".join(pages.QUERY.findall(section))
+        named = {file for file in re.findall(r"[\w.-]+\.csv(?:\.xz)?\b", section) if file in KEPT}
+        named |= {"limits.json"} if "results/limits.json" in section else set()
+        asked = {file for file in named if f'"{file}"' in queries}
+        assert named == asked or pages.TABLE.search(section), (
+            f"mark with a query what {name} says of {', '.join(sorted(named - asked))}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "told"),
+    [
+        ("1,203", 1203.4, "1,203"), ("1,203", 1204.4, "1,204"), ("0.0", 0.04, "0.0"), ("7.6", 12.34, "12.3"),
+        ("4.22·10¹¹", 4.218e11, "4.22·10¹¹"), ("4.22·10¹¹", 4.31e9, "4.31·10⁹"), ("4.5·10⁻⁷", 4.54e-7, "4.5·10⁻⁷"),
+        ("4.5·10⁻⁷", 9.96e-6, "1.0·10⁻⁵"), ("1.18e14", 1.2e14, "1.20e14"), ("1.8e-14", 1.86e-15, "1.9e-15"),
+    ],
+)  # fmt: skip
+def test_a_number_is_written_as_the_page_has_it(number: str, value: float, told: str, pages: Any) -> None:
+    assert pages.printed(number, value) == told
+
+
+def test_a_query_gives_the_numbers_up_to_the_next(pages: Any) -> None:
+    page = "<!-- figures\nn = 2\nn, [1e3 * n]\n-->\n\n1<!--=--> of 2,000<!--=-->.\n"
+    page += "<!-- figures: 3.26 -->\n9.5<!--=-->\n"
+    assert pages.rewritten(page) == page.replace("1<!--=-->", "2<!--=-->").replace("9.5", "3.3")
+
+
+@pytest.mark.parametrize(
+    "page", ["<!-- figures\n1, 2\n-->\n1<!--=-->\n", "1<!--=-->\n", "<!-- figures\n1\n-->\nx<!--=-->\n"]
+)
+def test_marks_and_numbers_must_agree(page: str, pages: Any) -> None:
+    with pytest.raises(ValueError, match=r"values for|without a number"):
+        pages.rewritten(page)
+
+
+def test_every_table_that_a_script_makes_is_in_one_place(pages: Any) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in PAGES.values()]
+    placed = sorted(place for text in texts for place in pages.TABLE.findall(text))
+    scripts = {script for script, _ in placed}
+    assert placed == sorted((s, name) for s in scripts for name in importlib.import_module(s).tables())
+
+
+def test_only_what_is_between_the_marks_of_a_table_is_rewritten(
+    pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SimpleNamespace(tables=lambda: {"a": "| A |", "b": "| B |"})
+    monkeypatch.setitem(sys.modules, "made", made)
+    text = (
+        "prose\n<!-- table: made a -->\nold\n<!-- /table -->\nmore\n<!-- table: made b -->\n<!-- /table -->\n"
+    )
+    page = pages.rewritten(text)
+    assert page == (
+        "prose\n<!-- table: made a -->\n\n| A |\n\n<!-- /table -->\n"
+        "more\n<!-- table: made b -->\n\n| B |\n\n<!-- /table -->\n"
+    )
+    assert pages.rewritten(page) == page
+
+
+def test_readme_shows_the_sweep_that_was_recorded(pages: Any) -> None:
+    shown = PAGES["README.md"].read_text(encoding="utf-8").partition("<!-- sweep-output -->")[2]
+    q = importlib.import_module("queries")
+    sweep = q.rows(q.table("allpairs-h200-short.csv.xz"), workload="wide")
+    measured, excluded = q.count(sweep, state="measured"), q.count(sweep, state="excluded")
+    assert (
+        f"{measured} of 1,304 tried, {excluded} excluded ({len(sweep)} selected): {measured} measured;"
+        in shown
+    )
+    best = q.winner(sweep, "allpairs", "wide")
+    for name, preset in (("control", "control naive"), ("coalesced", "coalesced"), ("shared", "shared")):
+        time = q.value(sweep, "time_ms", preset=preset)
+        told = f"{time / 1e3:.2f} s" if time > 1e3 else f"{time:.0f} ms"
+        assert re.search(rf"^{name} +{told} +{time / best:,.0f} x the winner", shown, re.MULTILINE)
