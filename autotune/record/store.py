@@ -22,7 +22,6 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.claims import SILENT_S, Claims, study_of
-from autotune.record.costs import time_ms
 from autotune.record.provenance import Provenance
 from autotune.record.storages import located
 from autotune.record.study import Study, added, why_new
@@ -101,7 +100,7 @@ class StudyStore:
                 return False
             row = create_trial(
                 state=TrialState.COMPLETE if trial.measurement else TrialState.FAIL,
-                value=time_ms(trial) if trial.measurement else None,
+                value=trial.time_ms if trial.measurement else None,
                 user_attrs={"trial": trial.to_dict()},
             )
             self._store.tried(lambda: self._store.storage.create_new_trial(self._study, row))
