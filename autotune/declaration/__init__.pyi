@@ -44,6 +44,8 @@ from .source_files import (
 )
 from .space import (
     AS_GIVEN as AS_GIVEN,
+    FULL as FULL,
+    POSSIBLE as POSSIBLE,
     Configuration as Configuration,
     Constraint as Constraint,
     Policy as Policy,

@@ -33,7 +33,7 @@ from autotune.declaration.data import (
 from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
-from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
+from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
 from autotune.declaration.tolerance import ToleranceRule, exact_numbers, tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
@@ -199,11 +199,11 @@ def _space(
     content: Mapping[str, Any], policies: tuple[Policy, ...], data: Mapping[str, Data], names: Collection[str],
     where: str,
 ) -> Space:  # fmt: skip
-    constraints = tuple(
-        Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
-        for c in content.get("constraints", [])
-    )
-    space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
+    constraints = _rules(content.get("constraints", ()), f"{where}: constraint", names)
+    for policy in policies:
+        constraints += _inert(policy, content["policies"][policy.name].get("when", {}), names, where)
+    explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
+    space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where), explore)
     blocks = [" * ".join(f"({item})" for item in kernel["block"]) for kernel in content["kernels"].values()]
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
@@ -220,6 +220,32 @@ def _space(
     except AutotuneError as problem:
         raise FamilyError(f"{where}: {problem}") from None
     return space
+
+
+def _rules(items: Iterable[Mapping[str, Any]], place: str, names: Collection[str]) -> tuple[Constraint, ...]:
+    return tuple(
+        Constraint(Expression(str(item["require"]), place).require(names), item["reason"]) for item in items
+    )
+
+
+def _inert(policy: Policy, when: Any, names: Collection[str], where: str) -> tuple[Constraint, ...]:
+    """What ``when`` of a policy asks for: its default unless the condition holds, or of a mapping not those values."""
+    name, place = policy.name, f"{where}: policy {policy.name}: when"
+    if policy.when:
+        policy.when.require(names)
+        return (
+            Constraint(
+                Expression(f"{name} == {policy.default!r} or ({policy.when.text})", place),
+                f"{name} changes nothing unless {policy.when.text}; leave it at {policy.default}",
+            ),
+        )
+    return tuple(
+        Constraint(
+            Expression(f"{name} != {policy.value(value)!r} or ({text})", place).require(names),
+            f"{name}={value} needs {text}",
+        )
+        for value, text in when.items()
+    )
 
 
 def _expressions(texts: Mapping[str, Any], place: str, names: Collection[str]) -> dict[str, Expression]:
@@ -285,8 +311,15 @@ def _policy(
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
     adds = chosen_by(value, means, asked, place)
+    when = value.get("when", {})
+    for text in when if isinstance(when, Mapping) else ():
+        if str(text) not in texts:
+            raise UnknownName("value", text, values, f"{place}: when")
     kind = value.get("compile", "")
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind)
+    condition = None if isinstance(when, Mapping) else Expression(when, f"{place}: when")
+    return Policy(
+        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind, condition
+    )
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,9 +417,10 @@ def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: st
     presets: dict[str, Preset] = {}
     for name, value in content.items():
         place = f"{where}: preset {name}"
-        if name in ("control", "full"):
+        if name in (CONTROL, FULL, POSSIBLE):
             raise FamilyError(
-                f"{place}: every family has one of that name (all defaults; everything); take another name"
+                f"{place}: every family has one of that name (all defaults; everything explored; everything possible); "
+                "take another name"
             )
         if value.get("presets") and ("set" in value or "all" in value):
             raise FamilyError(f"{place}: give either presets, or set and all")
@@ -402,5 +436,6 @@ def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: st
                 values[policy] = tuple(space.policy(policy).value(v) for v in listed)
         except UnknownName as problem:
             raise FamilyError(f"{place}: {problem}") from None
-        presets[name] = Preset(name, values, tuple(value.get("presets", ())), value.get("doc", ""))
+        parts, explores_all = tuple(value.get("presets", ())), "explore" in value
+        presets[name] = Preset(name, values, parts, value.get("doc", ""), explores_all)
     return presets

@@ -189,6 +189,10 @@ def _constraint(value: Any) -> Any:
     )
 
 
+def _constraints(value: Any) -> list[Any]:
+    return [_constraint(each) for each in ([value] if isinstance(value, str) else value)]
+
+
 def _extents(value: Any) -> Any:
     """A number is a size that never changes."""
     if not isinstance(value, Mapping):
@@ -199,9 +203,8 @@ def _extents(value: Any) -> Any:
 # What is said in fewer words than family.yaml has.
 _SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "constraints": lambda value: [
-            _constraint(each) for each in ([value] if isinstance(value, str) else value)
-        ],
+        "constraints": _constraints,
+        "explore": _constraints,
         "extents": _extents,
         "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
     }
