@@ -87,7 +87,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     where = f"family {content['family']}"
     source = folder / content["source"]
     if not source.is_file():
-        raise FamilyError(f"{where}: its source {source} is not there")
+        raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
     asked = compile_options(content.get("compile_options", ()), where)
     policies = tuple(_policy(key, value, data, asked, where) for key, value in content["policies"].items())
@@ -218,7 +218,7 @@ def _space(
         if reference and reference not in (ITSELF, BASELINE):
             space.configuration(reference)
     except AutotuneError as problem:
-        raise FamilyError(f"{where}: {problem}") from None
+        raise FamilyError(f"{where}: {str(problem).removeprefix(f'{where}: ')}") from None
     return space
 
 

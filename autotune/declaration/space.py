@@ -9,6 +9,7 @@ rule as soon as its names are bound, so a space of a million combinations with f
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -161,16 +162,16 @@ class Space:
         """What has to hold for a configuration to be explored."""
         return self.constraints + self.explore
 
-    def exclusion(self, configuration: Mapping[str, PolicyValue]) -> str:
+    def exclusion(self, configuration: Mapping[str, Any]) -> str:
         """Why ``configuration`` is not possible: the first failing constraint's reason, else empty."""
         return _broken(self.constraints, configuration)
 
-    def unexplored(self, configuration: Mapping[str, PolicyValue]) -> str:
+    def unexplored(self, configuration: Mapping[str, Any]) -> str:
         """Why no sweep tries ``configuration``: it is not possible, or the rules of ``explore`` leave it out. Empty for
         one that is explored."""
         return _broken(self.rules, configuration)
 
-    def inert(self, configuration: Mapping[str, PolicyValue]) -> tuple[str, ...]:
+    def inert(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
         """The policies that change nothing in ``configuration``, as far as the names that it binds tell."""
         told = [(p.name, p.when) for p in self.policies if p.when and p.when.names <= configuration.keys()]
         return tuple(name for name, when in told if not when.evaluate(configuration))
@@ -304,7 +305,7 @@ class Space:
                 )
 
 
-def _broken(rules: Iterable[Constraint], names: Mapping[str, PolicyValue]) -> str:
+def _broken(rules: Iterable[Constraint], names: Mapping[str, Any]) -> str:
     """The reason of the first rule that ``names`` bind and that does not hold; empty where there is none."""
     for rule in rules:
         if rule.require.names <= names.keys() and not rule.require.evaluate(names):

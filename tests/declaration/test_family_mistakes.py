@@ -182,7 +182,11 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         at("reference", value="contrl"),
         ["family demo: unknown preset 'contrl'; did you mean 'control'?"],
     ),
-    ("missing source file", at("source", value="dem.cu"), ["family demo: its source", "dem.cu is not there"]),
+    (
+        "missing source file",
+        at("source", value="dem.cu"),
+        ["family demo: source: ", "dem.cu is not there: write it, or correct the name"],
+    ),
     (
         "unknown key",
         at("polices", value={}),
