@@ -29,9 +29,9 @@ from autotune.errors import (
 
 if TYPE_CHECKING:
     from autotune.compile import cuda_library, library
-    from autotune.declaration import Inputs, find_data, load_family, load_workload, prepare, read_npy
+    from autotune.declaration import Inputs, Units, find_data, load_family, load_workload, prepare, read_npy
     from autotune.device import DeviceProgram, Execution, Room
-    from autotune.dispatch import Prepared, TunedKernel, Units
+    from autotune.dispatch import Prepared, TunedKernel
     from autotune.files import data_root, pip_install
     from autotune.hardware import leave_driver
     from autotune.layout import Links, named_orders
@@ -72,9 +72,9 @@ __all__ = [
 
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",
-    "declaration": "Inputs find_data load_family load_workload prepare read_npy",
+    "declaration": "Inputs Units find_data load_family load_workload prepare read_npy",
     "device": "DeviceProgram Execution Room",
-    "dispatch": "TunedKernel Prepared Units",
+    "dispatch": "TunedKernel Prepared",
     "files": "data_root pip_install",
     "hardware": "leave_driver",
     "layout": "Links named_orders",

@@ -32,8 +32,8 @@ from harness import check, inputs_of, write_rows
 from numpy.typing import NDArray
 
 from autotune.declaration import Family, Inputs, load_family
-from autotune.dispatch import Chunk, Member, RankSpread, Report, Spread
 from autotune.measure import median, spread
+from autotune.spread import Chunk, Member, RankSpread, Report, Spread
 
 COLUMNS = (
     "family", "workload", "configuration", "devices", "device", "allocation", "batch", "worker", "units", "chunks",

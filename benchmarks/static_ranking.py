@@ -30,7 +30,7 @@ from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
-from autotune.measure import Forecast, Requests, by_cycles, static_ranking, unseen_policies
+from autotune.ranking import Forecast, Requests, by_cycles, static_ranking, unseen_policies
 from autotune.record import Study, read_results, time_ms
 
 ARCH = "sm_90"

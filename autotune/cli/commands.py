@@ -15,7 +15,9 @@ import typer
 from autotune import __version__
 from autotune.cli.answers import answered
 from autotune.cli.options import (
-    Allocation,
+    CallInput,
+    CallOutput,
+    CallWorkload,
     Clocks,
     Data,
     DeviceOption,
@@ -36,19 +38,20 @@ from autotune.cli.options import (
     Workload,
     err,
     narrowed,
+    note,
     out,
 )
 from autotune.cli.policy_commands import (
     check_command,
     explain_command,
-    export_command,
     plan_command,
     regret_command,
 )
-from autotune.cli.record_commands import compare, convert, import_, limits, profile
+from autotune.cli.record_commands import compare, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
 from autotune.declaration import load_family
 from autotune.errors import Interrupted, UsageError
+from autotune.extensions import extending
 
 _INTERRUPTED = Interrupted.exit_code
 
@@ -91,49 +94,6 @@ def new_command(
 
     folder, made = new_family(name, out_)
     print_made(folder, made, out)
-
-
-def adopt_command(
-    source: Annotated[Path, typer.Argument(metavar="FILE.cu", help="The file that has the kernel.")],
-    out_: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="The folder to make; default ./KERNEL.", show_default=False
-        ),
-    ] = None,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            "--kernel",
-            metavar="NAME[<VALUES>]",
-            help="Which kernel, where the file has several; with values for its template.",
-        ),
-    ] = "",
-    grid: Annotated[
-        str,
-        typer.Option(
-            "--grid",
-            metavar="X[,Y[,Z]]",
-            help="Blocks of its launch, over its numbers: 'ceil_div(n, 16)'.",
-        ),
-    ] = "",
-    block: Annotated[
-        str, typer.Option("--block", metavar="X[,Y[,Z]]", help="Threads of a block of its launch.")
-    ] = "",
-    include: Annotated[
-        list[Path] | None,
-        typer.Option("--include", "-I", metavar="DIR", help="Where its headers lie; again for more."),
-    ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="A macro; again for more."),
-    ] = None,
-) -> None:
-    """Make a family of a kernel as it stands. Pointers become accessors, and both are run and compared."""
-    from autotune.cli.adopt import Asked, adopt
-
-    options = (*(f"-I{folder}" for folder in include or ()), *(f"-D{macro}" for macro in define or ()))
-    adopt(Asked(source, out_, kernel, options, grid, block), out)
 
 
 def lint_command(
@@ -314,56 +274,30 @@ def report_command(
 
 def run_command(
     family: FamilyArgument,
-    workload: Annotated[
-        str,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="NAME|PATH",
-            help="Input from a workload; default the family's own when no -i is given.",
-        ),
-    ] = "",
-    input_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="NAME=VALUE",
-            help="An input (a file), a scalar or an option; again for more.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where the result goes: .npy, .npz or the family's own.",
-        ),
-    ] = None,
+    workload: CallWorkload = "",
+    input_: CallInput = None,
+    output: CallOutput = None,
     device: DeviceOption = "auto",
     policies: Policies = None,
     data: Data = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print why this configuration was taken.")
     ] = False,
-    allocation: Allocation = "",
-    mpi: Annotated[
-        bool,
-        typer.Option(
-            "--mpi", help="This is a rank of mpirun or srun: one a device, all share the work of the call."
-        ),
-    ] = False,
 ) -> None:
     """Run the tuned kernel once on given data."""
     from autotune.cli.run import run
 
-    def note(line: str) -> None:
-        out.print(line, markup=False)
-
-    run(load_family(family, check=False), workload, input_ or [], output, device, policies, data, explain, note,
-        allocation, mpi)  # fmt: skip
+    run(
+        load_family(family, check=False),
+        workload,
+        input_ or [],
+        output,
+        device,
+        policies,
+        data,
+        explain,
+        note,
+    )
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help lists them
@@ -371,7 +305,6 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "list": list_command,
     "show": show_command,
     "new": new_command,
-    "adopt": adopt_command,
     "lint": lint_command,
     "sweep": sweep_command,
     "worker": worker_command,
@@ -381,17 +314,15 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "explain": explain_command,
     "check": check_command,
     "regret": regret_command,
-    "export": export_command,
     "compare": compare,
-    "convert": convert,
-    "import": import_,
     "profile": profile,
     "limits": limits,
     "doctor": doctor_command,
 }
 
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+for _named in (COMMANDS, *(extension.COMMANDS for extension in extending("commands"))):
+    for _name, _command in _named.items():
+        app.command(_name)(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

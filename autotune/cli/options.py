@@ -39,17 +39,8 @@ DeviceOption = Annotated[
     str,
     typer.Option(
         "--device",
-        metavar="auto|cpu|cuda|cuda:N,M",
-        help="What runs it: auto is the first GPU, else the cpu; several GPUs share the work of one call.",
-    ),
-]
-
-Allocation = Annotated[
-    str,
-    typer.Option(
-        "--allocation",
-        metavar="automatic|contiguous|dynamic",
-        help="Which of several devices gets which units of the work; automatic balances by a cost model.",
+        metavar="auto|cpu|cuda|cuda:N",
+        help="The device that runs it; auto is the first GPU, else the cpu.",
     ),
 ]
 
@@ -101,6 +92,37 @@ Policies = Annotated[
     Path | None,
     typer.Option(
         "--policies", metavar="DIR", help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies)."
+    ),
+]
+
+CallWorkload = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        "-w",
+        metavar="NAME|PATH",
+        help="Input from a workload; default the family's own when no -i is given.",
+    ),
+]
+
+CallInput = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="NAME=VALUE",
+        help="An input (a file), a scalar or an option; again for more.",
+    ),
+]
+
+CallOutput = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where the result goes: .npy, .npz or the family's own.",
     ),
 ]
 
@@ -170,6 +192,11 @@ Seconds = Annotated[
 ]
 
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of the search: the same one asks alike.")]
+
+
+def note(line: str) -> None:
+    """Print a line as it is."""
+    out.print(line, markup=False)
 
 
 def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:

@@ -1,6 +1,5 @@
-"""The commands on records: compare, convert, import, profile, limits."""
+"""The commands on records: compare, profile, limits."""
 
-import re
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -8,20 +7,6 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import Data, DeviceOption, FamilyArgument, out
-from autotune.errors import UnknownName, UsageError
-
-_FORMATS = ("kernel-tuner", "t4", "csv")
-
-
-Record = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECORD",
-        help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
-    ),
-]
-
-OutFolder = Annotated[Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the files go.")]
 
 
 def compare(
@@ -50,56 +35,6 @@ def compare(
     from autotune.cli.compare import compare_records
 
     compare_records(a, b, threshold / 100, every=every, table=out_, markdown=markdown, out=out)
-
-
-def convert(
-    record: Record,
-    to: Annotated[
-        str, typer.Option("--to", metavar="kernel-tuner|t4|csv", help="The form of the files.")
-    ] = "kernel-tuner",
-    out_: OutFolder = None,
-) -> None:
-    """Write a record in the form of other tuners. Each study as a Kernel Tuner cache file or T4 results, or all of
-    them as one results.csv."""
-    from autotune.record import read_record, write_cache, write_results, write_t4
-
-    if to not in _FORMATS:
-        raise UnknownName("format", to, _FORMATS)
-    studies = read_record(record)
-    if out_ is None and not Path(record).is_dir():
-        raise UsageError("name the folder for the files with --out DIR")
-    folder = out_ or Path(record)
-    if to == "csv":
-        out.print(f"written      {write_results(studies, folder / 'results.csv')}")
-        return
-    for study in studies:
-        name = "-".join(
-            re.sub(r"[^\w.]+", "_", part) for part in (study.family, study.workload, study.device)
-        )
-        write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
-        out.print(f"written      {write(study, folder / f'{name}.{ending}')}")
-
-
-def import_(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE.json…", help="Kernel Tuner cache files or T4 results.")
-    ],
-    out_: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.csv", help="The table to write.")] = Path(
-        "results.csv"
-    ),
-    family: Annotated[str, typer.Option("--family", metavar="NAME", help="In place of the file's.")] = "",
-    workload: Annotated[str, typer.Option("--workload", metavar="NAME", help="In place of the file's.")] = "",
-    device: Annotated[str, typer.Option("--device", metavar="NAME", help="In place of the file's.")] = "",
-    control: Annotated[
-        str, typer.Option("--control", metavar="policy=value,…", help="What all others are compared to.")
-    ] = "",
-) -> None:
-    """Bring other tuners' files into the form of results.csv. Every command on records reads that."""
-    from autotune.files import csv_text, write_text, written
-    from autotune.record import import_files, results_frame
-
-    studies = import_files(files, family=family, workload=workload, device=device, control=control)
-    out.print(f"written      {write_text(out_, csv_text(results_frame(studies)), written)}")
 
 
 def profile(

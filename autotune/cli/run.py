@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,68 +20,57 @@ from autotune.cli.leftovers import alone
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
-from autotune.device import device_names
 from autotune.dispatch import TunedKernel, explained
-from autotune.errors import AutotuneError, StoreError, UnknownName, UsageError
+from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import written
-
-if TYPE_CHECKING:
-    from autotune.dispatch import RankKernel, Report, Spread, SpreadKernel
-
-    Opened = TunedKernel | SpreadKernel
 
 Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
+class OpenKernel(Protocol):
+    """A kernel on its device or devices."""
+
+    @property
+    def family(self) -> Family: ...
+    def run(self, inputs: Inputs) -> Mapping[str, NDArray[Any]]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+Opener = Callable[[Family], OpenKernel]
+
+
 def run(
     family: Family, workload: str, given: Sequence[str], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool, note: Note, allocation: str = "", mpi: bool = False,
+    data: Path | None, explain: bool, note: Note, opener: Opener | None = None,
 ) -> None:  # fmt: skip
     """Inputs from ``given`` (name=value) or a workload -> outputs in ``output``; ``note`` prints a line, to
     stderr where the output goes to stdout. Bad input is refused before the device is opened; the output appears whole
-    or not at all. Several devices (``cuda:0,1``) share the work of a family that has units, as ``allocation`` says.
+    or not at all. ``opener`` opens a kernel in place of the tuned one on ``device``.
 
     A family's ``application`` takes what is given, unless that is every input array of the kernels by name."""
-    if given and workload:
-        raise UsageError("give the input with -i or with --workload, not both")
-    texts = _texts(given)
-    if output is not None:
-        _check_place(output, texts)
-        if paths.is_stdout(output):
-            note = partial(print, file=sys.stderr)
-    devices = _devices(family, device, allocation, mpi)
+    if opener is None and "," in device:
+        raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
+    texts = checked_texts(workload, given, output)
+    if output is not None and paths.is_stdout(output):
+        note = partial(print, file=sys.stderr)
     logging.getLogger("autotune").setLevel(logging.INFO)
-    application = getattr(family.module, "application", None) if given else None
-    if application is not None and {data.name for data in family.inputs} <= texts.keys():
-        application = None
-    if application is not None and mpi:
-        raise UsageError(
-            f"--mpi shares a call of the kernels: give a workload or every input of {family.name} by name, "
-            "its application runs in one process"
-        )
-    inputs = None if application else _inputs(family, texts, workload, output, data)
-    if mpi:
-        assert inputs is not None
-        from autotune.dispatch import RankKernel
-
-        ranks = RankKernel(family, device, policies, allocation or "automatic", _teller(note))
-        _run_rank(ranks, inputs, output, note)
-        return
-
+    application = application_of(family, texts)
+    inputs = None if application else read_inputs(family, texts, workload, output, data)
     with _whole(output) as unfinished, ExitStack() as opened:
         ahead: Ahead | None = None
-        if application is not None and len(devices) == 1:
-            ahead = opened.enter_context(
-                Ahead(family, policies, partial(_tuned, family, devices[0], policies))
-            )
+        if application is not None and opener is None:
+            ahead = opened.enter_context(Ahead(family, policies, partial(_tuned, family, device, policies)))
 
-        def open_kernel(name: str = "") -> "Opened":
+        def open_kernel(name: str = "") -> OpenKernel:
             """The family's kernel, or another's of that name that it builds on: on the same devices, from the same
             policy files."""
             of = load_family(name, check=False) if name else family
             own = ahead.kernel() if ahead and not name else None
-            kernel = own or _kernel(of, devices, policies, allocation, note)
+            kernel = own or (opener(of) if opener else _tuned(of, device, policies))
             opened.enter_context(kernel)
             return kernel
 
@@ -94,10 +84,28 @@ def run(
         note(f"written      {output}")
 
 
-def _inputs(
+def checked_texts(workload: str, given: Sequence[str], output: Path | None) -> dict[str, str]:
+    """Split ``given`` (name=value) by name. Raises UsageError, StoreError where they, the workload or the output do not
+    fit together."""
+    if given and workload:
+        raise UsageError("give the input with -i or with --workload, not both")
+    texts = _texts(given)
+    if output is not None:
+        _check_place(output, texts)
+    return texts
+
+
+def application_of(family: Family, texts: Mapping[str, str]) -> Any:
+    """Find what takes ``texts``: the family's application, or None where its kernels do."""
+    application = getattr(family.module, "application", None) if texts else None
+    return None if {data.name for data in family.inputs} <= texts.keys() else application
+
+
+def read_inputs(
     family: Family, texts: Mapping[str, str], workload: str, output: Path | None, data: Path | None
 ) -> Inputs:
-    """Of a call of the kernels themselves. Raises UsageError for an ``output`` that has no form for their results."""
+    """Read the input of a call of the kernels themselves. Raises UsageError for an ``output`` that
+    has no form for their results."""
     if output is not None:
         allowed = ".npy" if len(family.outputs) == 1 else ".npz"
         named = output.suffix == allowed or not paths.is_plain(output)
@@ -106,13 +114,13 @@ def _inputs(
     return _given(family, texts) if texts else prepare(family, load(family, workload), paths.data_root(data))
 
 
-def _call(kernel: "Opened", inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
+def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
     """One call, what is told of it, and its results in the file ``unfinished``."""
     family = kernel.family
     if isinstance(kernel, TunedKernel):
         chosen, passed = kernel.explain(inputs)
         begin = time.perf_counter()
-        outputs = kernel.run(inputs)
+        outputs: Mapping[str, NDArray[Any]] = kernel.run(inputs)
         elapsed = time.perf_counter() - begin
         if explain:
             note(explained(chosen, passed))
@@ -121,77 +129,26 @@ def _call(kernel: "Opened", inputs: Inputs, unfinished: Path | None, explain: bo
         note(f"{family.name} on {kernel.device_for(inputs)}: {ran}")
     else:  # which tells of itself
         outputs = kernel.run(inputs)
+    _put(family, outputs, unfinished, note)
+
+
+def _put(family: Family, outputs: Mapping[str, NDArray[Any]], unfinished: Path | None, note: Note) -> None:
     for name, array in outputs.items():
         note(f"{name}: {array.dtype} {array.shape}")
     if unfinished is not None:
         _write(family, outputs, unfinished)
 
 
-def _devices(family: Family, text: str, allocation: str, mpi: bool) -> list[str]:
-    """The devices named. Raises UsageError and UnknownName for what cannot be spread."""
-    names = device_names(text) if "," in text else [text]
-    if not allocation and len(names) == 1:
-        return names
-    from autotune.dispatch import ALLOCATIONS, Spread
-
-    if mpi and len(names) > 1:
-        raise UsageError(f"--mpi is a rank for each device: name one, or cuda for the next one, not {text}")
-    if allocation and len(names) == 1 and not mpi:
-        raise UsageError(f"--allocation {allocation} goes with several devices (--device cuda:0,1)")
-    if allocation not in ("", *ALLOCATIONS):
-        raise UnknownName("allocation", allocation, ALLOCATIONS)
-    if len(names) > 1 or mpi:
-        Spread.check(family, names)
-    return names
-
-
-def _kernel(
-    family: Family, devices: Sequence[str], policies: Path | None, allocation: str, note: Note
-) -> "Opened":
-    if len(devices) == 1:
-        return _tuned(family, devices[0], policies)
-    from autotune.dispatch import SpreadKernel
-
-    return SpreadKernel(family, devices, policies, allocation or "automatic", _teller(note))
-
-
 def _tuned(family: Family, device: str, policies: Path | None) -> TunedKernel:
     return TunedKernel(family, device, policies, Cache(default_root()), objective=_ONE_CALL)
 
 
-def _teller(note: Note) -> "Callable[[Spread, Report], None]":
-    """Tells of each run."""
-
-    def told(spread: "Spread", report: "Report") -> None:
-        on = ", ".join(share.device for share in report.shares)
-        note(
-            f"{spread.family.name} on {on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s"
-        )
-        for line in report.lines():
-            note(f"  {line}")
-
-    return told
-
-
-def _run_rank(kernel: "RankKernel", inputs: Inputs, output: Path | None, note: Note) -> None:
-    """One call of all ranks; the first tells of it, and writes the results."""
-    if output is not None and paths.is_plain(output):
-        paths.writable(output.resolve().parent)
-    try:
-        outputs = kernel.run(inputs)
-    except AutotuneError as problem:
-        if kernel.is_told:
-            raise
-        import typer
-
-        raise typer.Exit(problem.exit_code) from None
-    if not kernel.is_first:
-        return
+def write_outputs(
+    family: Family, outputs: Mapping[str, NDArray[Any]], output: Path | None, note: Note
+) -> None:
+    """Print the form of ``outputs`` and write them. Raises StoreError."""
     with _whole(output) as unfinished:
-        for name, array in outputs.items():
-            note(f"{name}: {array.dtype} {array.shape}")
-        if unfinished is not None:
-            _write(kernel.family, outputs, unfinished)
+        _put(family, outputs, unfinished, note)
     if output is not None:
         note(f"written      {output}")
 

@@ -7,7 +7,6 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli.static_ranking import rank_for_workload
 from autotune.compile import (
     Cache,
     KernelProfile,
@@ -28,7 +27,9 @@ from autotune.search import Search
 BEST, WORST = 10, 5  # of each architecture and kernel; static.csv has all
 
 
-def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: Console) -> None:
+def run_static(
+    request: SweepRequest, archs: Sequence[str], out: Console, err: Console
+) -> list[StaticProfile]:
     """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
     static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
     if request.device != "auto" or request.store or request.strict:
@@ -61,8 +62,6 @@ def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: C
     failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
     lost = f", {len(failures)} of them compile_failed" if failures else ""
     out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
-    if request.workloads:
-        rank_for_workload(request, rows, out, err)
     beside = read_record(str(request.folder)) if holds_store(request.folder) else ()
     report = write_static_report(request.folder, beside, {request.family.name: request.family})
     out.print(f"report       {report}")
@@ -73,6 +72,7 @@ def run_static(request: SweepRequest, archs: Sequence[str], out: Console, err: C
         )
     if failures:
         err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+    return rows
 
 
 def _drawn(request: SweepRequest) -> Sequence[Configuration]:

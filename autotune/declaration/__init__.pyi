@@ -1,14 +1,24 @@
 from . import yamlfile as yamlfile
 from .access import ACCESSOR as ACCESSOR, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
-from .asked_kernel import AskedKernel as AskedKernel, KernelArgument as KernelArgument, kept as kept
 from .auto_values import written_out as written_out
 from .compile_options import MIN_BLOCKS as MIN_BLOCKS
 from .completions import Completions as Completions
-from .expression import Expression as Expression, Value as Value
+from .expression import (
+    BINARY as BINARY,
+    COMPARE as COMPARE,
+    UNARY as UNARY,
+    Expression as Expression,
+    Value as Value,
+)
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
-from .formula import evaluated as evaluated
-from .kernel_text import another_type as another_type
+from .kernel_text import (
+    Parameter as Parameter,
+    another_type as another_type,
+    headers as headers,
+    prologue as prologue,
+    signature as signature,
+)
 from .members import (
     MOST_LISTED as MOST_LISTED,
     Listed as Listed,
@@ -21,7 +31,6 @@ from .members import (
     narrowed as narrowed,
 )
 from .orders import ORDERS as ORDERS, DeclaredOrder as DeclaredOrder
-from .parameters import BLOCK_NAMES as BLOCK_NAMES, Parameters as Parameters
 from .parse import BASELINE as BASELINE, ITSELF as ITSELF, Kernel as Kernel
 from .shared import (
     SharedArray as SharedArray,
@@ -52,9 +61,11 @@ from .space import (
     PolicyValue as PolicyValue,
     Preset as Preset,
     Space as Space,
+    Steps as Steps,
     single_presets as single_presets,
 )
 from .tolerance import FOR_FLOATS as FOR_FLOATS, IGNORE as IGNORE, WRONG as WRONG, Tolerance as Tolerance
+from .units import Units as Units
 from .workload import (
     Inputs as Inputs,
     MalformedNpy as MalformedNpy,

@@ -1,4 +1,4 @@
-"""Families by what a user calls them: a name, a folder, a family.yaml, a T1 file.
+"""Families by what a user calls them: a name, a folder, a family.yaml, a file that an extension reads.
 
 This stands above what a kernel declared from Python, or by a T1 file, is made of: they read the folder that they wrote
 (``read_family``), and know nothing of the ways to one.
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autotune.declaration.family_folder import Family, read_family
 from autotune.errors import FamilyError, UnknownName
+from autotune.extensions import reader_of
 from autotune.files import bundled
 
 
@@ -23,15 +24,15 @@ def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> F
 
     - a name, of those shipped (``families``);
     - the folder that declares it, or the family.yaml there;
-    - a T1 file (.json), whose kernel becomes a folder of the user's cache.
+    - a file that an extension reads.
 
     With ``check`` off the declaration's schema is only consulted when it cannot be read without (see ``read_family``).
     Raises UnknownName, FamilyError."""
     text = os.fspath(name_or_folder)
-    if text.endswith(".json") and Path(text).is_file():
-        from autotune.declaration.t1 import kernel_of
-
-        return kernel_of(Path(text)).family
+    is_file = Path(text).name != "family.yaml" and Path(text).is_file()
+    if is_file and (reader := reader_of(text, "families")):
+        read: Family = reader.read_family(Path(text))
+        return read
     return read_family(_folder(text), check)
 
 

@@ -14,17 +14,8 @@ from .backend import (
 )
 from .clock_holder import checked_clocks as checked_clocks, locked_clocks as locked_clocks
 from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, Watch as Watch, watch as watch
-from .cpu.backend import CpuBackend as CpuBackend
+from .cpu.backend import CpuBackend as CpuBackend, CpuModule as CpuModule, CpuPlaced as CpuPlaced
 from .cpu.native import Launch as Launch, runtime as runtime
-from .cpu.trace import (
-    OTHER as OTHER,
-    Accesses as Accesses,
-    EnoughTraced as EnoughTraced,
-    Range as Range,
-    Trace as Trace,
-    TracingBackend as TracingBackend,
-    traced_toolchain as traced_toolchain,
-)
 from .cuda.backend import CudaBackend as CudaBackend
 from .cuda.driver import devices as devices
 from .energy import Counter as Counter, Reading as Reading, energy_counter as energy_counter, watts as watts

@@ -1,4 +1,4 @@
-"""The tuned kernel as a function of arrays, on one device or several."""
+"""The tuned kernel as a function of arrays."""
 
 import lazy_loader
 

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from autotune import __version__
-from autotune.declaration import Parameters, evaluated
 from autotune.errors import StoreError, UsageError
 from autotune.files import write_text
-from autotune.record import ERRORS, Provenance, Trial, metadata_t4, results_t4, time_ms
+from autotune.kernel_tuner.cache import ERRORS
+from autotune.kernel_tuner.formula import evaluated
+from autotune.kernel_tuner.parameters import Parameters
+from autotune.kernel_tuner.t4 import metadata_t4, results_t4
+from autotune.record import Provenance, Trial, time_ms
 
 TIMES = {"compile_time": "compile", "verification_time": "verify", "benchmark_time": "measure"}
 

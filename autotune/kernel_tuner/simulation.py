@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.declaration import Configuration, Parameters, can_be_listed, listed
+from autotune.declaration import Configuration, can_be_listed, listed
 from autotune.errors import StoreError, UsageError
+from autotune.kernel_tuner.cache import parsed
+from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import TIMES, Metrics, environment, error, warn
-from autotune.record import parsed
 from autotune.search import Search, Strategy
 
 Results = tuple[list[dict[str, Any]], dict[str, Any]]

@@ -15,21 +15,13 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Cache, default_root
-from autotune.declaration import (
-    BLOCK_NAMES,
-    AskedKernel,
-    Configuration,
-    KernelArgument,
-    Parameters,
-    Space,
-    bind,
-    can_be_listed,
-    kept,
-    listed,
-)
+from autotune.declaration import Configuration, Space, bind, can_be_listed, listed
 from autotune.device import foreign, open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
+from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
+from autotune.kernel_tuner.cache import write_cache
 from autotune.kernel_tuner.observers import NOTHING
+from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
 from autotune.kernel_tuner.results import (
     Metrics,
     device_environment,
@@ -41,7 +33,7 @@ from autotune.kernel_tuner.results import (
     warn,
 )
 from autotune.kernel_tuner.simulation import read_cache, simulated
-from autotune.record import Trial, write_cache
+from autotune.record import Trial
 from autotune.report import sweep
 
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")

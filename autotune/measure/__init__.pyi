@@ -8,14 +8,6 @@ from .energy import (
     call_energy as call_energy,
     idle_watts as idle_watts,
 )
-from .forecasts import (
-    PARTS as PARTS,
-    Forecast as Forecast,
-    Launched as Launched,
-    by_cycles as by_cycles,
-    forecast as forecast,
-    unseen_policies as unseen_policies,
-)
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiler_range import nvtx_range as nvtx_range
 from .reference import Swept as Swept, expected_outputs as expected_outputs
@@ -32,12 +24,10 @@ from .sampling import (
     median as median,
     spread as spread,
 )
-from .traced_ranking import static_ranking as static_ranking
 from .verify import (
     AGAIN as AGAIN,
     GUARD_BYTES as GUARD_BYTES,
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .warp_requests import Requests as Requests, requests as requests
 from .watched_process import Result as Result, Task as Task, watched as watched

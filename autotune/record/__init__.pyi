@@ -33,7 +33,6 @@ from .effects import (
     summarised as summarised,
 )
 from .identity import header as header
-from .kernel_tuner import ERRORS as ERRORS, parsed as parsed, write_cache as write_cache
 from .objective import (
     ENERGY as ENERGY,
     OBJECTIVES as OBJECTIVES,
@@ -43,10 +42,9 @@ from .objective import (
 )
 from .optuna_log import quiet_optuna as quiet_optuna
 from .provenance import Provenance as Provenance
-from .ranking_csv import RANKING as RANKING, first_guesses as first_guesses, write_ranking as write_ranking
+from .first_guesses import RANKING as RANKING, first_guesses as first_guesses
 from .readers import (
     holds_store as holds_store,
-    import_files as import_files,
     is_table as is_table,
     read_ceilings as read_ceilings,
     read_record as read_record,
@@ -69,12 +67,12 @@ from .results_csv import (
 from .store import Store as Store, StudyStore as StudyStore
 from .study import (
     Study as Study,
+    added as added,
     latest as latest,
     newest as newest,
     newest_of_each as newest_of_each,
     times_of as times_of,
 )
-from .t4 import metadata_t4 as metadata_t4, results_t4 as results_t4, write_t4 as write_t4
 from .trial import (
     FAILED as FAILED,
     STATES as STATES,

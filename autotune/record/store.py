@@ -20,14 +20,13 @@ from typing import Any, TypeVar
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
-from autotune.record.exchange import added
 from autotune.record.grpc_place import grpc_place
 from autotune.record.optuna_place import journal_place
 from autotune.record.place import Place
 from autotune.record.provenance import Provenance
 from autotune.record.pulse import SILENT_S
 from autotune.record.shared_folder import SHARED, SharedFolder, is_shared
-from autotune.record.study import Study, why_new
+from autotune.record.study import Study, added, why_new
 from autotune.record.trial import Trial
 from autotune.record.typed import require_types
 

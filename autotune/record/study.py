@@ -7,6 +7,7 @@ comparable. Reports read studies and nothing else: no device, no kernel source.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.record.costs import time_ms
@@ -155,3 +156,12 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
         else:
             said.append(f"{name} is {now}, was {before}" if name in _SHOWN else f"{name} changed")
     return f"a new study: {'; '.join(said)} since {nearest.about.date[:10]}"
+
+
+def added(study: Study) -> dict[str, Any]:
+    """Which study it is, and which configurations have names in it: in a store, and under ``autotune`` in a file of
+    another tuner's form, which has no place for it."""
+    return {
+        "family": study.family, "workload": study.workload, "device": study.device, "identity": study.identity,
+        "control": dict(study.control), "presets": {name: dict(one) for name, one in study.presets.items()},
+    }  # fmt: skip

@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from autotune import files as paths
 from autotune.cli.commands import app, main
 from autotune.cli.new import new_family
-from autotune.cli.run import _inputs
+from autotune.cli.run import read_inputs
 from autotune.declaration import load_family
 from autotune.errors import UsageError
 from autotune.policy.merge import update
@@ -193,7 +193,6 @@ def test_a_static_pass_takes_sizes_from_a_workload(tiled: Path, capsys: pytest.C
     )
     assert main([*command, "--workload", "other"]) == 0
     assert set(pd.read_csv(out / "static.csv")["dynamic_shared_bytes"]) == {128}
-    assert list(pd.read_csv(out / "ranking.csv")["rank"]) == [1]
     assert main(["show", str(tiled), "control", "-w", "other"]) == 0
     assert "dynamic_shared_bytes 128" in capsys.readouterr().out
     assert main([*command, "--workload", "other", "--workload", "small"]) == 2
@@ -320,9 +319,9 @@ def test_a_sweep_leaves_results_report_and_policy_file(
 def test_a_pipe_may_have_any_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "distances")
     family = load_family("allpairs")
-    assert _inputs(family, {}, "ragged", tmp_path / "distances", None).sizes
+    assert read_inputs(family, {}, "ragged", tmp_path / "distances", None).sizes
     with pytest.raises(UsageError, match=r"must end in \.npy"):
-        _inputs(family, {}, "ragged", tmp_path / "others", None)
+        read_inputs(family, {}, "ragged", tmp_path / "others", None)
 
 
 def test_python_dash_m_is_the_same() -> None:

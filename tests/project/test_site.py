@@ -124,7 +124,7 @@ def test_every_header_has_its_comment(site: Path) -> None:
 def test_the_python_reference_has_signatures_and_docstrings(site: Path) -> None:
     page = Text(site / "reference" / "python.html")
     import autotune
-    from autotune.dispatch.spread.spread import Spread
+    from autotune.spread.spread import Spread
 
     for name in (
         "dispatch.load",

@@ -10,9 +10,8 @@ import numpy as np
 from mpi4py import MPI
 
 from autotune.declaration import load_family, load_workload, prepare
-from autotune.dispatch import RankSpread
-from autotune.dispatch.spread import rank_spread
 from autotune.errors import AutotuneError, DeviceError
+from autotune.spread import RankSpread, rank_spread
 
 
 def main(folder: Path, end: str) -> int:

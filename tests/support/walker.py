@@ -75,7 +75,7 @@ __global__ void add(typename Policy::y y, typename Policy::total total, int row,
 PYTHON = """\
 import numpy as np
 
-from autotune.dispatch.spread.plan import Units
+from autotune.spread.plan import Units
 
 
 def run(execution, first, count):

@@ -1,0 +1,1 @@
+from .process import Asked as Asked, adopt as adopt

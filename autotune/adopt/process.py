@@ -1,0 +1,189 @@
+"""``autotune adopt``: what is written, and what is said of it.
+
+The work is done by a process of its own with limits of memory and time, since a source may be made to crash or to fill
+whatever reads it.
+"""
+
+import ctypes
+import os
+import resource
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from rich.console import Console
+
+from autotune.adopt.adoption import Adopter, Adoption, family_name, write
+from autotune.adopt.arrays import Array
+from autotune.adopt.host import split
+from autotune.adopt.source import read_source
+from autotune.compile import default_header
+from autotune.declaration import families, load_family
+from autotune.errors import FamilyError, StoreError, UsageError
+from autotune.processes import Answer, Child, Failure, Warned, own_folder, reporting, warn
+
+_BYTES = 4 << 30  # of memory, beside what the process begins with
+_READ_SECONDS = 60.0
+_STEP_SECONDS = 300.0  # of a step that compiles or runs
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``kernel`` may have values for its template behind it: ``k<4, float>``."""
+
+    path: Path
+    out_folder: Path | None = None
+    kernel: str = ""
+    options: tuple[str, ...] = ()
+    grid: str = ""
+    block: str = ""
+
+
+def adopt(asked: Asked, out: Console) -> None:
+    """Write the family of a kernel and print what came of it. Raises UsageError for a folder that is there, FamilyError
+    for a kernel that no family can hold, StoreError when a file cannot be written."""
+    if bool(asked.grid) != bool(asked.block):
+        raise UsageError("--grid and --block are a launch together: give both or neither")
+    with own_folder() as folder:
+        child = Child(_serve, (asked,), folder=folder, what="a process that reads the source", error=FamilyError,
+                      tidies=True)  # fmt: skip
+        try:
+            lines = _awaited(child, asked.path, out)
+        finally:
+            child.close()
+    for line in lines:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _awaited(child: Child, path: Path, out: Console) -> list[str]:
+    step = "reading the file"
+    with out.status(step) if out.is_terminal else nullcontext() as status:
+        while True:
+            limit = _READ_SECONDS if step.startswith("reading") else _STEP_SECONDS
+            if not child.poll(time.monotonic() + limit):
+                raise FamilyError(f"{path}: {step} took more than {limit:.0f} s: give a smaller file")
+            try:
+                message = child.pipe.recv()
+            except (EOFError, ConnectionResetError):
+                raise FamilyError(
+                    f"{path}: the process that was {step} {child.death()}: it may have {_BYTES >> 30} GiB of memory, "
+                    "and what is nested very deep ends it; give a smaller file"
+                ) from None
+            match message:
+                case Answer(lines):
+                    return list(lines)
+                case Failure():
+                    raise message.error()
+                case Warned(text):
+                    warn(text)
+                case str():
+                    step = message
+                    if status:
+                        status.update(step)
+
+
+def _serve(pipe: Connection, asked: Asked) -> None:
+    """What the process does."""
+    with reporting(pipe):
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + _BYTES
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each would have memory of its own
+        try:
+            pipe.send(Answer(_made(asked, pipe.send)))
+        except (RecursionError, AssertionError, ctypes.ArgumentError):  # the last out of libclang
+            raise FamilyError(f"{asked.path}: its expressions are nested too deep to be read") from None
+        except MemoryError:
+            raise FamilyError(f"{asked.path}: reading it takes more than {_BYTES >> 30} GiB") from None
+
+
+def _made(asked: Asked, told_: Callable[[str], None]) -> list[str]:
+    name, _, values = asked.kernel.partition("<")
+    source = read_source(asked.path, asked.options).having(name)
+    found = source.kernel(name)
+    family = family_name(asked.out_folder.name if asked.out_folder else found.spelling)
+    folder = asked.out_folder or Path(family)
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(
+            f"{folder} is there already, and nothing is overwritten: name another folder with -o"
+        )
+    if family in families():
+        raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
+    defines = tuple(option for option in asked.options if option.startswith("-D"))
+    given = split(values.rpartition(">")[0]) if values else ()
+    adoption = Adopter(source, found.spelling, family, defines, given, asked.grid, asked.block, told_).adopt()
+    lines = list(told(adoption, asked.path))
+    adoption.files["adopted.txt"] = "\n".join(lines) + "\n"
+    try:
+        write(folder, adoption.files)
+        header = default_header(load_family(folder.resolve()))
+        (folder / "default.cuh").write_text(header, encoding="utf-8")
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write {folder}: {problem.strerror or problem}; name another folder with -o"
+        ) from None
+    shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
+    next_ = f"autotune lint {shown}, autotune sweep {shown}"
+    return [*lines, f"made {shown} in {adoption.seconds:.1f} s; next: {next_}"]
+
+
+def told(adoption: Adoption, path: Path) -> Iterator[str]:
+    """What became of each pointer, what was guessed, and what the runs showed."""
+    declaration, outcome = adoption.declaration, adoption.outcome
+    yield f"{path}: kernel {declaration.function.name}"
+    for array in adoption.arrays:
+        yield f"  {array.name}: {_said(array, adoption, path)}"
+    for note in adoption.notes:
+        yield f"  {note}"
+    for name, of in declaration.unnamed.items():
+        yield f"  {name}: the extent of {of} that nothing in the kernel or its launch says; each call has to give it"
+    geometry = declaration.geometry
+    yield f"  launch: grid [{', '.join(geometry.grid)}], block [{', '.join(geometry.block)}], {geometry.where}"
+    if declaration.shared_bytes and not geometry.shared_bytes:
+        yield f"  shared memory: {declaration.shared_bytes} bytes is a guess, since no launch that is understood says"
+    if any(declaration.is_open(array) for array in adoption.arrays):
+        yield "  workload: small, as the runs found room for; give it the sizes of your program before a sweep"
+    if not outcome.is_proved:
+        yield f"unproved: {outcome.why}"
+        return
+    yield (
+        f"proved: {outcome.runs} runs with random inputs on the cpu device, {outcome.accesses} accesses of memory "
+        f"at the same addresses in the same order, and the same results; {_shares(adoption)}"
+    )
+    if outcome.unseen:
+        yield (
+            "  but for writes of whole records, which the compiler does not show where a function returns one: "
+            "those are compared by what they leave"
+        )
+    if outcome.turned:
+        yield (
+            f"  but for {outcome.turned} places where an expression leaves it to the compiler which of its "
+            "operands is loaded first"
+        )
+
+
+def _shares(adoption: Adoption) -> str:
+    """How much of each output the runs wrote, or came to."""
+    written = adoption.outcome.written
+    said = []
+    for name, share in adoption.outcome.reached(adoption.arrays).items():
+        came = f" ({share:.0%} was reached)" if f"{share:.0%}" != f"{written[name]:.0%}" else ""
+        said.append(f"{written[name]:.0%} of {name} was written{came}")
+    return ", ".join(said)
+
+
+def _said(array: Array, adoption: Adoption, path: Path) -> str:
+    if not array.is_accessor:
+        return f"stays a pointer, {path}:{array.pointer.line}: {array.pointer.reason}"
+    declaration = adoption.declaration
+    role = (
+        "input" if not array.is_written else "read and written" if array in declaration.in_place else "output"
+    )
+    element = array.record or array.type
+    shape, uses = ", ".join(declaration.shape(array)), len(array.pointer.accesses)
+    return f"accessor, {role}, {element} [{shape}], {uses} accesses"

@@ -1,1 +1,0 @@
-"""One call on several devices."""

@@ -1,0 +1,163 @@
+"""Kernel Tuner's cache files: a study written as one, for its simulation mode and its visualisers, and read from one.
+
+The form is that of Kernel Tuner 1.5 (``kernel_tuner/util.py``, ``process_cache`` and ``store_cache``): a header, then
+one line a configuration, keyed by its values. Times are in milliseconds.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from autotune.declaration import Configuration, PolicyValue
+from autotune.errors import StoreError
+from autotune.files import write_text
+from autotune.hardware import Device
+from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
+from autotune.measure import median
+from autotune.record import Provenance, State, Study, Trial, added, time_ms
+
+# Kernel Tuner knows three failures; the state itself is kept beside them.
+ERRORS: Mapping[State, str] = MappingProxyType(
+    {
+        "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
+        "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
+        "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
+    }
+)  # fmt: skip
+
+_STATES: Mapping[str, State] = {
+    "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
+    "ErrorConfig": "launch_failed",
+}  # fmt: skip
+
+_PHASES = {"compile": "compile_time", "verify": "verification_time", "measure": "benchmark_time"}
+
+# Names that Kernel Tuner forbids for a parameter or gives to its own figures.
+_TAKEN = (
+    "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", "compile_time", "verification_time",
+    "benchmark_time", "strategy_time", "framework_time", "state", "reason", "spread_relative", "samples",
+    "transfer_bytes", "footprint_bytes", "__error__",
+)  # fmt: skip
+
+
+def to_cache(study: Study) -> dict[str, Any]:
+    """``study`` as the content of a cache file.
+
+    ``time`` is the figure that autotune ranks by (a median; Kernel Tuner's own files hold means). Every recorded
+    configuration is in it, failures too. A policy whose name Kernel Tuner uses itself is called ``policy_<name>``.
+    What the form has no place for stands under ``autotune``, which Kernel Tuner ignores.
+    """
+    names = {name: f"policy_{name}" if name in _TAKEN else name for name in study.control}
+    values: dict[str, list[PolicyValue]] = {}
+    for name, column in names.items():
+        found = dict.fromkeys(t.configuration[name] for t in study.trials)
+        order = [v for v in study.about.policies.get(name, {}).get("values", ()) if v in found]
+        values[column] = list(dict.fromkeys([*order, *found]))
+    return {
+        "device_name": study.about.device_name or study.device,
+        "kernel_name": study.family,
+        "problem_size": [1],  # a family's grid is its own affair, and a simulation launches nothing
+        "tune_params_keys": list(values),
+        "tune_params": values,
+        "objective": "time",
+        "autotune": added(study),
+        "cache": {
+            ",".join(str(v) for v in t.configuration.values()): _entry(t, names)
+            for t in study.trials
+        },
+    }  # fmt: skip
+
+
+def write_cache(study: Study, path: str | Path) -> Path:
+    """Write ``to_cache`` to ``path`` as Kernel Tuner writes its own, a line a configuration, closed. Raises
+    StoreError."""
+    content = to_cache(study)
+    cache = content.pop("cache")
+    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in content.items())
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in cache.items())
+    return write_text(path, f'{{\n{head},\n"cache": {{\n{lines}}}\n}}')
+
+
+def parsed(text: str) -> Any:
+    """The JSON in ``text``; a cache file that was not closed (Kernel Tuner leaves it open while it runs) is read up to
+    its last whole line. None where it is no JSON."""
+    text = text.strip()
+    lines = text.splitlines()
+    for end in ("", "}\n}"):
+        for cut in (len(lines), len(lines) - 1):
+            try:
+                return json.loads("\n".join(lines[:cut]).rstrip().removesuffix(",") + end)
+            except ValueError:
+                continue
+            except RecursionError:
+                return None
+    return None
+
+
+def from_cache(content: Mapping[str, Any], where: str) -> Study:
+    """The study in a cache file that ``parsed`` read; ``where`` is named in messages.
+
+    A time is the median of ``times`` where the samples are there, else ``time``. Policies are the parameters. In a
+    file that autotune wrote, family, workload, device and presets are those of the record. Raises StoreError.
+    """
+    try:
+        keys = [str(name) for name in content["tune_params_keys"]]
+        entries = list(content["cache"].values())
+        ours: Mapping[str, Any] = content.get("autotune", {})
+        known = ours.get("control", {})
+        names = {k: k.removeprefix("policy_") if k.removeprefix("policy_") in known else k for k in keys}
+        size = content.get("problem_size", ())
+        sizes = size if isinstance(size, list) else [size]
+        device = Device(kind="cuda", name=str(content["device_name"]), arch="").slug
+        workload = "x".join(str(one) for one in sizes) or "imported"
+        study = Foreign(ours, str(content["kernel_name"]), workload, device)
+        for entry in entries:
+            _add(study, entry, names)
+        about = Provenance(device_name=str(content["device_name"]), title=f"imported from {Path(where).name}")
+        order = {names[k]: list(v) for k, v in content.get("tune_params", {}).items() if k in names}
+        return study.study(about, order)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
+        raise StoreError(
+            f"cannot read {where} as a cache file of Kernel Tuner: {type(problem).__name__}: {problem}"
+        ) from None
+
+
+def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
+    """One line. The phases' times count for Kernel Tuner's budgets in seconds."""
+    phases = trial.phases_ms
+    entry: dict[str, Any] = {names[policy]: value for policy, value in trial.configuration.items()}
+    measured = trial.measurement
+    entry |= {
+        "time": time_ms(trial) if measured else ERRORS[trial.state],
+        "compile_time": phases.get("compile", 0.0),
+        "verification_time": phases.get("verify", 0.0),
+        "benchmark_time": phases.get("place", 0.0) + phases.get("measure", 0.0),
+        "strategy_time": 0.0,
+        "framework_time": 0.0,
+    }
+    if measured:
+        entry |= {
+            "spread_relative": measured.spread,
+            "samples": measured.samples,
+            "transfer_bytes": measured.transfer_bytes,
+            "footprint_bytes": measured.footprint_bytes,
+        }
+        entry |= figures(trial)
+    else:
+        entry |= {"__error__": ERRORS[trial.state], "state": trial.state, "reason": trial.reason}
+    return entry
+
+
+def _add(study: Foreign, entry: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    configuration = Configuration({policy: policy_value(entry[key]) for key, policy in names.items()})
+    told = {**entry, "configuration": configuration}
+    phases = {phase: float(entry[name]) for phase, name in _PHASES.items() if entry.get(name)}
+    error = next((v for v in (entry.get("__error__"), entry.get("time")) if v in tuple(_STATES)), None)
+    if error:
+        study.failed(told, phases, _STATES[error], f"Kernel Tuner: {error}")
+        return
+    times = [float(one) for one in entry.get("times") or ()]
+    ms = median(times) if times else float(entry["time"])
+    study.measured(told, phases, times, ms, ms)

@@ -1,0 +1,180 @@
+"""A cpu device that says which thread of a launch accesses which byte, for the first blocks of each launch.
+
+The kernels are built so that every access of memory calls a function (the compiler's own instrumentation, made for
+finding races); kernels/include/autotune/trace/requests.cpp writes it down. A launch ends after so many blocks, so what
+it computed counts for nothing.
+"""
+
+import ctypes
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.compile import (
+    Batch,
+    Cache,
+    Compiled,
+    Geometry,
+    HostCxx,
+    RuntimeCxx,
+    VariantSource,
+    compile_one,
+    default_root,
+    find_compiler,
+)
+from autotune.device import CpuBackend, CpuModule, CpuPlaced, LaunchError
+from autotune.errors import CompilerError
+from autotune.files import include_dir
+from autotune.layout import Stored
+
+OTHER = (
+    0xFFFF  # the array of an access outside of all: shared memory, and what the host's code has of its own
+)
+READ, WRITE, CHANGE = range(3)
+ACCESS = np.dtype(  # requests.cpp: Event
+    [("address", "u8"), ("site", "u4"), ("thread", "u4"), ("block", "u4"), ("bytes", "u1"), ("kind", "u1"),
+     ("array", "u2")], align=True,
+)  # fmt: skip
+_BLOCKS = 4  # of a launch
+_MOST_CALLS = 1_000_000  # accesses after which a launch ends
+_MOST_ACCESSES = 1 << 18  # that are kept of it
+_MOST_LAUNCHES = 8
+_NO_BYTES = 32  # of a texture's handle
+
+Accesses = NDArray[np.void]
+
+
+class _Session(ctypes.Structure):
+    """requests.cpp: Session."""
+
+    _fields_ = (
+        ("place", ctypes.c_void_p),
+        ("events", ctypes.c_void_p),
+        ("capacity", ctypes.c_ulonglong),
+        ("count", ctypes.c_ulonglong),
+        ("calls", ctypes.c_ulonglong),
+        ("most_calls", ctypes.c_ulonglong),
+        ("ranges", ctypes.c_void_p),
+        ("range_count", ctypes.c_uint),
+        ("most_blocks", ctypes.c_uint),
+        ("blocks", ctypes.c_uint),
+        ("block", ctypes.c_uint),
+    )
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where an array lies: in which memory, from which address, how many bytes. ``memory`` is empty for what is no
+    array."""
+
+    memory: str
+    begin: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One launch: its ``accesses`` in the order of each thread, ``array`` an index of ``ranges`` or OTHER."""
+
+    kernel: str
+    geometry: Geometry
+    accesses: Accesses
+    ranges: tuple[Range, ...]
+
+
+class EnoughTraced(Exception):
+    """So many launches were traced as are wanted of a plan."""
+
+
+def traced_toolchain() -> HostCxx:
+    """What builds kernels for ``TracingBackend``. Raises CompilerError."""
+    command = find_compiler()
+    if "ziglang" in command or Path(command[0]).stem == "zig":
+        raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
+    place = include_dir() / "autotune" / "trace" / "place.cuh"
+    digest = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
+    last = ("-O1", "-fsanitize=thread", "-nodefaultlibs", "-w", "-include", str(place), f"-DTRACE_{digest}")
+    return HostCxx(command, last)
+
+
+class TracingBackend(CpuBackend):
+    """``traces`` are those of the launches since it was emptied. Raises CompilerError."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.traces: list[Trace] = []
+        self._placed: list[tuple[CpuPlaced, Any]] = []
+        self._library = _hooks()
+        self._room = np.zeros(_MOST_ACCESSES, ACCESS)
+        self._places: dict[int, int] = {}
+
+    def load(self, compiled: Compiled) -> CpuModule:
+        module = super().load(compiled)
+        library = ctypes.CDLL(str(compiled.image.resolve()))
+        self._places[id(module)] = ctypes.cast(library.autotune_trace_place, ctypes.c_void_p).value or 0
+        return module
+
+    def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
+        placed = super().place(stored, module, guard)
+        self._placed.append((placed, module))
+        return placed
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        if len(self.traces) == _MOST_LAUNCHES:
+            raise EnoughTraced
+        ranges = tuple(found for one in self._placed for found in _ranges(*one, module))
+        bounds = np.array([(r.begin, r.begin + r.nbytes) for r in ranges], np.uint64)
+        session = _Session.from_address(self._library.autotune_trace_session())
+        session.place, session.events = self._places[id(module)], self._room.ctypes.data
+        session.capacity, session.count, session.calls = len(self._room), 0, 0
+        session.most_calls, session.most_blocks, session.blocks = _MOST_CALLS, _BLOCKS, 0
+        session.ranges, session.range_count = bounds.ctypes.data, len(ranges)
+        try:
+            super().launch(module, kernel, geometry, arguments)
+        except LaunchError:
+            if session.place:  # it did not end for having been traced
+                raise
+        finally:
+            session.place = None
+        kept = self._room[: min(session.count, len(self._room))].copy()
+        last = session.block if session.blocks > _BLOCKS else None
+        self.traces.append(
+            Trace(kernel, geometry, kept if last is None else kept[kept["block"] != last], ranges)
+        )
+
+    def launch_cooperative(
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
+    ) -> None:
+        """One block, as on the cpu device."""
+        self.launch(module, kernel, replace(geometry, grid=(1, 1, 1)), arguments)
+
+
+def _ranges(placed: CpuPlaced, of: Any, module: CpuModule) -> list[Range]:
+    stored = placed.stored
+    if stored.memory == "constant":
+        begin = module.window.ctypes.data + stored.constant_offset
+        return [Range("constant", begin, stored.nbytes)] if of is module else []
+    found = [Range(stored.memory, placed.buffer.ctypes.data, placed.buffer.nbytes)]
+    if stored.memory == "texture":
+        found.append(Range("", int.from_bytes(placed.argument[:8], "little"), _NO_BYTES))
+    return found
+
+
+@cache
+def _hooks() -> ctypes.CDLL:
+    """The library that the kernels' calls go to: one in a process. Raises CompilerError."""
+    source = include_dir() / "autotune" / "trace" / "requests.cpp"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    unit = Batch(source, (include_dir(),), (VariantSource(digest, "trace", "", ()),))
+    built = compile_one(
+        unit, RuntimeCxx(find_compiler()), Cache(default_root()), "the trace does not compile: "
+    )
+    library = ctypes.CDLL(str(built.image), mode=ctypes.RTLD_GLOBAL)
+    library.autotune_trace_session.restype = ctypes.c_void_p
+    return library

@@ -1,0 +1,311 @@
+"""Work in units, who runs which of them, and how long that should take.
+
+What one call does is cut into units with estimated costs (``Units``, from a family's ``units`` function). A chunk is a
+row of units that one worker runs at once; a plan says who runs which chunks; a model of each worker, calibrated on its
+device, says what a plan should take.
+"""
+
+import heapq
+import math
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from autotune.declaration import Units
+from autotune.errors import UnknownName
+
+ALLOCATIONS = ("automatic", "contiguous", "dynamic")
+
+
+_TURNS = 4  # for each worker at least, where chunks go to whoever has room
+_ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
+_AS_GOOD = 1.01
+_NEAR = 0.02  # what models may differ by for one's plan to be as good by the other
+_NEAR_COPIES = 0.25  # the same of copies, most of which are beside computing
+_TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
+_PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
+_SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Chunk:
+    """Units ``first`` .. ``first + count - 1``."""
+
+    first: int
+    count: int
+
+    def of(self, values: NDArray[Any]) -> float:
+        """The sum of its units' ``values``."""
+        return float(values[self.first : self.first + self.count].sum())
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a worker's device takes: seconds for one of the costs' unit, and for a byte of results copied to the host,
+    which goes on beside computing. ``points`` are (cost, seconds) of single chunks, rising: where there are some, a
+    chunk takes what lies between them, and beyond the last in proportion."""
+
+    per_cost: float
+    per_byte: float = 0.0
+    points: tuple[tuple[float, float], ...] = ()
+
+    def seconds(self, cost: float) -> float:
+        """Of a chunk."""
+        if not self.points or cost > self.points[-1][0]:
+            return self.per_cost * cost
+        above = bisect_left(self.points, (cost,))
+        (low, first), (high, second) = self.points[max(0, above - 1)], self.points[above]
+        return second if low == high else first + (second - first) * (cost - low) / (high - low)
+
+    def is_near(self, other: "Model") -> bool:
+        """Whether a plan by one is as good by the other."""
+        return (
+            math.isclose(self.per_cost, other.per_cost, rel_tol=_NEAR)
+            and math.isclose(self.per_byte, other.per_byte, rel_tol=_NEAR_COPIES)
+            and bool(self.points) == bool(other.points)
+        )
+
+    @classmethod
+    def through(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
+        """From (cost, seconds) of single chunks. A chunk takes no longer than one of a higher cost."""
+        costs, seconds = np.array(sorted(points), np.float64).T
+        seconds = np.maximum.accumulate(seconds)
+        per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
+        return cls(per_cost, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
+
+    def refined(self, samples: Sequence[tuple[float, float, float, float]]) -> "Model":
+        """After a run of such chunks, each (cost, seconds, bytes, seconds of the copy): what they took is the better
+        guide for the next one."""
+        costs, seconds, nbytes, copied = np.array(samples, np.float64).T
+        per_byte = float(copied.sum() / max(nbytes.sum(), 1))
+        if not self.points:
+            return Model.through(zip(costs, seconds, strict=True), per_byte)
+        expected = sum(self.seconds(cost) for cost in costs)
+        ratio = float(seconds.sum()) / max(expected, 1e-300)
+        return Model(self.per_cost * ratio, per_byte, tuple((cost, s * ratio) for cost, s in self.points))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``queues`` has each worker's chunks in the order in which it runs them; ``shared`` are for whoever has room.
+    ``steals`` says that a worker whose queue is empty takes from the one with the most left."""
+
+    allocation: str
+    batch: int
+    queues: tuple[tuple[Chunk, ...], ...]
+    shared: tuple[Chunk, ...] = ()
+    steals: bool = False
+
+
+def group_edges(units: Units) -> list[int]:
+    """Where groups begin, and the end of the last: [0, units] where there are none."""
+    cuts = [] if units.groups is None else (np.flatnonzero(np.diff(units.groups)) + 1).tolist()
+    return [0, *cuts, len(units)]
+
+
+def chunks_of(units: Units, first: int, last: int, batch: int) -> list[Chunk]:
+    """Units ``first`` .. ``last - 1`` in chunks of at most ``batch``, of nearly one size within a group."""
+    chunks: list[Chunk] = []
+    edges = [first, *(cut for cut in group_edges(units) if first < cut < last), last]
+    for begin, end in pairwise(edges):
+        many = -(-(end - begin) // batch)
+        for number in range(many):
+            low, high = (begin + (end - begin) * k // many for k in (number, number + 1))
+            chunks.append(Chunk(low, high - low))
+    return chunks
+
+
+def allocate(
+    units: Units,
+    allocation: str,
+    models: Sequence[Model],
+    batch: int = 0,
+    bytes_per_unit: ArrayLike = 0.0,
+) -> Plan:
+    """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
+    which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
+    given, batch = batch, min(batch or units.batch, units.batch)
+    match allocation:
+        case "automatic":
+            return _automatic(units, models, batch, bytes_per_unit)
+        case "contiguous":
+            edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])
+            queues = tuple(tuple(chunks_of(units, low, high, batch)) for low, high in pairwise(edges))
+            return Plan(allocation, batch, queues)
+        case "dynamic":
+            if not given and len(models) > 1:  # a batch that is all there is would be one worker's
+                batch = min(batch, -(-len(units) // (_TURNS * len(models))))
+            return Plan(allocation, batch, ((),) * len(models), tuple(_costliest_first(units, batch)))
+    raise UnknownName("allocation", allocation, ALLOCATIONS)
+
+
+def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike) -> Plan:
+    """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
+    better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
+    device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
+    never what is waited for."""
+    sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
+    plans = [Plan("automatic", size, _balanced(units, models, size), steals=True) for size in sorted(sizes)]
+    seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
+    plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
+    ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
+    plan, end = [pair for pair in zip(plans, ends, strict=True) if pair[1] <= min(ends) * _AS_GOOD][-1]
+    tailed = [plan, *(_tailed(plan, units, models, piece) for piece in _PIECES)]
+    finest = [p for p in tailed if max(predicted(p, units, models, bytes_per_unit)) <= end * _AS_GOOD]
+    return finest[-1] if len(models) > 1 else plan
+
+
+def _tailed(plan: Plan, units: Units, models: Sequence[Model], piece: float) -> Plan:
+    """The plan with the end of each queue in chunks of a share ``piece`` of its time, that a worker which is done can
+    take: what is left then is little, whatever the models were off by."""
+    queues = []
+    for queue, model in zip(plan.queues, models, strict=True):
+        seconds = [model.seconds(chunk.of(units.costs)) for chunk in queue]
+        left, piece_s, cut = _TAIL * sum(seconds), piece * sum(seconds), deque[Chunk]()
+        for chunk, takes in zip(reversed(queue), reversed(seconds), strict=True):
+            is_end = left > 0 and takes > 0
+            cut.extendleft(
+                reversed(_cut(chunk, min(1.0, left / takes), piece_s / takes) if is_end else [chunk])
+            )
+            left -= takes
+        queues.append(tuple(cut))
+    return replace(plan, queues=tuple(queues))
+
+
+def _cut(chunk: Chunk, tail: float, piece: float) -> list[Chunk]:
+    """``chunk``, and a share ``tail`` of it, its last units, in chunks of a share ``piece`` of it each."""
+    whole = chunk.count - math.ceil(tail * chunk.count)
+    many = max(1, round((chunk.count - whole) / max(1.0, piece * chunk.count)))
+    edges = [0, *(whole + (chunk.count - whole) * k // many for k in range(many + 1))]
+    return [Chunk(chunk.first + low, high - low) for low, high in pairwise(edges) if low < high]
+
+
+def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
+    """Each chunk, the costliest first, to the worker that would be done with it first (Graham 1969, LPT)."""
+    queues: list[list[Chunk]] = [[] for _ in models]
+    loads = [0.0] * len(models)
+    for chunk in _costliest_first(units, batch):
+        ends = [
+            load + model.seconds(chunk.of(units.costs)) for load, model in zip(loads, models, strict=True)
+        ]
+        worker = ends.index(min(ends))
+        queues[worker].append(chunk)
+        loads[worker] = ends[worker]
+    return tuple(map(tuple, queues))
+
+
+def _costliest_first(units: Units, batch: int) -> list[Chunk]:
+    return sorted(chunks_of(units, 0, len(units), batch), key=lambda chunk: -chunk.of(units.costs))
+
+
+def predicted(
+    plan: Plan, units: Units, models: Sequence[Model], bytes_per_unit: ArrayLike = 0.0
+) -> list[float]:
+    """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
+    last chunk, which nothing hides."""
+    queues = [list(queue) for queue in plan.queues]
+    busy = [sum(models[w].seconds(c.of(units.costs)) for c in queue) for w, queue in enumerate(queues)]
+    free = [(seconds, worker) for worker, seconds in enumerate(busy)]
+    heapq.heapify(free)
+    for chunk in plan.shared:
+        seconds, worker = heapq.heappop(free)
+        queues[worker].append(chunk)
+        heapq.heappush(free, (seconds + models[worker].seconds(chunk.of(units.costs)), worker))
+    for seconds, worker in free:
+        busy[worker] = seconds
+    nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
+    found = []
+    for model, queue, seconds in zip(models, queues, busy, strict=True):
+        copies = [chunk.of(nbytes) * model.per_byte for chunk in queue]
+        found.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
+    return found
+
+
+def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
+    """Where to cut a row of units so that each worker's share of the cost is as its share of the speed."""
+    reached = np.concatenate(([0.0], np.cumsum(costs)))
+    wanted = np.concatenate(([0.0], np.cumsum(speeds))) / sum(speeds) * reached[-1]
+    middles = (reached[1:] + reached[:-1]) / 2
+    edges = np.searchsorted(middles, wanted)
+    edges[0], edges[-1] = 0, len(costs)
+    return [int(edge) for edge in edges]
+
+
+_FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too
+
+
+Times = Mapping[
+    int, Sequence[tuple[float, float]]
+]  # of each worker: (seconds, seconds of the copy) of each chunk
+
+
+def calibrated(
+    units: Units, bytes_per_unit: NDArray[np.float64], most: float, timed: Callable[[Sequence[Chunk]], Times]
+) -> tuple[dict[int, Model], Units]:
+    """(model of each worker, ``units`` with costs as measured). ``timed`` runs chunks on every device; ``most`` is the
+    share of the units that one chunk may have.
+
+    Chunks of 1, 2, 4 ... units, in the group with the largest cost, until twice as many take twice as long: a device
+    that a few units cannot fill takes as long for a few as for one. Then one chunk of each other group, since groups
+    differ in more than a family's estimates say.
+    """
+    edges = group_edges(units)
+    low, high = max(pairwise(edges), key=lambda ends: Chunk(ends[0], ends[1] - ends[0]).of(units.costs))
+    asked = [Chunk(low, 1)]
+    if len(edges) == 2:  # one group, in which units may differ
+        asked += {Chunk(int(units.costs.argmin()), 1), Chunk(int(units.costs.argmax()), 1)} - {asked[0]}
+    samples = {worker: list(times) for worker, times in timed(asked).items()}
+    many, limit = 2, min(units.batch, high - low, max(2, int(len(units) * most)))
+    while many <= limit:
+        chunk = _middle(low, high, many)
+        for worker, times in timed([chunk]).items():
+            samples[worker] += times
+        asked.append(chunk)
+        many *= 2
+        if all(_is_flat(units, asked, times) for times in samples.values()):
+            break
+    if asked[-1].count < limit:  # a plan's chunks are as large as that
+        asked.append(_middle(low, high, limit))
+        for worker, times in timed(asked[-1:]).items():
+            samples[worker] += times
+    models = {worker: _curve(units, bytes_per_unit, asked, times) for worker, times in samples.items()}
+    others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
+    if not others:
+        return models, units
+    chunks = [
+        _middle(first, last, min(units.batch, max(1, int((last - first) * most)))) for first, last in others
+    ]
+    found = timed(chunks)
+    costs = units.costs.copy()
+    for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
+        ratios = [
+            times[number][0] / max(models[worker].seconds(chunk.of(units.costs)), 1e-300)
+            for worker, times in found.items()
+        ]
+        costs[first:last] *= float(np.mean(ratios))
+    return models, replace(units, costs=costs)
+
+
+def _middle(first: int, last: int, many: int) -> Chunk:
+    return Chunk(first + (last - first - many) // 2, many)
+
+
+def _is_flat(units: Units, chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]) -> bool:
+    (before, (first, _)), (after, (second, _)) = list(zip(chunks, times, strict=True))[-2:]
+    return second * before.of(units.costs) >= _FLAT * first * after.of(units.costs)
+
+
+def _curve(
+    units: Units, nbytes: NDArray[np.float64], chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]
+) -> Model:
+    sent = sum(chunk.of(nbytes) for chunk in chunks)
+    return Model.through(
+        [(chunk.of(units.costs), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
+        sum(copied for _, copied in times) / max(sent, 1.0),
+    )

@@ -1,0 +1,285 @@
+"""One call's work on the devices of several hosts: a rank of an MPI program for each device.
+
+Every rank reads the inputs and has a worker process for its device, as ``spread.Spread`` has; all know the cost model
+of all devices, so that all make the same plan, and each runs its own part of it. Results go to the first rank while the
+rest is computed, or stay in pieces where they were made. On the first rank's host the others write into its memory, as
+the workers of a Spread do; from elsewhere results are sent.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Configuration, Family, Inputs, SharedArray
+from autotune.errors import UsageError
+from autotune.spread.plan import Chunk, Plan, Times, allocate, predicted
+from autotune.spread.ranks import Ranks, device_of
+from autotune.spread.spread import CHUNK_SECONDS, Report, Spread, SpreadKernel, Watch
+from autotune.spread.team import Member
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+class RankSpread(Spread):
+    """This rank's part of a call that all ranks of ``comm`` (mpi4py's; all that were started, without it) make
+    together: what is called here is called on each of them, with the same ``inputs``. ``device`` is as in
+    ``ranks.device_of``, the rest as in Spread; the first rank's choice of a configuration is everyone's.
+
+    An error of one rank is raised on all, and names it; ``ranks.RankLost`` where a rank has given no sign of life for
+    ``chunk_seconds``. A worker that is lost takes its rank along, and with it the run."""
+
+    def __init__(
+        self,
+        family: Family,
+        inputs: Inputs,
+        device: str = "auto",
+        *,
+        configuration: Mapping[str, Any] | None = None,
+        policies: str | Path | None = None,
+        chunk_seconds: float = CHUNK_SECONDS,
+        comm: Any = None,
+    ) -> None:
+        self.ranks = Ranks(chunk_seconds, comm)
+        super().__init__(
+            family, inputs, [device_of(device, self.ranks.local)],
+            configuration=configuration, policies=policies, chunk_seconds=chunk_seconds,
+        )  # fmt: skip
+        self._meanwhile = self.ranks.look
+        self._plan = Plan("", 1, ())
+        self._arrived: dict[str, list[NDArray[Any]]] = {}  # other ranks' sums
+        self._writes_there = False  # to the first rank's memory, being on its host
+        self._are_there: list[bool] = []  # which ranks do
+
+    def __enter__(self) -> "RankSpread":
+        with self.ranks.together():
+            super().__enter__()
+            self.ranks.gathered(None)
+        return self
+
+    def _workers(self) -> int:
+        return self.ranks.count
+
+    def _cpu_threads(self) -> int:
+        allowed = len(os.sched_getaffinity(0))
+        is_bound = allowed < (os.cpu_count() or 1)  # by the launcher, to cores of its own
+        return max(1, allowed if is_bound else allowed // self.ranks.beside)
+
+    def _chosen(self) -> tuple[Configuration, str]:
+        chosen: tuple[Configuration, str] = self.ranks.firsts(
+            super()._chosen() if self.ranks.is_first else None
+        )
+        return chosen
+
+    def calibrate(self, share: float = 1 / 16) -> None:
+        """See Spread; on all devices at the same time."""
+        with self.ranks.together():
+            super().calibrate(share)
+
+    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+        """The first rank's, where this one can map them: then nothing has to be sent."""
+        places = {name: (array, _inode(array)) for name, array in parts.items()}
+        firsts = self.ranks.firsts(places)
+        self._writes_there = (
+            not self.ranks.is_first
+            and self.ranks.is_beside_first
+            and all(_inode(array) == inode for array, inode in firsts.values())
+        )
+        self._are_there = self.ranks.gathered(self._writes_there)
+        return {name: array for name, (array, _) in firsts.items()} if self._writes_there else parts
+
+    def _timed(self, chunks: Sequence[Chunk]) -> Times:
+        (own,) = super()._timed(chunks).values()
+        return dict(enumerate(self.ranks.gathered(own)))
+
+    # -- runs -----------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        allocation: str = "automatic",
+        batch: int = 0,
+        *,
+        gather: bool = True,
+        watch: Watch | None = None,
+    ) -> Report:
+        """One call. With ``gather`` the results are in the first rank at the end (``outputs``), else every rank has its
+        own (``pieces``) until ``fetch``. ``watch`` is called for each chunk that is done here. Each rank has its part
+        from the beginning on, so that ``allocation`` is ``automatic`` or ``contiguous``. Raises UsageError for another,
+        and what any rank raises."""
+        if allocation == "dynamic":
+            raise UsageError(
+                "--allocation dynamic hands out units within one host; ranks take automatic or contiguous"
+            )
+        with self.ranks.together():
+            return self._run(allocation, batch, gather, watch)
+
+    def _run(self, allocation: str, batch: int, gather: bool, watch: Watch | None) -> Report:
+        number = self.ranks.number
+        nbytes = self.bytes_per_unit * gather
+        self._plan = plan = allocate(self.units, allocation, self.models, batch, nbytes)
+        expected = predicted(plan, self.units, self.models, nbytes)
+        self._is_kept = not (gather and self._is_streamed)
+        self._is_gathered, self._totals = False, {}
+
+        def done(member: Member, chunk: Chunk) -> None:
+            if not self._is_kept:
+                self._send(chunk)
+            if watch:
+                watch(member, chunk)
+
+        self._team.watch = done
+        self.ranks.gathered(None)
+        begin = time.perf_counter()
+        awaited = self._awaited() if gather else {}
+        own = Plan(plan.allocation, plan.batch, (plan.queues[number],))
+        self._team.run(own, leaves=gather, keeps=self._is_kept)
+        if gather:
+            self._collect(awaited)
+            if self.ranks.is_first:
+                self._add()
+        elapsed_s = time.perf_counter() - begin
+        share = self.members[0].share
+        share.predicted_s = expected[number] if self.is_calibrated else share.predicted_s
+        share.device = f"rank {number} {share.device}"
+        model = self._refined(self.members[0], self.models[number])
+        told = self.ranks.gathered((replace(share, done=[]), model, elapsed_s))
+        self.models = [model for _, model, _ in told]
+        return Report(
+            family=self.family.name,
+            configuration=self.configuration.id,
+            allocation=plan.allocation,
+            batch=plan.batch,
+            started_s=self.started_s,
+            calibrated_s=self.calibrated_s,
+            elapsed_s=told[0][2],
+            shares=tuple(share for share, _, _ in told),
+        )
+
+    def fetch(self) -> dict[str, NDArray[Any]]:
+        """``outputs`` after a run that left them in pieces; empty but on the first rank."""
+        with self.ranks.together():
+            if not self._is_gathered:
+                self._collect(self._awaited())
+        return self.outputs() if self.ranks.is_first else {}
+
+    def outputs(self) -> dict[str, NDArray[Any]]:
+        """See Spread. Raises UsageError on other ranks than the first."""
+        if not self.ranks.is_first:
+            raise UsageError("the results are gathered in the first rank; pieces() gives those of this one")
+        return super().outputs()
+
+    def pieces(self) -> dict[str, list[tuple[int, NDArray[Any]]]]:
+        """Of the last run, what this rank made: for each output (first element, values) of the canonical array,
+        flattened; for an output to which units add, this rank's own sum of it. Raises DeviceError."""
+        if self._is_kept and not self._is_gathered:
+            self._team.fetch()
+        found: dict[str, list[tuple[int, NDArray[Any]]]] = {}
+        for name, offsets in self.units.parts.items():
+            chunks = sorted(self._plan.queues[self.ranks.number])
+            found[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
+        return {**found, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
+
+    # -- results --------------------------------------------------------------------------------------------
+
+    def _part(self, name: str, chunk: Chunk) -> NDArray[Any]:
+        offsets = self.units.parts[name]
+        return self._parts[name].reshape(-1)[offsets[chunk.first] : offsets[chunk.first + chunk.count]]
+
+    def _numbered(self, chunk: Chunk) -> list[tuple[int, NDArray[Any]]]:
+        """A chunk's parts, each with the number that it is sent under."""
+        many = len(self.units.parts)
+        return [(chunk.first * many + k, self._part(name, chunk)) for k, name in enumerate(self.units.parts)]
+
+    def _numbered_sums(self) -> list[tuple[int, str]]:
+        first = len(self.units) * len(self.units.parts)
+        return [(first + k, name) for k, name in enumerate(self.units.sums)]
+
+    @property
+    def _last_number(self) -> int:
+        return len(self.units) * len(self.units.parts) + len(self.units.sums)
+
+    def _send(self, chunk: Chunk) -> None:
+        """A chunk's results to the first rank, unless they are there."""
+        if not (self.ranks.is_first or self._writes_there):
+            for number, array in self._numbered(chunk):
+                self.ranks.send(array, number)
+
+    def _awaited(self) -> dict[int, list[Any]]:
+        """What the first rank is to receive, by the rank that it comes from."""
+        awaited: dict[int, list[Any]] = {}
+        self._arrived = {name: [] for name in self.units.sums}
+        for rank in range(1, self.ranks.count) if self.ranks.is_first else ():
+            awaited[rank] = []
+            for chunk in () if self._are_there[rank] else self._plan.queues[rank]:
+                for number, array in self._numbered(chunk):
+                    awaited[rank] += self.ranks.receive(array, number, rank)
+            for number, name in self._numbered_sums():
+                array = np.empty_like(self._sums[name][0])
+                self._arrived[name].append(array)
+                awaited[rank] += self.ranks.receive(array, number, rank)
+            awaited[rank] += self.ranks.receive(_NOTHING, self._last_number, rank)
+        return awaited
+
+    def _collect(self, awaited: dict[int, list[Any]]) -> None:
+        """The results of all ranks are in the first one when this returns there, and have left when it does here."""
+        was_kept = self._is_kept
+        self._gather()
+        if self.ranks.is_first:
+            left = set(awaited)
+
+            def is_over() -> bool:
+                left.difference_update([rank for rank in left if self.ranks.has_come(awaited[rank])])
+                return not left
+
+            self.ranks.until(is_over, left)
+            return
+        for chunk in self._plan.queues[self.ranks.number] if was_kept else ():
+            self._send(chunk)
+        for number, name in self._numbered_sums():
+            self.ranks.send(self._sums[name][0], number)
+        self.ranks.send(_NOTHING, self._last_number)  # which says that all is done
+        self.ranks.sent()
+
+    def _summands(self, name: str) -> list[NDArray[Any]]:
+        return [*super()._summands(name), *self._arrived[name]]
+
+
+def _inode(array: SharedArray) -> tuple[int, int] | None:
+    """Which file it is, wherever its path is looked up; None where that leads nowhere."""
+    try:
+        found = array.path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+class RankKernel(SpreadKernel):
+    """A SpreadKernel on the devices of all ranks; ``told`` gets the report on the first. ``is_first`` says whether this
+    is that one, ``is_told`` whether an error is to be shown here: by the first, and by the one whose error it is."""
+
+    is_first = is_told = True
+
+    def __init__(self, family: Family, device: str, *given: Any) -> None:
+        super().__init__(family, [device], *given)
+
+    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
+        """The outputs by name on the first rank, nothing on the others. Raises AutotuneError."""
+        made = RankSpread(self.family, inputs, self._devices[0], policies=self._policies)
+        ranks = made.ranks
+        self.is_first = ranks.is_first
+        try:
+            with made as spread:
+                spread.calibrate()
+                report = spread.run(self._allocation)
+                if not self.is_first:
+                    return {}
+                if self._told:
+                    self._told(spread, report)
+                return spread.outputs()
+        finally:
+            self.is_told = ranks.is_first or not ranks.is_others

@@ -1,0 +1,74 @@
+"""One call spread over the ranks of an MPI program."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import walker
+from mpi_program import launcher
+
+from autotune.cli.commands import main
+from autotune.spread import ranks
+from autotune.spread.ranks import device_of
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("importable")
+def test_ranks_have_the_result_whole_and_in_pieces_and_say_who_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, library = launcher() or ("", "")
+    monkeypatch.setenv("MPI4PY_LIBMPI", library)
+    folder = walker.write(tmp_path / "walker", items=3000, rows=41)
+    script = Path(__file__).parents[1] / "support" / "rank_process.py"
+    ended = subprocess.run(
+        [program, "-n", "4", sys.executable, str(script), str(folder), "stops"],
+        check=False, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ended.stdout.count("all right") == 4, (
+        ended.stderr
+    )  # lines of four processes may lie within each other
+    assert "error: rank 3 on " in ended.stdout
+    assert "one of 4, gave no sign of life for 1 s" in ended.stdout
+    assert "ended well" not in ended.stdout
+    assert ended.returncode  # 5, or what mpiexec says of the rank that it had to kill
+
+
+@pytest.mark.parametrize(
+    ("name", "local", "environment", "device"),
+    [
+        ("cuda", 2, {}, "cuda:2"),
+        ("cuda", 2, {"CUDA_VISIBLE_DEVICES": "4,5,6"}, "cuda:2"),
+        ("cuda", 2, {"CUDA_VISIBLE_DEVICES": "6"}, "cuda:0"),
+        ("cuda:0", 2, {}, "cuda:0"),
+        ("cpu", 2, {}, "cpu"),
+        ("auto", 1, {}, "cuda:1"),
+    ],
+)
+def test_each_rank_takes_the_next_gpu_of_its_host(
+    name: str, local: int, environment: Mapping[str, str], device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranks, "has_driver", lambda: True)
+    assert device_of(name, local, environment) == device
+
+
+def test_without_a_driver_auto_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranks, "has_driver", lambda: False)
+    assert device_of("auto", 1, {}) == "cpu"
+
+
+def test_what_ranks_cannot_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = walker.write(tmp_path / "walker")
+    assert main(["spread", str(made), "-w", "small", "--device", "cpu,cpu", "--mpi"]) == 2
+    assert "--mpi is a rank for each device: name one" in capsys.readouterr().err
+
+
+def test_without_mpi4py_the_message_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    made = walker.write(tmp_path / "walker")
+    assert main(["spread", str(made), "-w", "small", "--device", "cpu", "--mpi"]) == 5
+    assert "need mpi4py, which is not installed" in capsys.readouterr().err
