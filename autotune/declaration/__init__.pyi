@@ -13,10 +13,10 @@ from .expression import (
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .kernel_text import (
+    Definition as Definition,
     Parameter as Parameter,
     another_type as another_type,
-    headers as headers,
-    prologue as prologue,
+    definition as definition,
     signature as signature,
 )
 from .members import (
@@ -47,7 +47,7 @@ from .source_files import (
     LIBRARY as LIBRARY,
     SUFFIXES as SUFFIXES,
     hashed as hashed,
-    included_names as included_names,
+    quoted_includes as quoted_includes,
     reached as reached,
     together as together,
 )

@@ -7,30 +7,10 @@ parameter list cannot be found is left alone. A compiler call (``autotune sweep 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from autotune.cli.lint.findings import Declared, Finding, Source
-from autotune.declaration import POINTER, another_type
+from autotune.declaration import POINTER, Definition, Parameter, another_type, definition
 from autotune.layout import Data
-
-
-@dataclass(frozen=True)
-class _Parameter:
-    text: str
-    line: int
-
-    @property
-    def policy_name(self) -> str:
-        """x of ``typename Policy::x`` or, in a source that is compiled as it stands, ``Policy::x``; empty for a plain
-        type."""
-        match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", self.text)
-        return match[1] if match else ""
-
-    @property
-    def name(self) -> str:
-        """What the kernel calls an array; empty when it has no name there."""
-        match = re.search(r"\w+::\w+\s*&?\s*\b(\w+)$", self.text)
-        return match[1] if match else ""
 
 
 def check_sources(declared: Declared) -> Iterator[Finding]:
@@ -38,50 +18,33 @@ def check_sources(declared: Declared) -> Iterator[Finding]:
     accessors = {name: name for name in data}  # by what a kernel calls it
     for kernel in declared.family.kernels:
         for source in declared.sources:
-            if (parameters := _signature(source, kernel)) is not None:
-                yield from _against_arguments(declared, source, kernel, parameters)
-                yield from _against_launch(declared, source, kernel)
-                accessors |= {p.name: p.policy_name for p in parameters if p.name and p.policy_name in data}
+            if found := definition(source.code, kernel.rsplit("::", maxsplit=1)[-1]):
+                yield from _against_arguments(declared, source, kernel, found.parameters)
+                yield from _against_launch(declared, source, kernel, found)
+                called = {parameter.name: _policy_name(parameter) for parameter in found.parameters}
+                accessors |= {name: array for name, array in called.items() if array in data}
                 break
     yield from _past_the_layout(declared, accessors)
 
 
-def _signature(source: Source, kernel: str) -> list[_Parameter] | None:
-    """The parameters of the ``__global__`` function of that name; None when this file has none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\(", source.code)
-    if match is None:
-        return None
-    parameters, depth, start = [], 0, match.end()
-    for position in range(match.end(), len(source.code)):
-        character = source.code[position]
-        if depth == 0 and character in ",)":
-            text = source.code[start:position]
-            if text.strip():
-                first = start + len(text) - len(text.lstrip())
-                parameters.append(_Parameter(" ".join(text.split()), source.line(first)))
-            if character == ")":
-                return parameters
-            start = position + 1
-        depth += (character in "(<[{") - (character in ")>]}")
-    return None
-
-
-def _last(kernel: str) -> str:
-    """Its name without the namespaces around it."""
-    return kernel.rsplit("::", maxsplit=1)[-1]
+def _policy_name(parameter: Parameter) -> str:
+    """x of ``typename Policy::x`` or, in a source that is compiled as it stands, ``Policy::x``; empty for a plain
+    type."""
+    match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", parameter.text)
+    return match[1] if match else ""
 
 
 def _against_arguments(
-    declared: Declared, source: Source, kernel: str, parameters: list[_Parameter]
+    declared: Declared, source: Source, kernel: str, parameters: tuple[Parameter, ...]
 ) -> Iterator[Finding]:
     family, arguments = declared.family, declared.family.kernels[kernel].arguments
     for parameter, argument in zip(parameters, arguments, strict=False):
-        at = (source.path, parameter.line)
-        if parameter.policy_name not in ("", argument):
-            what = f"takes Policy::{parameter.policy_name} where family.yaml passes {argument!r}: make both agree"
+        at, policy_name = (source.path, source.line(parameter.at)), _policy_name(parameter)
+        if policy_name not in ("", argument):
+            what = f"takes Policy::{policy_name} where family.yaml passes {argument!r}: make both agree"
             yield Finding("argument-order", *at, f"kernel {kernel} {what}")
         elif family.accesses.get(argument) == POINTER:
-            if parameter.policy_name:
+            if policy_name:
                 how = f"declare {argument} with access: accessor, or take a pointer here"
                 what = f"takes Policy::{argument}, and family.yaml says that it finds {argument} by a pointer: {how}"
                 yield Finding("argument-order", *at, f"kernel {kernel} {what}")
@@ -90,7 +53,7 @@ def _against_arguments(
         elif (number := family.number_type(argument)) and "*" not in parameter.text:
             if what := _other_type(parameter, number, is_pointer=False):
                 yield Finding("argument-type", *at, f"kernel {kernel} {what}")
-        elif not parameter.policy_name and re.search(r"[*\[]", parameter.text):
+        elif not policy_name and re.search(r"[*\[]", parameter.text):
             how = (
                 f"`typename Policy::{argument} {argument}` with {argument}.load(i, …) and .store(value, i, …)"
             )
@@ -111,7 +74,7 @@ def _element(data: Data) -> str:
     return "" if data.record else data.element or data.fields[0].type
 
 
-def _other_type(parameter: _Parameter, declared: str, *, is_pointer: bool) -> str:
+def _other_type(parameter: Parameter, declared: str, *, is_pointer: bool) -> str:
     """What is wrong with the parameter's type, where it is one of C++'s own; empty when nothing is."""
     wanted = another_type(parameter.text, declared, is_pointer=is_pointer)
     if not wanted:
@@ -122,26 +85,12 @@ def _other_type(parameter: _Parameter, declared: str, *, is_pointer: bool) -> st
     )
 
 
-def _body(source: Source, kernel: str) -> tuple[int, int]:
-    """Where the kernel's statements begin and end in the text of ``source``; an empty range where there are none."""
-    match = re.search(rf"\b__global__\b[^;{{}}]*?\b{_last(kernel)}\s*\([^;{{}}]*\)\s*{{", source.code)
-    if match is None:
-        return 0, 0
-    depth = 1
-    for position in range(match.end(), len(source.code)):
-        depth += {"{": 1, "}": -1}.get(source.code[position], 0)
-        if depth == 0:
-            return match.end(), position
-    return 0, 0
-
-
-def _against_launch(declared: Declared, source: Source, kernel: str) -> Iterator[Finding]:
+def _against_launch(declared: Declared, source: Source, kernel: str, found: Definition) -> Iterator[Finding]:
     """An index that the declared launch leaves at 0, and a grid that ignores how much of the index a block takes."""
     launch, policies = declared.family.kernels[kernel], declared.family.space.policies
     numbers = {policy.name for policy in policies if all(isinstance(value, int) for value in policy.values)}
     grid = " ".join(item.text for item in launch.grid)
-    begin, end = _body(source, kernel)
-    body = source.code[begin:end]
+    begin, body = found.begin, source.code[found.begin : found.end]
     for index, key, sizes in (("threadIdx", "block", launch.block), ("blockIdx", "grid", launch.grid)):
         for axis in "xyz"[len(sizes) :]:
             if match := re.search(rf"\b{index}\s*\.\s*{axis}\b", body):
