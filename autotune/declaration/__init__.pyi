@@ -1,8 +1,5 @@
 from . import yamlfile as yamlfile
-from .access import ACCESSOR as ACCESSOR, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
-from .auto_values import written_out as written_out
-from .compile_options import MIN_BLOCKS as MIN_BLOCKS
-from .completions import Completions as Completions
+from .access import POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
 from .expression import (
     BINARY as BINARY,
     COMPARE as COMPARE,

@@ -33,7 +33,7 @@ def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:
         if name in begins:
             kept["begins_as"] = begins[name]
         data[name] = {**kept, "access": "symbol", "symbol": symbols[name]} if name in symbols else kept
-    shared = ("extents", "scalars", "options")
+    shared = ("extents", "scalars", "launch", "options")
     return {
         "family": content["family"],
         "source": told.pop("source"),

@@ -100,6 +100,11 @@ class Family:
         return tuple(d for d in self.data.values() if d.role == "output")
 
     @property
+    def callers_scalars(self) -> Mapping[str, Scalar]:
+        """The scalars that a caller may give: all but those that the plan gives to each launch."""
+        return {name: scalar for name, scalar in self.scalars.items() if not scalar.of_launch}
+
+    @property
     def is_own_reference(self) -> bool:
         """Whether nothing says what is right, and each configuration is held against its own first run."""
         return self.reference == ITSELF

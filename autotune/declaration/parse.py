@@ -64,12 +64,14 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it."""
+    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it. What is
+    ``of_launch`` the plan gives to each launch, and no caller has to know."""
 
     name: str
     type: str
     value: Expression | None = None
     default: float | None = None
+    of_launch: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,16 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     check_policies(found, policies, where)
     check_views(data, policies, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
-    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
+    numbers = {**content.get("scalars", {}), **content.get("launch", {})}
+    given = [key for key, value in numbers.items() if "value" not in value]
     extents = _extents(content, data, {*given, *options}, where)
     scalars: dict[str, Scalar] = {}
-    for key, value in content.get("scalars", {}).items():
-        scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
+    for key, value in numbers.items():
+        known = {*extents, *options, *scalars}
+        scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
-    _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
+    declared = [content.get("scalars", {}), content.get("launch", {}), data, [p.name for p in policies]]
+    _distinct([extents, options, *declared], where)
     taken = _Taken((*data, *scalars, *extents), found, (*options, *(p.name for p in policies)))
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
@@ -372,9 +377,13 @@ def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
     return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
 
 
-def _scalar(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> Scalar:
+def _scalar(
+    name: str, value: Mapping[str, Any], known: Collection[str], of_launch: bool, where: str
+) -> Scalar:
     parsed = _optional(value.get("value"), f"{where}: scalar {name}", known)
-    return Scalar(name, value["type"], parsed, value.get("default"))
+    if of_launch and not {"value", "default"} & value.keys():
+        raise FamilyError(f"{where}: launch: {name} needs a default or a value, since no caller gives it")
+    return Scalar(name, value["type"], parsed, value.get("default"), of_launch)
 
 
 @dataclass(frozen=True)

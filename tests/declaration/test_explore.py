@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from demo_family import at, load, refusal
 
-from autotune.declaration import Completions, Space, Unlisted, listed, narrowed
+from autotune.declaration import Space, Unlisted, listed, narrowed
+from autotune.declaration.completions import Completions
 from autotune.errors import UsageError
 
 POLICIES = {

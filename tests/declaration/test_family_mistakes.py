@@ -109,6 +109,16 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         ["family demo: scalar double: unknown name 'limt'", "did you mean 'limit'?"],
     ),
     (
+        "a number of a launch that nothing gives",
+        at("launch", value={"first": {"type": "int32"}}),
+        ["family demo: launch: first needs a default or a value, since no caller gives it"],
+    ),
+    (
+        "a scalar that is of a launch, too",
+        at("launch", value={"limit": {"type": "int32", "default": 1}}),
+        ["family demo: the name 'limit' is used twice"],
+    ),
+    (
         "misspelt name in bytes",
         at("bytes", value="4 * nn"),
         ["family demo: bytes: unknown name 'nn'"],

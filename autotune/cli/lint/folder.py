@@ -23,7 +23,10 @@ from autotune.errors import AutotuneError, FamilyError, UnknownName
 
 _PLACES = {
     **{key: f"{key}s" for key in ("kernel", "extent", "option", "scalar", "feature", "constraint", "preset")},
-    **{key: key for key in ("source", "data", "explore", "tolerance", "bytes", "operations", "needs")},
+    **{
+        key: key
+        for key in ("source", "data", "explore", "launch", "tolerance", "bytes", "operations", "needs")
+    },
     "policy": "policies",
 }
 
