@@ -27,7 +27,7 @@ _CONFIGURATIONS = (
     "simple",
     f"{_ALL},rsqrt=fast",
     f"{_ALL},rsqrt=fast,points_x=8,accumulate=at_end,block_y=8",
-    f"{_DEEP},points_x=4,points_z=2",
+    f"{_DEEP},points_x=4,points_z=4",
     f"{_DEEP},points_x=4,points_z=8",
     f"{_DEEP},points_x=8,points_z=8",
 )

@@ -27,9 +27,6 @@ SEQUENTIAL = {"sequential brute": "cyclospec", "sequential optimized": "cyclospe
 PARALLEL = {
     "CUDA brute": "cyclospec-gpu",
     "CUDA optimized": "cyclospec-opt-gpu",
-    "optimized, one graph": "generation=iterated_graph",
-    "optimized, one cooperative launch": "generation=iterated_cooperative",
-    "running sum": "generation=running_sum",
     "prefix differences": "generation=prefix,outputs_per_thread=8,vector_width=4",
 }
 

@@ -17,7 +17,7 @@ from autotune.measure import median
 
 BEST = (
     "granularity=block,order=place,pair_table=device,boys=loaded_rational,quotient_memory=constant,"
-    "roots=deferred,split=2"
+    "roots=inverse,split=2"
 )
 
 

@@ -99,10 +99,6 @@ def _sending(execution: Execution, inputs: Inputs, configuration: Any) -> Callab
     names = ["shells", "primitives", "pairs"]
     if configuration["pair_table"] == "host" and configuration["pair_memory"] in ("global", "readonly"):
         names.append("host_table")
-    if configuration["boys"] in ("table", "shared_table"):
-        names.append("boys_table")
-    if configuration["roots"] == "table":
-        names.append("exponents")
     small = [(execution.placed[n], execution.variant.layouts[n].apply(inputs.arrays[n])) for n in names]
     lists = module.sends(execution)
 

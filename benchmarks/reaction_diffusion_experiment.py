@@ -3,7 +3,7 @@
     python benchmarks/reaction_diffusion_experiment.py equal --grid 211x333 --steps 97 --count 60
     python benchmarks/reaction_diffusion_experiment.py eigenmode --grid 1024 --steps 100000
     python benchmarks/reaction_diffusion_experiment.py times --grid 1024 --steps 100000 --out experiment.csv
-    python benchmarks/reaction_diffusion_experiment.py times --grid 16384 --steps 48 --preset stream --out large.csv
+    python benchmarks/reaction_diffusion_experiment.py times --grid 16384 --steps 48 --preset wave --out large.csv
 
 `equal` runs a random part of the space on random concentrations, in float32 and float64, in a rectangle and in an
 outline, and compares every bit with one step a launch; the digest of the bits that it prints is the same on every

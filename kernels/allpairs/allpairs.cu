@@ -11,7 +11,6 @@
 #include "tensor_tile.cuh"
 
 enum class Accumulate { global_atomic, register_atomic, shared_memory, warp_shuffle, register_tile, tensor_tile };
-enum class Adder { popc, carry_save };
 
 // Calls visit(mask, packing) for every word of a and b: one bit of mask set per attribute that differs.
 template <class Policy, class Value, class Visit>
@@ -79,28 +78,6 @@ AUTOTUNE_DEVICE void block_owns_pair(typename Policy::genotypes genotypes, typen
   }
 }
 
-// Which attributes of a and b differ, word by word.
-template <class Policy, class Value>
-AUTOTUNE_DEVICE void differences(const Value& a, const Value& b, unsigned (&mask)[Value::words]) {
-  int w = 0;
-  for_differences<Policy>(a, b, [&](unsigned word) { mask[w++] = word; });
-}
-
-// Counts three items by two population counts in place of three: a full adder for each bit makes a sum and a carry.
-template <class Policy, class Value>
-AUTOTUNE_DEVICE int count_three(const Value (&a)[3], const Value (&b)[3]) {
-  unsigned mask[3][Value::words];
-#pragma unroll
-  for (int i = 0; i < 3; ++i) differences<Policy>(a[i], b[i], mask[i]);
-  int count = 0;
-#pragma unroll
-  for (int w = 0; w < Value::words; ++w) {
-    const unsigned x = mask[0][w], y = mask[1][w], z = mask[2][w];
-    count += __popc(x ^ y ^ z) + 2 * __popc((x & y) | (x & z) | (y & z));
-  }
-  return count;
-}
-
 // A thread owns tile x tile pairs, their counts in registers. Its rows and columns lie a block apart, so
 // that a warp's loads and stores are contiguous.
 template <class Policy>
@@ -117,24 +94,7 @@ AUTOTUNE_DEVICE void thread_owns_tile(typename Policy::genotypes genotypes, type
     row[t] = min(first_row + t * rows, instances - 1);
     column[t] = min(first_column + t * lanes, instances - 1);
   }
-  unsigned k = 0;
-  if constexpr (Policy::adder == Adder::carry_save) {
-    for (; k + 3 <= genotypes.extent(1); k += 3) {
-      typename Policy::genotypes::value_type a[3], b[tile][3];
-#pragma unroll
-      for (int t = 0; t < tile; ++t)
-#pragma unroll
-        for (unsigned i = 0; i < 3; ++i) b[t][i] = genotypes.load(column[t], k + i);
-#pragma unroll
-      for (int r = 0; r < tile; ++r) {
-#pragma unroll
-        for (unsigned i = 0; i < 3; ++i) a[i] = genotypes.load(row[r], k + i);
-#pragma unroll
-        for (int c = 0; c < tile; ++c) count[r][c] += count_three<Policy>(a, b[c]);
-      }
-    }
-  }
-  for (; k < genotypes.extent(1); ++k) {
+  for (unsigned k = 0; k < genotypes.extent(1); ++k) {
     typename Policy::genotypes::value_type b[tile];
 #pragma unroll
     for (int t = 0; t < tile; ++t) b[t] = genotypes.load(column[t], k);

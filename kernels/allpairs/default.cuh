@@ -7,9 +7,7 @@ struct Default {
   static constexpr Accumulate accumulate = Accumulate::global_atomic;
   static constexpr int block_size = 128;
   static constexpr int tile = 1;
-  static constexpr Staging staging = Staging::direct;
   static constexpr Pairs pairs = Pairs::all;
-  static constexpr Adder adder = Adder::popc;
   static constexpr Missing missing = Missing::category;
   using genotypes = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;

@@ -5,8 +5,6 @@
 #include "differ.cuh"
 #include "store_tile.cuh"
 
-enum class Staging { direct, shared };
-
 // How the warps of a block share its square.
 template <class Policy>
 struct WarpTile {
@@ -64,50 +62,12 @@ AUTOTUNE_DEVICE void add_item(BitSums (&sums)[Tile::row_tiles][Tile::column_tile
   }
 }
 
-// Some items of all instances that a block's square needs, its rows first and then its columns. The gap behind each
-// instance's items keeps four lanes of four instances on banks of their own.
-template <class Policy>
-struct Stage {
-  using Value = typename Policy::genotypes::value_type;
-  static constexpr int items = 8 / Value::words, gap = Value::words == 1 ? 4 : 0;
-  static constexpr int instances = 2 * WarpTile<Policy>::side, share = instances * items / Policy::block_size;
-  Value item[instances][items + gap];
-};
-
-// A thread's share of a stage on its way there.
-template <class Policy>
-struct Prefetch {
-  using Staged = Stage<Policy>;
-  typename Staged::Value value[Staged::share];
-
-  AUTOTUNE_DEVICE void load(const typename Policy::genotypes& genotypes, Square square, unsigned first_item) {
-    constexpr unsigned side = WarpTile<Policy>::side;
-#pragma unroll
-    for (unsigned s = 0; s < Staged::share; ++s) {
-      const unsigned place = s * Policy::block_size + threadIdx.x, instance = place % Staged::instances;
-      const unsigned first = (instance < side ? square.down : square.across) * side;
-      value[s] = genotypes.load(min(first + instance % side, genotypes.extent(0) - 1),
-                                min(first_item + place / Staged::instances, genotypes.extent(1) - 1));
-    }
-  }
-
-  AUTOTUNE_DEVICE void store(Staged& stage) const {
-#pragma unroll
-    for (unsigned s = 0; s < Staged::share; ++s) {
-      const unsigned place = s * Policy::block_size + threadIdx.x;
-      stage.item[place % Staged::instances][place / Staged::instances] = value[s];
-    }
-  }
-};
-
 template <class Policy>
 AUTOTUNE_DEVICE void block_owns_square(typename Policy::genotypes genotypes, typename Policy::distance distance) {
   using Tile = WarpTile<Policy>;
   using Value = typename Policy::genotypes::value_type;
   using CountStrip = Strip<Tile::columns>;
-  constexpr unsigned strip_bytes = Tile::warps * 16 * CountStrip::stride * sizeof(int);
-  constexpr unsigned stage_bytes = Policy::staging == Staging::shared ? sizeof(Stage<Policy>) : 0;
-  __shared__ __align__(16) unsigned char room[strip_bytes > stage_bytes ? strip_bytes : stage_bytes];
+  __shared__ __align__(16) int counts[Tile::warps * 16 * CountStrip::stride];
   const unsigned instances = genotypes.extent(0), items = genotypes.extent(1);
   const Square square = square_of<Policy>(blockIdx.x, (instances + Tile::side - 1) / Tile::side);
   const unsigned warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
@@ -115,44 +75,19 @@ AUTOTUNE_DEVICE void block_owns_square(typename Policy::genotypes genotypes, typ
   const unsigned first_row = square.down * Tile::side + row, first_column = square.across * Tile::side + column;
   BitSums sums[Tile::row_tiles][Tile::column_tiles] = {};
   Value a[Tile::row_tiles][2], b[Tile::column_tiles];
-  if constexpr (Policy::staging == Staging::shared) {
-    auto& stage = *reinterpret_cast<Stage<Policy>*>(room);
-    Prefetch<Policy> next;
-    next.load(genotypes, square, 0);
-    for (unsigned first = 0; first < items; first += Stage<Policy>::items) {
-      __syncthreads();
-      next.store(stage);
-      __syncthreads();
-      if (first + Stage<Policy>::items < items) next.load(genotypes, square, first + Stage<Policy>::items);
+  for (unsigned k = 0; k < items; k += 4) {
+    const unsigned item = min(k + quarter, items - 1);
 #pragma unroll
-      for (unsigned k = 0; k < Stage<Policy>::items; k += 4) {
+    for (int m = 0; m < Tile::row_tiles; ++m)
 #pragma unroll
-        for (int m = 0; m < Tile::row_tiles; ++m)
+      for (unsigned half = 0; half < 2; ++half)
+        a[m][half] = genotypes.load(min(first_row + m * 16 + half * 8 + group, instances - 1), item);
 #pragma unroll
-          for (unsigned half = 0; half < 2; ++half)
-            a[m][half] = stage.item[row + m * 16 + half * 8 + group][k + quarter];
-#pragma unroll
-        for (int n = 0; n < Tile::column_tiles; ++n)
-          b[n] = stage.item[Tile::side + column + n * 8 + group][k + quarter];
-        add_item<Policy>(sums, a, b, first + k + quarter < items);
-      }
-    }
-    __syncthreads();
-  } else {
-    for (unsigned k = 0; k < items; k += 4) {
-      const unsigned item = min(k + quarter, items - 1);
-#pragma unroll
-      for (int m = 0; m < Tile::row_tiles; ++m)
-#pragma unroll
-        for (unsigned half = 0; half < 2; ++half)
-          a[m][half] = genotypes.load(min(first_row + m * 16 + half * 8 + group, instances - 1), item);
-#pragma unroll
-      for (int n = 0; n < Tile::column_tiles; ++n)
-        b[n] = genotypes.load(min(first_column + n * 8 + group, instances - 1), item);
-      add_item<Policy>(sums, a, b, k + quarter < items);
-    }
+    for (int n = 0; n < Tile::column_tiles; ++n)
+      b[n] = genotypes.load(min(first_column + n * 8 + group, instances - 1), item);
+    add_item<Policy>(sums, a, b, k + quarter < items);
   }
-  const CountStrip strip{reinterpret_cast<int*>(room) + warp * 16 * CountStrip::stride};
+  const CountStrip strip{counts + warp * 16 * CountStrip::stride};
 #pragma unroll
   for (int m = 0; m < Tile::row_tiles; ++m) {
     __syncwarp();

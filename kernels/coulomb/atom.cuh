@@ -7,7 +7,7 @@ enum class Precalculate { none, slice, block, thread };
 enum class Points { adjacent, strided, spread };
 enum class Accumulate { read_first, shared, at_end };
 enum class Staging { none, shared };
-enum class Rsqrt { ieee, fast, mixed4, mixed3, mixed2, newton, cubic4, cubic3 };
+enum class Rsqrt { ieee, fast, cubic3 };
 enum class Precision { float32, compensated, float64 };
 enum class Edges { guarded, padded };
 enum class SlicesPerLaunch { all };
@@ -38,29 +38,9 @@ struct alignas(16) PreparedAtom {
   Real x, y, z, q;
 };
 
-// Past the throughput of the reciprocal square root unit: of so many points one takes the multiply-add pipe; 0 is none.
+// Past the throughput of the reciprocal square root unit: every third point takes a cubic on the multiply-add pipe.
 template <class Policy>
-constexpr int pipe_one_in = Policy::rsqrt == Rsqrt::mixed4 || Policy::rsqrt == Rsqrt::cubic4   ? 4
-                            : Policy::rsqrt == Rsqrt::mixed3 || Policy::rsqrt == Rsqrt::cubic3 ? 3
-                            : Policy::rsqrt == Rsqrt::mixed2                                   ? 2
-                            : Policy::rsqrt == Rsqrt::newton                                   ? 1
-                                                                                               : 0;
-
-// Which way it takes there: a cubic, or Newton's steps.
-template <class Policy>
-constexpr bool has_cubics = Policy::rsqrt == Rsqrt::cubic4 || Policy::rsqrt == Rsqrt::cubic3;
-
-// 1 / sqrt(s) * newton_scale, relative error below 4e-7: a guess from the bits of s and two of Newton's steps. The
-// guess and the first step are Kadlec's (2010, "Improving the fast inverse square root"), whose error is 6.5e-4; each
-// step's leading factor is left out and made up for in the charge.
-constexpr float kadlec_factor = 0.703952253f;
-constexpr float newton_scale_inverse = 0.5f * kadlec_factor * kadlec_factor * kadlec_factor * (1 + 3.2e-7f);
-
-AUTOTUNE_DEVICE float newton_rsqrt(float s) {
-  float y = __uint_as_float(0x5F1FFFF9u - (__float_as_uint(s) >> 1));
-  y *= fmaf(-s, y * y, 2.38924456f);
-  return y * fmaf(-s, y * y, 3 / (kadlec_factor * kadlec_factor));
-}
+constexpr bool has_cubics = Policy::rsqrt == Rsqrt::cubic3;
 
 // Whether a block makes dz * dz of its slices: it keeps an atom as SlicedAtom then, else as PreparedAtom.
 template <class Policy>
@@ -98,24 +78,21 @@ using AtomOf = typename AtomType<Policy>::type;
 template <class Policy>
 struct Charge {
   using Real = RealOf<Policy>;
-  static constexpr int one_in = pipe_one_in<Policy>;
-  Real q, for_newton, weight = 0;
+  Real q, weight = 0;
   unsigned signed_guess = 0;
 
-  AUTOTUNE_DEVICE explicit Charge(const AtomOf<Policy>& atom) : q(atom.q), for_newton(atom.q * newton_scale_inverse) {
+  AUTOTUNE_DEVICE explicit Charge(const AtomOf<Policy>& atom) : q(atom.q) {
     if constexpr (has_cubics<Policy>) {
       weight = atom.weight;
       signed_guess = cubic::signed_guess(atom.q);
     }
   }
 
-  AUTOTUNE_DEVICE static constexpr bool on_pipe(int point) {
-    return one_in && point % (one_in ? one_in : 1) == one_in - 1;
-  }
+  AUTOTUNE_DEVICE static constexpr bool on_pipe(int point) { return has_cubics<Policy> && point % 3 == 2; }
 
   // The squared distance, as `added` wants it. The product is the same in all slices.
   AUTOTUNE_DEVICE Real squared(Real dxy2, Real dz2, int point) const {
-    return has_cubics<Policy> && on_pipe(point) ? fma(dz2, weight, dxy2 * weight) : dxy2 + dz2;
+    return on_pipe(point) ? fma(dz2, weight, dxy2 * weight) : dxy2 + dz2;
   }
 
   // Adds q / sqrt(s) to sum.
@@ -125,9 +102,8 @@ struct Charge {
     } else if constexpr (Policy::rsqrt == Rsqrt::ieee) {
       return fma(q, 1 / sqrtf(s), sum);
     } else {
-      if (!on_pipe(point)) return fma(q, rsqrtf(s), sum);
-      if constexpr (has_cubics<Policy>) return cubic::added(sum, s, signed_guess);
-      return fma(for_newton, newton_rsqrt(s), sum);
+      if (on_pipe(point)) return cubic::added(sum, s, signed_guess);
+      return fma(q, rsqrtf(s), sum);
     }
   }
 };

@@ -1,5 +1,5 @@
 // Inverse square roots on the multiply-add pipe: a guess from the bits of s, made good by a cubic. It takes seven
-// instructions with the addition to a sum, where Newton's steps take nine; the relative error is below 7e-7.
+// instructions with the addition to a sum; the relative error is below 7e-7.
 #pragma once
 
 namespace cubic {

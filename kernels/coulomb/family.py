@@ -1,9 +1,8 @@
-"""Inputs, atom orders, launches and reference of the coulomb family."""
+"""Inputs, launches and reference of the coulomb family."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from autotune.family import Application, Execution, on_demand
@@ -11,7 +10,7 @@ from autotune.family import Application, Execution, on_demand
 from . import exact
 from .inputs import inputs_of
 
-__all__ = ["application", "inputs", "orders", "plan", "ragged", "reference", "units"]
+__all__ = ["application", "inputs", "plan", "ragged", "reference", "units"]
 
 inputs = inputs_of
 
@@ -22,24 +21,6 @@ def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     spacing = parameters.get("spacing", 1.0)
     for atoms, lattice in ((1, [1, 1, 1]), (33, [129, 17, 9]), (257, [31, 7, 5]), (4097, [5, 1, 17])):
         yield {"cloud": atoms, "seed": atoms, "spacing": spacing, "lattice": lattice}
-
-
-# ---- orders of atoms; chain is the file's
-
-
-def _morton(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Along a curve through cells of a 1024th of the box: the bits of x, y and z in turn (Morton 1966)."""
-    atoms = arrays["atoms"]
-    codes = np.zeros(len(atoms), np.int64)
-    for axis, name in enumerate("xyz"):
-        low, high = float(atoms[name].min()), float(atoms[name].max())
-        cells = ((atoms[name] - low) * (1023 / max(high - low, 1e-6))).astype(np.int64)
-        for bit in range(10):
-            codes |= (cells >> bit & 1) << (3 * bit + axis)
-    return np.argsort(codes, kind="stable")
-
-
-orders: Mapping[str, Callable[[Mapping[str, NDArray[Any]]], NDArray[np.int64]]] = {"morton": _morton}
 
 
 # ---- launches

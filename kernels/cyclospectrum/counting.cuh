@@ -2,6 +2,7 @@
 // occurs. That is the autocorrelation of the prefix sums on a ring of T places, and a sum of m has its complement
 // T - m in the rest of the ring, so the masses up to T / 2 are counted and the others are their mirror image.
 #pragma once
+#include "autotune/shared.cuh"
 #include "ring.cuh"
 
 constexpr unsigned tile_bins = 4096;  // of one block of tile_sums and offsets; family.yaml has it, too
@@ -25,15 +26,12 @@ template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     tally(typename Policy::ring before, typename Policy::counts counts) {
   if constexpr (Policy::finish == Finish::counting && Policy::count_by == CountBy::differences) {
-    constexpr bool in_shared = Policy::count_in == CountIn::shared;
     constexpr unsigned window = Policy::window, warps = Policy::block_size / 32, all_lanes = 0xffffffffu;
     unsigned* const bins = autotune::dynamic_shared<unsigned>();
     const unsigned n = before.extent(0) / 2, lane = threadIdx.x % 32;
     const unsigned first = blockIdx.x * window, end = min(first + window, counts.extent(0));
-    if constexpr (in_shared) {
-      for (unsigned bin = threadIdx.x; bin < window; bin += Policy::block_size) bins[bin] = 0;
-      __syncthreads();
-    }
+    for (unsigned bin = threadIdx.x; bin < window; bin += Policy::block_size) bins[bin] = 0;
+    __syncthreads();
     // Warps take 32 starts at a time: a lane looks up the run of one of them, then all count each run in turn.
     const unsigned groups = (n + 31) / 32;
     for (unsigned group = blockIdx.y * warps + threadIdx.x / 32; group < groups; group += gridDim.y * warps) {
@@ -43,20 +41,13 @@ __global__ void __launch_bounds__(Policy::block_size)
       for (unsigned k = 0; k < min(32u, n - group * 32); ++k) {
         const unsigned its_from = __shfl_sync(all_lanes, from, k), its_end = __shfl_sync(all_lanes, run_end, k);
 #pragma unroll 4
-        for (unsigned i = __shfl_sync(all_lanes, run, k) + lane; i < its_end; i += 32) {
-          const unsigned mass = before.load(i) - its_from;
-          if constexpr (in_shared)
-            atomicAdd(&bins[mass - first], 1u);
-          else
-            counts.add(1u, mass);
-        }
+        for (unsigned i = __shfl_sync(all_lanes, run, k) + lane; i < its_end; i += 32)
+          atomicAdd(&bins[before.load(i) - its_from - first], 1u);
       }
     }
-    if constexpr (in_shared) {
-      __syncthreads();
-      for (unsigned bin = threadIdx.x; bin < end - first; bin += Policy::block_size)
-        if (bins[bin]) counts.add(bins[bin], first + bin);
-    }
+    __syncthreads();
+    for (unsigned bin = threadIdx.x; bin < end - first; bin += Policy::block_size)
+      if (bins[bin]) counts.add(bins[bin], first + bin);
   }
 }
 

@@ -5,23 +5,11 @@
 // residues is (n), spectrum (n (n - 1) + 2, packed). Sums are unsigned: none passes the total, which is below 2^31.
 #include "autotune/array.cuh"
 
-enum class Generation {
-  brute,
-  iterated,
-  iterated_graph,
-  iterated_cooperative,
-  running_sum,
-  prefix,
-  sequential_brute,
-  sequential_iterated
-};
-enum class Wrap { conditional, modulo, doubled };
-enum class OutputAxes { length_major, start_major };
+enum class Generation { brute, iterated, prefix, sequential_brute, sequential_iterated };
+enum class Wrap { conditional, doubled };
 enum class Finish { host_sort, radix_sort, counting };
-enum class KeyBits { all, needed };
 enum class CountBy { differences, transform };
 enum class PrimeSize { wide, narrow };
-enum class CountIn { shared, global };
 enum class Launch { stream, graph };
 enum class Scan { passes, look_back, listing };
 enum class Find { search, table };

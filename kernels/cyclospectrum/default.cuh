@@ -5,18 +5,13 @@
 
 struct Default {
   static constexpr Generation generation = Generation::brute;
-  static constexpr int staging = 0;
   static constexpr Wrap wrap = Wrap::conditional;
-  static constexpr OutputAxes output_axes = OutputAxes::length_major;
   static constexpr int outputs_per_thread = 1;
-  static constexpr int block_width = 16;
   static constexpr int block_size = 256;
   static constexpr Finish finish = Finish::host_sort;
-  static constexpr KeyBits key_bits = KeyBits::all;
   static constexpr CountBy count_by = CountBy::differences;
   static constexpr PrimeSize prime_size = PrimeSize::wide;
   static constexpr int row_bits = 13;
-  static constexpr CountIn count_in = CountIn::shared;
   static constexpr int window = 16384;
   static constexpr Scan scan = Scan::passes;
   static constexpr Launch launch = Launch::stream;
@@ -36,14 +31,11 @@ struct Default {
   using ends = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using starts = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using workspace = autotune::Array<unsigned char, autotune::Global<autotune::Texel<1>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using barrier = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void arrange<Default>(Default::residues, Default::ring);
 template __global__ void sequential<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void brute<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void iterated<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int, unsigned int);
-template __global__ void cooperative<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int, Default::barrier);
-template __global__ void running<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void differences<Default>(Default::residues, Default::ring, Default::spectrum, Default::spare, unsigned int, unsigned int);
 template __global__ void tally<Default>(Default::ring, Default::counts);
 template __global__ void empty_field<Default>(Default::field, Default::roots, Default::sums, unsigned int);

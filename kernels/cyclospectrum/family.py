@@ -78,7 +78,7 @@ def plan(execution: Execution) -> None:
     if finish == "counting":
         _count(execution)
         return
-    if generation == "prefix" or (policies["wrap"] == "doubled" and policies["staging"] == 0):
+    if generation == "prefix" or policies["wrap"] == "doubled":
         execution.launch("arrange")
     _generate(execution, generation, into_spare)
     if not ordered:
@@ -92,22 +92,10 @@ def plan(execution: Execution) -> None:
 
 
 def _generate(execution: Execution, generation: str, into_spare: int) -> None:
-    rows = max(1, int(execution.names["n"]) - 1)
-
-    def launches() -> None:
-        for row in range(rows):
-            execution.launch("iterated", row=row, into_spare=into_spare)
-
     match generation:
         case "iterated":
-            launches()
-        case "iterated_graph":
-            execution.graph("rows", launches)
-        case "iterated_cooperative":
-            execution.zero("barrier")
-            execution.launch_cooperative("cooperative", into_spare=into_spare)
-        case "running_sum":
-            execution.launch("running", into_spare=into_spare)
+            for row in range(max(1, int(execution.names["n"]) - 1)):
+                execution.launch("iterated", row=row, into_spare=into_spare)
         case "prefix":
             execution.launch("differences", into_spare=into_spare)
         case "brute":
@@ -140,8 +128,7 @@ def _count(execution: Execution) -> None:
 
 
 def _bits(execution: Execution) -> int:
-    needed = max(1, int(execution.names["total"]).bit_length())
-    return needed if execution.names["key_bits"] == "needed" else 32
+    return max(1, int(execution.names["total"]).bit_length())
 
 
 def _passes(execution: Execution) -> int:

@@ -1,6 +1,5 @@
 // Every way to make the sums. A kernel has a body in those configurations alone that launch it.
 #pragma once
-#include "autotune/grid_barrier.cuh"
 #include "ring.cuh"
 
 // The post's two sequential programs: one thread.
@@ -9,7 +8,7 @@ __global__ void sequential(typename Policy::residues residues, typename Policy::
                            typename Policy::spectrum spectrum, typename Policy::spare, unsigned, unsigned total) {
   constexpr bool is_brute = Policy::generation == Generation::sequential_brute;
   if constexpr (is_brute || Policy::generation == Generation::sequential_iterated) {
-    const auto mass = Circle<Policy>::of(residues, ring, total);
+    const auto mass = Circle<Policy>(residues, ring, total);
     const Sums<Policy> sums{spectrum, mass.n};
     for (unsigned row = 0; row + 1 < mass.n; ++row)
       for (unsigned start = 0; start < mass.n; ++start) {
@@ -31,9 +30,9 @@ __global__ void __launch_bounds__(Policy::block_size)
     brute(typename Policy::residues residues, typename Policy::ring ring, typename Policy::spectrum spectrum,
           typename Policy::spare spare, unsigned into_spare, unsigned total) {
   if constexpr (Policy::generation == Generation::brute) {
-    constexpr unsigned width = Policy::block_width, height = Policy::block_size / width;
+    constexpr unsigned width = 16, height = Policy::block_size / width;
     constexpr int outputs = Policy::outputs_per_thread;
-    const auto mass = Circle<Policy>::of(residues, ring, total);
+    const auto mass = Circle<Policy>(residues, ring, total);
     const Sums<Policy> sums{into_spare ? spare : spectrum, mass.n};
     const unsigned first = blockIdx.x * outputs * width + threadIdx.x, row = blockIdx.y * height + threadIdx.y;
     if (first == 0 && row == 0) sums.store_ends(total);
@@ -53,51 +52,13 @@ template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     iterated(typename Policy::residues residues, typename Policy::ring ring, typename Policy::spectrum spectrum,
              typename Policy::spare spare, unsigned into_spare, unsigned total, unsigned row) {
-  constexpr bool is_graph = Policy::generation == Generation::iterated_graph;
-  if constexpr (is_graph || Policy::generation == Generation::iterated) {
-    const auto mass = Circle<Policy>::of(residues, ring, total);
+  if constexpr (Policy::generation == Generation::iterated) {
+    const auto mass = Circle<Policy>(residues, ring, total);
     const Sums<Policy> sums{into_spare ? spare : spectrum, mass.n};
     const unsigned start = blockIdx.x * Policy::block_size + threadIdx.x;
     if (start == 0 && row == 0) sums.store_ends(total);
     if (start < mass.n && row + 1 < mass.n)
       sums.store((row ? sums.load(start, row - 1) : 0) + mass(start + row), start, row);
-  }
-}
-
-// The same in one cooperative launch: a barrier of the grid where the other has the next launch.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    cooperative(typename Policy::residues residues, typename Policy::ring ring, typename Policy::spectrum spectrum,
-                typename Policy::spare spare, unsigned into_spare, unsigned total, typename Policy::barrier barrier) {
-  if constexpr (Policy::generation == Generation::iterated_cooperative) {
-    const auto mass = Circle<Policy>::of(residues, ring, total);
-    const Sums<Policy> sums{into_spare ? spare : spectrum, mass.n};
-    const unsigned first = blockIdx.x * Policy::block_size + threadIdx.x, threads = gridDim.x * Policy::block_size;
-    if (first == 0) sums.store_ends(total);
-    for (unsigned row = 0; row + 1 < mass.n; ++row) {
-      for (unsigned start = first; start < mass.n; start += threads)
-        sums.store((row ? sums.load(start, row - 1) : 0) + mass(start + row), start, row);
-      autotune::grid_barrier(barrier.memory.base);
-    }
-  }
-}
-
-// A thread has one start and goes around the ring, the sum so far in a register.
-template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    running(typename Policy::residues residues, typename Policy::ring ring, typename Policy::spectrum spectrum,
-            typename Policy::spare spare, unsigned into_spare, unsigned total) {
-  if constexpr (Policy::generation == Generation::running_sum) {
-    const auto mass = Circle<Policy>::of(residues, ring, total);
-    const Sums<Policy> sums{into_spare ? spare : spectrum, mass.n};
-    const unsigned start = blockIdx.x * Policy::block_size + threadIdx.x;
-    if (start == 0) sums.store_ends(total);
-    if (start >= mass.n) return;
-    unsigned sum = 0;
-    for (unsigned row = 0; row + 1 < mass.n; ++row) {
-      sum += mass(start + row);
-      sums.store(sum, start, row);
-    }
   }
 }
 
@@ -108,21 +69,19 @@ __global__ void __launch_bounds__(Policy::block_size)
                 typename Policy::spare spare, unsigned into_spare, unsigned total) {
   if constexpr (Policy::generation == Generation::prefix && Policy::finish != Finish::counting) {
     using Vector = typename Policy::spectrum::value_type;
-    constexpr bool by_length = Policy::output_axes == OutputAxes::length_major;
     constexpr unsigned rounds = Policy::outputs_per_thread / Vector::words;
-    const auto before = Circle<Policy>::of(residues, ring, total);
+    const auto before = Circle<Policy>(residues, ring, total);
     const typename Policy::spectrum list = into_spare ? spare : spectrum;
-    const unsigned n = before.n, sums = n * (n - 1), fast = by_length ? n : max(n - 1, 1u);
+    const unsigned n = before.n, sums = n * (n - 1);
     for (unsigned round = 0; round < rounds; ++round) {
       const unsigned place = (blockIdx.x * rounds + round) * Policy::block_size + threadIdx.x;
       if (place >= list.extent(0)) return;
-      unsigned output = place * Vector::words, slow = output / fast, quick = output % fast;
+      unsigned output = place * Vector::words, row = output / n, start = output % n;
       Vector vector;
 #pragma unroll
       for (int k = 0; k < Vector::words; ++k, ++output) {
-        const unsigned start = by_length ? quick : slow, row = by_length ? slow : quick;
         vector.word[k] = output < sums ? before(start + row + 1) - before(start) : output == sums + 1 ? total : 0;
-        if (++quick == fast) quick = 0, ++slow;
+        if (++start == n) start = 0, ++row;
       }
       list.store(vector, place);
     }

@@ -1,6 +1,5 @@
 // What goes around: the masses, or their prefix sums, read past the end of the ring; and the list that the sums go to.
 #pragma once
-#include "autotune/shared.cuh"
 #include "block_scan.cuh"
 
 // operator()(i), i in 0 .. 2n - 1: mass i, or with prefix sums the sum of the i masses before it.
@@ -8,45 +7,24 @@ template <class Policy>
 struct Circle {
   static constexpr bool prefix = Policy::generation == Generation::prefix;
   static constexpr bool doubled = Policy::wrap == Wrap::doubled;
-  static constexpr bool staged = Policy::staging > 0;
 
   typename Policy::residues residues;
   typename Policy::ring ring;
   unsigned n, total;
-  const unsigned* tile;
 
-  // All threads of the block call it: where the policy says so, they copy the ring to shared memory first.
-  AUTOTUNE_DEVICE static Circle of(typename Policy::residues residues, typename Policy::ring ring, unsigned total) {
-    Circle circle{residues, ring, residues.extent(0), total, nullptr};
-    if constexpr (staged) {
-      unsigned* const tile = autotune::dynamic_shared<unsigned>();
-      const unsigned n = circle.n, stride = blockDim.x * blockDim.y;
-      for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < (doubled ? 2 * n : n); i += stride)
-        tile[i] = prefix ? ring.load(i) : static_cast<unsigned>(residues.load(i < n ? i : i - n));
-      __syncthreads();
-      circle.tile = tile;
-    }
-    return circle;
-  }
+  AUTOTUNE_DEVICE Circle(typename Policy::residues residues_, typename Policy::ring ring_, unsigned total_)
+      : residues(residues_), ring(ring_), n(residues_.extent(0)), total(total_) {}
 
   AUTOTUNE_DEVICE unsigned operator()(unsigned i) const {
     if constexpr (doubled) return read(i);
-    unsigned around;
-    if constexpr (Policy::wrap == Wrap::modulo) {
-      around = i / n;
-      i %= n;
-    } else {
-      around = i >= n ? 1 : 0;
-      if (i >= n) i -= n;
-    }
+    const unsigned around = i >= n ? 1 : 0;
+    if (i >= n) i -= n;
     return prefix ? read(i) + around * total : read(i);
   }
 
  private:
   AUTOTUNE_DEVICE unsigned read(unsigned i) const {
-    if constexpr (staged)
-      return tile[i];
-    else if constexpr (prefix || doubled)
+    if constexpr (prefix || doubled)
       return ring.load(i);
     else
       return static_cast<unsigned>(residues.load(i));
@@ -60,13 +38,10 @@ struct Sums {
   typename Policy::spectrum list;
   unsigned n;
 
-  AUTOTUNE_DEVICE unsigned place(unsigned start, unsigned row) const {
-    return Policy::output_axes == OutputAxes::length_major ? row * n + start : start * (n - 1) + row;
-  }
   AUTOTUNE_DEVICE void store(unsigned sum, unsigned start, unsigned row) const {
-    list.store({{sum}}, place(start, row));
+    list.store({{sum}}, row * n + start);
   }
-  AUTOTUNE_DEVICE unsigned load(unsigned start, unsigned row) const { return list.load(place(start, row)).word[0]; }
+  AUTOTUNE_DEVICE unsigned load(unsigned start, unsigned row) const { return list.load(row * n + start).word[0]; }
   // By one thread of the grid: the two that are no sum of a part.
   AUTOTUNE_DEVICE void store_ends(unsigned total) const {
     list.store({{0}}, n * (n - 1));

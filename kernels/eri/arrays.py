@@ -43,7 +43,7 @@ def arrays_of(
         raise WorkloadError(
             f"{work_units:,} integrals; at most {MOST_INTEGRALS:,} can be listed: ask for output=coulomb_exchange"
         )
-    shells, primitives, exponents = _shells(placed)
+    shells, primitives = _shells(placed)
     pairs = _pairs(shells)
     host_table = _primitive_pairs(shells, primitives, pairs)
     pairs["bound"] = pair_bounds(pairs, host_table)
@@ -52,10 +52,8 @@ def arrays_of(
     return {
         "shells": shells,
         "primitives": primitives,
-        "exponents": exponents,
         "pairs": pairs,
         "host_table": host_table,
-        "boys_table": boys.table(),
         "quotient": boys.quotient(),
         "runs": runs_array(pairs["count"]),
         "density": np.zeros((1, 1)) if density is None else _symmetric(density, len(shells)),
@@ -83,7 +81,7 @@ def pair_bounds(pairs: NDArray[Any], table: NDArray[Any]) -> NDArray[np.float64]
 
 def _shells(
     placed: Sequence[tuple[Sequence[float], Shell]],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     shells = np.zeros(len(placed), SHELL)
     counts = np.array([len(shell.exponents) for _, shell in placed])
     centres = np.array([centre for centre, _ in placed], np.float64)
@@ -94,9 +92,8 @@ def _shells(
     primitives = np.zeros(int(counts.sum()), PRIMITIVE)
     primitives["exponent"] = np.concatenate([shell.exponents for _, shell in placed])
     primitives["coefficient"] = np.concatenate([shell.coefficients for _, shell in placed])
-    exponents, kinds = np.unique(primitives["exponent"], return_inverse=True)
-    primitives["kind"] = kinds
-    return shells, primitives, exponents
+    primitives["kind"] = np.unique(primitives["exponent"], return_inverse=True)[1]
+    return shells, primitives
 
 
 def _pairs(shells: NDArray[Any]) -> NDArray[Any]:
@@ -125,8 +122,6 @@ def _primitive_pairs(shells: NDArray[Any], primitives: NDArray[Any], pairs: NDAr
         made[axis] = (a["exponent"] * left[axis] + b["exponent"] * right[axis]) / p
     decay = np.exp(-a["exponent"] * b["exponent"] / p * square)
     made["factor"] = np.sqrt(2 * np.pi**2.5) * a["coefficient"] * b["coefficient"] * decay / p
-    high, low = np.maximum(a["kind"], b["kind"]), np.minimum(a["kind"], b["kind"])
-    made["kind"] = high * (high + 1) // 2 + low
     return made
 
 

@@ -1,15 +1,9 @@
-// The Boys function F0(T) = 1/2 sqrt(pi/T) erf(sqrt T), T >= 0: by erf, by a table, or as a quotient of polynomials.
-// boys.py makes the table and says where the numbers are from.
+// The Boys function F0(T) = 1/2 sqrt(pi/T) erf(sqrt T), T >= 0: by erf, or as a quotient of polynomials. boys.py says
+// where the numbers are from.
 #pragma once
 #include "autotune/reciprocal.cuh"
 
-enum class Boys { erf, table, shared_table, rational, loaded_rational };
-
-constexpr int boys_rows = 320;
-
-struct BoysRow {
-  double c0, c1, c2, c3, c4, c5;
-};
+enum class Boys { erf, rational, loaded_rational };
 
 using autotune::reciprocal;
 using autotune::reciprocal_root;
@@ -64,60 +58,22 @@ AUTOTUNE_DEVICE Real boys_rational(Real t, const Quotient& quotient) {
   return numerator * reciprocal(denominator);
 }
 
-// The row of x = T + 1 is in its exponent and the 6 bits behind it; the polynomial is one in x - centre.
-struct BoysPlace {
-  unsigned row;
-  double distance;
-};
-
-AUTOTUNE_DEVICE BoysPlace boys_place(double t) {
-  const double x = t + 1;
-  const long long bits = __double_as_longlong(x);
-  const double centre = __longlong_as_double((bits & ~((1ll << 46) - 1)) | 1ll << 45);
-  return {static_cast<unsigned>(bits >> 46) - (0x3ffu << 6), x - centre};
-}
-
-template <class Real>
-AUTOTUNE_DEVICE Real boys_row(const BoysRow& row, Real d) {
-  Real sum = Real(row.c5);
-  sum = fma(sum, d, Real(row.c4));
-  sum = fma(sum, d, Real(row.c3));
-  sum = fma(sum, d, Real(row.c2));
-  sum = fma(sum, d, Real(row.c1));
-  return fma(sum, d, Real(row.c0));
-}
-
 AUTOTUNE_DEVICE bool is_far(float t) { return t >= 28.0f; }
 // A positive number's upper half orders as the number does, and is compared beside the pipe of double precision.
 AUTOTUNE_DEVICE bool is_far(double t) { return static_cast<int>(__double_as_longlong(t) >> 32) >= 0x403c0000; }
 
-AUTOTUNE_DEVICE bool is_negative(float x) { return x < 0; }
-AUTOTUNE_DEVICE bool is_negative(double x) { return __double_as_longlong(x) < 0; }
-
-// F0 by the policy's method, T < 28. `table` and `quotient` are the accessors of the rows and of the quotient's
-// coefficients, `shared` the block's copy of the rows, for shared_table.
+// F0 by the policy's method, T < 28. `quotient` is the accessor of the quotient's coefficients.
 template <class Policy, class Real>
-AUTOTUNE_DEVICE Real boys_near(Real t, const typename Policy::boys_table& table,
-                               const typename Policy::quotient& quotient, const BoysRow* shared) {
-  if constexpr (Policy::boys == Boys::erf) {
+AUTOTUNE_DEVICE Real boys_near(Real t, const typename Policy::quotient& quotient) {
+  if constexpr (Policy::boys == Boys::erf)
     return boys_erf(t);
-  } else if constexpr (Policy::boys == Boys::rational) {
-    return boys_rational<false>(t, quotient);
-  } else if constexpr (Policy::boys == Boys::loaded_rational) {
-    return boys_rational<sizeof(Real) == 8>(t, quotient);
-  } else {
-    const BoysPlace place = boys_place(t);
-    if constexpr (Policy::boys == Boys::shared_table)
-      return boys_row(shared[place.row], static_cast<Real>(place.distance));
-    else
-      return boys_row(table.load(place.row), static_cast<Real>(place.distance));
-  }
+  else
+    return boys_rational<Policy::boys == Boys::loaded_rational && sizeof(Real) == 8>(t, quotient);
 }
 
 // The same for any T: erf is, and the others end at 28.
 template <class Policy, class Real>
-AUTOTUNE_DEVICE Real boys_function(Real t, const typename Policy::boys_table& table,
-                                   const typename Policy::quotient& quotient, const BoysRow* shared) {
+AUTOTUNE_DEVICE Real boys_function(Real t, const typename Policy::quotient& quotient) {
   if (Policy::boys != Boys::erf && is_far(t)) return boys_limit(t);
-  return boys_near<Policy>(t, table, quotient, shared);
+  return boys_near<Policy>(t, quotient);
 }

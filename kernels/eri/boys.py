@@ -1,17 +1,12 @@
-"""The Boys function F0(T) = integral over u in [0, 1] of exp(-T u^2) = 1/2 sqrt(pi/T) erf(sqrt T), as a table and as
-a quotient (Helgaker, Joergensen, Olsen, Molecular Electronic-Structure Theory, section 9.8)."""
-
-import math
+"""The Boys function F0(T) = integral over u in [0, 1] of exp(-T u^2) = 1/2 sqrt(pi/T) erf(sqrt T), as a quotient
+(Helgaker, Joergensen, Olsen, Molecular Electronic-Structure Theory, section 9.8)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "ROWS", "f0", "quotient", "table"]
+__all__ = ["FAR", "f0", "quotient"]
 
 FAR = 28.0  # from here erf(sqrt T) is 1 to 7e-14, and F0 is 1/2 sqrt(pi/T)
-_ROWS_PER_OCTAVE = 64
-ROWS = 5 * _ROWS_PER_OCTAVE  # x = T + 1 from 1 to 32
-_DEGREE = 5
 
 # The best quotient of two polynomials of degree 10 on [0, 28] in the relative sense: within 3.7e-15. Found in 50
 # digits by reweighted least squares; all coefficients are positive, so nothing cancels. Lowest power first.
@@ -39,25 +34,3 @@ def f0(t: NDArray[np.float64]) -> NDArray[np.float64]:
 def quotient() -> NDArray[np.float64]:
     """The coefficients but the highest, numerator before denominator (boys.cuh: boys_rational)."""
     return np.array([*NUMERATOR[:-1], *DENOMINATOR[:-1]])
-
-
-def table() -> NDArray[np.void]:
-    """ROWS polynomials of degree 5 in x - centre, x = T + 1: 64 rows to a power of two of x, so that a row is found in
-    the bits of x, and rows are as wide as F0 is smooth. Within 1e-14 of F0 for T < 28."""
-    rows = np.zeros(ROWS, [(f"c{power}", np.float64) for power in range(_DEGREE + 1)])
-    nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
-    for row in range(ROWS):
-        octave, place = divmod(row, _ROWS_PER_OCTAVE)
-        half = 2.0**octave / _ROWS_PER_OCTAVE / 2
-        centre = 2.0**octave + (2 * place + 1) * half
-        values = [_exact(centre + half * node - 1) for node in nodes]
-        series = np.polynomial.chebyshev.chebfit(nodes, values, _DEGREE)
-        powers = np.polynomial.chebyshev.cheb2poly(series)
-        rows[row] = tuple(powers / half ** np.arange(_DEGREE + 1))
-    return rows
-
-
-def _exact(t: float) -> float:
-    if abs(t) < 1e-8:
-        return 1 - t / 3
-    return math.sqrt(math.pi / t) / 2 * math.erf(math.sqrt(t))

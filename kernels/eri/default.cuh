@@ -18,12 +18,9 @@ struct Default {
   static constexpr Accuracy accuracy = Accuracy::float64;
   using shells = autotune::Array<Shell, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using primitives = autotune::Array<Primitive, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using exponents = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using pairs = autotune::Array<Pair, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using host_table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using device_table = autotune::Array<PrimitivePair, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using sums = autotune::Array<Sum, autotune::Global<autotune::Texel<16>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
-  using boys_table = autotune::Array<BoysRow, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using quotient = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using runs = autotune::Array<PairRun, autotune::Global<autotune::Texel<8>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using unit_list = autotune::Array<WorkUnit, autotune::Global<autotune::Texel<16>>, autotune::Strided<1, 0>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -36,6 +33,5 @@ struct Default {
   using exchange_sum = autotune::Array<double, autotune::Global<autotune::Texel<8>>, autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 template __global__ void tabulate_pairs<Default>(Default::shells, Default::primitives, Default::pairs, Default::device_table);
-template __global__ void tabulate_sums<Default>(Default::exponents, Default::sums);
-template __global__ void integrate<Default>(Default::shells, Default::primitives, Default::pairs, Default::host_table, Default::device_table, Default::sums, Default::boys_table, Default::quotient, Default::runs, Default::unit_list, Default::component_list, Default::density, Default::integrals, Default::coulomb, Default::exchange, Default::coulomb_sum, Default::exchange_sum, double, unsigned long long, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
+template __global__ void integrate<Default>(Default::shells, Default::primitives, Default::pairs, Default::host_table, Default::device_table, Default::quotient, Default::runs, Default::unit_list, Default::component_list, Default::density, Default::integrals, Default::coulomb, Default::exchange, Default::coulomb_sum, Default::exchange_sum, double, unsigned long long, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int);
 template __global__ void symmetrise<Default>(Default::coulomb_sum, Default::exchange_sum, Default::coulomb, Default::exchange);

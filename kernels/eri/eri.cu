@@ -30,23 +30,6 @@ AUTOTUNE_DEVICE void thread_owns_unit(const Molecule<Policy>& molecule, const Di
   digest.whole(bra, ket, value);
 }
 
-// ---- one warp, one work-unit: its lanes leapfrog over the components
-
-template <class Policy>
-AUTOTUNE_DEVICE void warp_owns_unit(const Molecule<Policy>& molecule, const Digest<Policy>& digest, const Pair& bra,
-                                    const Pair& ket, double threshold) {
-  const unsigned lane = threadIdx.x % 32;
-  double value = 0;
-  if (!is_negligible<Policy>(bra, ket, threshold)) {
-    if (is_single<Policy>(bra.bound * ket.bound))
-      value = molecule.template every<float>(bra, ket, lane, 32);
-    else
-      value = molecule.template every<double>(bra, ket, lane, 32);
-    for (int lanes = 16; lanes > 0; lanes /= 2) value += __shfl_xor_sync(0xffffffffu, value, lanes);
-  }
-  if (lane == 0) digest.whole(bra, ket, value);
-}
-
 // ---- one thread, one component: the lanes of a work-unit are added up, and the first of them gives the sum away
 
 template <class Policy>
@@ -135,15 +118,14 @@ template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     integrate(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
               typename Policy::host_table host_table, typename Policy::device_table device_table,
-              typename Policy::sums sums, typename Policy::boys_table boys_table, typename Policy::quotient quotient,
-              typename Policy::runs runs, typename Policy::unit_list unit_list,
+              typename Policy::quotient quotient, typename Policy::runs runs, typename Policy::unit_list unit_list,
               typename Policy::component_list component_list, typename Policy::density density,
               typename Policy::integrals integrals, typename Policy::coulomb coulomb,
               typename Policy::exchange exchange, typename Policy::coulomb_sum coulomb_sum,
               typename Policy::exchange_sum exchange_sum, double threshold, unsigned long long units, unsigned each,
               unsigned first_unit, unsigned first_bra, unsigned first_ket, unsigned kets, unsigned parts,
               unsigned share) {
-  Molecule<Policy> molecule{shells, primitives, pairs, host_table, device_table, sums, boys_table, quotient, nullptr};
+  const Molecule<Policy> molecule{shells, primitives, pairs, host_table, device_table, quotient};
   const Digest<Policy> digest{density, integrals, coulomb_sum, exchange_sum};
   const autotune::Run run{first_bra, first_ket, kets};
   const unsigned long long thread = 1ull * blockIdx.x * Policy::block_size + threadIdx.x;
@@ -154,12 +136,6 @@ __global__ void __launch_bounds__(Policy::block_size)
     } else {
       integrals.store(0, 0);
     }
-  }
-  if constexpr (Policy::boys == Boys::shared_table) {
-    __shared__ BoysRow rows[boys_rows];
-    for (unsigned row = threadIdx.x; row < boys_rows; row += Policy::block_size) rows[row] = boys_table.load(row);
-    __syncthreads();
-    molecule.boys_shared = rows;
   }
   if constexpr (Policy::granularity == Granularity::tile) {
     const unsigned number = first_unit + blockIdx.x / share * parts + blockIdx.x % share;
@@ -177,9 +153,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     add_up<Policy>(digest, bra, ket, is_there ? listed.target : nothing, value);
   } else {
     constexpr bool by_component = Policy::granularity == Granularity::component;
-    const unsigned long long number = by_component                               ? thread / each
-                                      : Policy::granularity == Granularity::warp ? thread / 32
-                                                                                 : thread;
+    const unsigned long long number = by_component ? thread / each : thread;
     const bool is_there = number < units;
     if (!by_component && !is_there) return;
     const unsigned long long unit = is_there ? number : 0;
@@ -195,8 +169,6 @@ __global__ void __launch_bounds__(Policy::block_size)
       const unsigned m = static_cast<unsigned>(thread % each);
       const double value = is_there ? component_of<Policy>(molecule, bra, ket, m, threshold) : 0;
       add_up<Policy>(digest, bra, ket, is_there ? static_cast<unsigned>(unit) : nothing, value);
-    } else if constexpr (Policy::granularity == Granularity::warp) {
-      warp_owns_unit<Policy>(molecule, digest, bra, ket, threshold);
     } else {
       thread_owns_unit<Policy>(molecule, digest, bra, ket, threshold);
     }
@@ -216,18 +188,6 @@ __global__ void tabulate_pairs(typename Policy::shells shells, typename Policy::
                                        primitives.load(right.first + m % right.count));
     device_table.store(Policy::roots == Roots::inverse ? inverted(made) : made, pair.first + m);
   }
-}
-
-// 1/sqrt(p + q) and pq/(p + q) of every two sums of exponents.
-template <class Policy>
-__global__ void tabulate_sums(typename Policy::exponents exponents, typename Policy::sums sums) {
-  const unsigned count = sums.extent(0), number = blockIdx.x * Policy::block_size + threadIdx.x;
-  if (number >= count * count) return;
-  const unsigned row = number / count, column = number % count;
-  const autotune::Place left = autotune::in_triangle(row), right = autotune::in_triangle(column);
-  const double p = exponents.load(left.row) + exponents.load(left.column);
-  const double q = exponents.load(right.row) + exponents.load(right.column);
-  sums.store({rsqrt(p + q), p * q / (p + q)}, row, column);
 }
 
 // Adds to the matrices, so that work may come in pieces.

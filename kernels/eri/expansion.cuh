@@ -4,7 +4,7 @@
 #include "autotune/runs.cuh"
 
 enum class Expansion { components, work_units, index };
-enum class Granularity { thread, warp, component, block, tile };
+enum class Granularity { thread, component, block, tile };
 
 // A work-unit on a list: positions of its pairs, its shells, where its integral goes, how many components it has.
 struct WorkUnit {

@@ -26,7 +26,7 @@ WORK_UNIT = np.dtype([(name, "u4") for name in ("bra", "ket", "i", "j", "k", "l"
 COMPONENT = np.dtype([(name, "u4") for name in ("a", "b", "c", "d", "i", "j", "k", "l", "target")])
 
 # Orders in which pairs of equally many primitives lie together.
-SORTED = ("subclass", "schwarz", "distance", "place", "decade")
+SORTED = ("subclass", "schwarz", "place", "decade")
 
 Positions = NDArray[np.int64]
 
@@ -41,8 +41,7 @@ def _by_class(arrays: dict[str, NDArray[Any]]) -> Positions:
 
 
 def _by_subclass(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, the fewest first; among equals by the exponents of both shells, so that neighbours read the
-    same roots."""
+    """By primitive pairs, the fewest first; among equals by the exponents of both shells."""
     pairs, shells = arrays["pairs"], arrays["shells"]
     kinds = arrays["primitives"]["kind"][shells["first"]]
     return np.lexsort((kinds[pairs["j"]], kinds[pairs["i"]], pairs["count"]))
@@ -51,13 +50,6 @@ def _by_subclass(arrays: dict[str, NDArray[Any]]) -> Positions:
 def _by_bound(arrays: dict[str, NDArray[Any]]) -> Positions:
     """By primitive pairs, then by Schwarz bound, the largest first."""
     return np.lexsort((-arrays["pairs"]["bound"], arrays["pairs"]["count"]))
-
-
-def _by_distance(arrays: dict[str, NDArray[Any]]) -> Positions:
-    """By primitive pairs, then by the distance of the two shells."""
-    pairs, shells = arrays["pairs"], arrays["shells"]
-    left, right = shells[pairs["i"]], shells[pairs["j"]]
-    return np.lexsort((sum((left[axis] - right[axis]) ** 2 for axis in "xyz"), pairs["count"]))
 
 
 def _by_place(arrays: dict[str, NDArray[Any]]) -> Positions:
@@ -92,8 +84,7 @@ def _by_decade(arrays: dict[str, NDArray[Any]]) -> Positions:
 
 
 orders = {
-    "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "distance": _by_distance, "place": _by_place,
-    "decade": _by_decade,
+    "class": _by_class, "subclass": _by_subclass, "schwarz": _by_bound, "place": _by_place, "decade": _by_decade,
 }  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def launches(
     if granularity == "block":
         blocks = blocks_of(expansion.Run(0, 0, 0, units, 0), block_size // split)
         return [Launch(threads=blocks * block_size, units=units)]
-    return [Launch(threads=units * (32 if granularity == "warp" else 1), units=units)]
+    return [Launch(threads=units, units=units)]
 
 
 def blocks_of(run: expansion.Run, width: int) -> int:
@@ -129,8 +129,6 @@ def before(execution: Execution) -> Iterator[Step]:
         yield _clear(execution, "integrals")
     if names["pair_table"] == "device":
         yield _launch(execution, "tabulate_pairs")
-    if names["roots"] == "table":
-        yield _launch(execution, "tabulate_sums")
 
 
 def compute(execution: Execution, launch: Launch) -> Step:
@@ -149,9 +147,7 @@ def _with_units(execution: Execution) -> Iterator[Step]:
     for part, each in _listed(execution, "unit_list"):
         yield _upload(execution, "unit_list", part)
         if granularity != "component":
-            units = len(each)
-            threads = units * (32 if granularity == "warp" else 1)
-            yield compute(execution, Launch(threads=threads, units=units))
+            yield compute(execution, Launch(threads=len(each), units=len(each)))
             continue
         starts = [0, *(np.flatnonzero(np.diff(each)) + 1).tolist(), len(each)]
         for begin, end in itertools.pairwise(starts):

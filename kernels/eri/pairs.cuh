@@ -3,7 +3,7 @@
 #include "boys.cuh"
 
 enum class PairTable { none, host, device };
-enum class Roots { computed, table, deferred, inverse };
+enum class Roots { computed, inverse };
 
 struct Shell {
   double x, y, z;  // bohr
@@ -24,11 +24,11 @@ struct Pair {
 // p = a + b at P = (a A + b B) / p; factor = sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A-B|^2) / p.
 struct PrimitivePair {
   double x, y, z, exponent, factor;
-  unsigned kind, spare;  // kind: which distinct sum of exponents it is
+  unsigned kind, spare;  // kind: of roots `inverse` alone
 };
 
 // With roots `inverse`, a pair of primitives as the device's table has it: 1/p in place of p, the factor by
-// sqrt(sqrt(pi)/2 / p), and in place of kind 28/p in single precision. A component is then
+// sqrt(sqrt(pi)/2 / p), and as kind 28/p in single precision. A component is then
 // factor factor' / sqrt(s) * F0(|P - Q|^2 / s) / (sqrt(pi)/2) with s = 1/p + 1/q, and beyond T = 28 that of two point
 // charges, factor factor' / |P - Q|.
 AUTOTUNE_DEVICE PrimitivePair inverted(const PrimitivePair& pair) {
@@ -46,14 +46,7 @@ AUTOTUNE_DEVICE bool is_at_least(double x, float y) {
 }
 AUTOTUNE_DEVICE bool is_at_least(float x, float y) { return x >= y; }
 
-// Of two sums of exponents p and q: 1/sqrt(p + q) and pq/(p + q).
-struct Sum {
-  double root, reduced;
-};
-
 constexpr double half_prefactor = 5.91496717279561288;  // sqrt(2 pi^2.5)
-
-AUTOTUNE_DEVICE unsigned triangle(unsigned high, unsigned low) { return high * (high + 1) / 2 + low; }
 
 AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, const Shell& right, const Primitive& b) {
   const double p = a.exponent + b.exponent, inverse = 1 / p;
@@ -65,7 +58,7 @@ AUTOTUNE_DEVICE PrimitivePair product(const Shell& left, const Primitive& a, con
           (a.exponent * left.z + b.exponent * right.z) * inverse,
           p,
           half_prefactor * a.coefficient * b.coefficient * decay * inverse,
-          triangle(max(a.kind, b.kind), min(a.kind, b.kind)),
+          0,
           0};
 }
 
@@ -77,10 +70,7 @@ struct Molecule {
   typename Policy::pairs pairs;
   typename Policy::host_table host_table;
   typename Policy::device_table device_table;
-  typename Policy::sums sums;
-  typename Policy::boys_table boys_table;
   typename Policy::quotient quotient;
-  const BoysRow* boys_shared;
 
   AUTOTUNE_DEVICE PrimitivePair computed(const Pair& pair, unsigned m) const {
     const Shell left = shells.load(pair.i), right = shells.load(pair.j);
@@ -104,7 +94,7 @@ struct Molecule {
     const float reach = autotune::bit_cast<float>(bra.kind) + autotune::bit_cast<float>(ket.kind);
     if (is_at_least(square, reach)) return reciprocal_root(square);
     const Real root = reciprocal_root(static_cast<Real>(bra.exponent) + static_cast<Real>(ket.exponent));
-    return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), boys_table, quotient, boys_shared);
+    return root * Real(1 / half_root_pi) * boys_near<Policy>(square * (root * root), quotient);
   }
 
   // The component (ab|cd) without the ket's factor: factor / sqrt(p + q) * F0(pq/(p + q) |P - Q|^2).
@@ -114,26 +104,13 @@ struct Molecule {
                dz = static_cast<Real>(bra.z - ket.z);
     const Real square = fma(dx, dx, fma(dy, dy, dz * dz));
     const Real factor = static_cast<Real>(bra.factor);
-    if constexpr (Policy::roots == Roots::inverse) return factor * between(square, bra, ket);
-    Real root, reduced;
-    if constexpr (Policy::roots == Roots::deferred) {
-      // Beyond T = pq |P-Q|^2 / (p + q) = 28, F0 / sqrt(p + q) is sqrt(pi)/2 / sqrt(pq |P-Q|^2): one root, not two.
-      const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
-      const Real sum = p + q, scaled = p * q * square;
-      if (!is_negative(fma(Real(-28), sum, scaled))) return factor * boys_limit(scaled);
-      root = reciprocal_root(sum);
-      return factor * root * boys_near<Policy>(scaled * (root * root), boys_table, quotient, boys_shared);
-    } else if constexpr (Policy::roots == Roots::table) {
-      const Sum sum = sums.load(bra.kind, ket.kind);
-      root = static_cast<Real>(sum.root);
-      reduced = static_cast<Real>(sum.reduced);
+    if constexpr (Policy::roots == Roots::inverse) {
+      return factor * between(square, bra, ket);
     } else {
       const Real p = static_cast<Real>(bra.exponent), q = static_cast<Real>(ket.exponent);
-      root = reciprocal_root(p + q);
-      reduced = p * q * (root * root);
+      const Real root = reciprocal_root(p + q), reduced = p * q * (root * root);
+      return factor * root * boys_function<Policy>(reduced * square, quotient);
     }
-    const Real boys = boys_function<Policy>(reduced * square, boys_table, quotient, boys_shared);
-    return factor * root * boys;
   }
 
   // (ij|kl), all components added up.
@@ -145,17 +122,6 @@ struct Molecule {
       Real inner = 0;
       for (unsigned m = 0; m < bra.count; ++m) inner += component<Real>(load(bra, m), right);
       sum += inner * right.factor;
-    }
-    return sum;
-  }
-
-  // Components first, first + step, ... of (ij|kl).
-  template <class Real>
-  AUTOTUNE_DEVICE double every(const Pair& bra, const Pair& ket, unsigned first, unsigned step) const {
-    double sum = 0;
-    for (unsigned m = first; m < bra.count * ket.count; m += step) {
-      const PrimitivePair right = load(ket, m % ket.count);
-      sum += component<Real>(load(bra, m / ket.count), right) * right.factor;
     }
     return sum;
   }

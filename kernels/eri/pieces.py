@@ -184,7 +184,7 @@ def _piece(run: Run, granularity: str, block_size: int, split: int, first: int, 
         threads = (last - first) * block_size
     else:
         number = last - first
-        threads = number * {"component": run.each, "warp": 32, "thread": 1}[granularity]
+        threads = number * {"component": run.each, "thread": 1}[granularity]
     launch = Launch(
         threads=threads, units=number, each=run.each, first_unit=first, first_bra=run.first_bra,
         first_ket=run.first_ket, kets=run.kets,

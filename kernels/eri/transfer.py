@@ -10,7 +10,7 @@ from .tiles import PAIR_RUN
 
 __all__ = ["Transfer", "transfer"]
 
-_BOYS_ROW, _REAL = 48, 8
+_REAL = 8
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,10 @@ def transfer(configuration: Mapping[str, Any], sizes: Mapping[str, Any]) -> Tran
         sizes["shell"] * SHELL.itemsize
         + sizes["primitive"] * PRIMITIVE.itemsize
         + sizes["pair"] * PAIR.itemsize
-        + (sizes["exponent"] * _REAL if configuration["roots"] == "table" else 0)
     )
     tables = 0
     if configuration["pair_table"] == "host":
         tables += sizes["primitive_pair"] * PRIMITIVE_PAIR.itemsize
-    if configuration["boys"] in ("table", "shared_table"):
-        tables += sizes["boys_row"] * _BOYS_ROW
     if configuration["boys"] == "loaded_rational":
         tables += sizes["coefficient"] * _REAL
     if configuration["granularity"] == "tile":

@@ -3,15 +3,14 @@
 #pragma once
 #include "autotune/reciprocal.cuh"
 
-enum class Boys { erf, table, two_orders, every_order, shared_table, quotient };
+enum class Boys { erf, quotient };
 
-constexpr int boys_rows = 160;         // a quarter wide each
 constexpr double boys_end = 40;        // from here exp(-T) is nothing beside any Fn up to F4
 constexpr double boys_series_end = 5;  // from here the recursion upwards loses nothing
 constexpr int boys_terms = 44;
 constexpr double half_root_pi = 0.88622692545275801365;
 
-// A polynomial of degree 7 in T less the middle of the row.
+// A polynomial of degree 7 in T less the middle of the row, a quarter wide.
 struct BoysRow {
   double c0, c1, c2, c3, c4, c5, c6, c7;
 };
@@ -26,11 +25,11 @@ AUTOTUNE_DEVICE double boys_row(const BoysRow& row, double d) {
   return fma(sum, d, row.c0);
 }
 
-// From order FIRST down: all terms are positive, so nothing is lost.
-template <int ORDER, int FIRST = ORDER>
+// From the highest order down: all terms are positive, so nothing is lost.
+template <int ORDER>
 AUTOTUNE_DEVICE void boys_downwards(double t, double decay, double (&f)[ORDER + 1]) {
 #pragma unroll
-  for (int n = FIRST - 1; n >= 0; --n) f[n] = fma(2 * t, f[n + 1], decay) * (1.0 / (2 * n + 1));
+  for (int n = ORDER - 1; n >= 0; --n) f[n] = fma(2 * t, f[n + 1], decay) * (1.0 / (2 * n + 1));
 }
 
 // F0 alone, and up from it: T so large that exp(-T) is left out.
@@ -98,10 +97,10 @@ AUTOTUNE_DEVICE double boys_quotient(double t) {
   return numerator * autotune::reciprocal(denominator);
 }
 
-// By the policy's method. `table` is the accessor of the rows, `shared` the block's copy of those of ORDER.
+// By the policy's method: without a table; or the highest from the table (`table` is the accessor of its rows) and the
+// others from it and exp, but F0 where it is alone by the quotient.
 template <class Policy, int ORDER>
-AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table& table, const BoysRow* shared,
-                                    double (&f)[ORDER + 1]) {
+AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table& table, double (&f)[ORDER + 1]) {
   if constexpr (Policy::boys == Boys::erf) {
     boys_erf<ORDER>(t, f);
   } else {
@@ -109,26 +108,12 @@ AUTOTUNE_DEVICE void boys_functions(double t, const typename Policy::boys_table&
       boys_far<ORDER>(t, f);
       return;
     }
-    if constexpr (Policy::boys == Boys::quotient && ORDER == 0) {
+    if constexpr (ORDER == 0) {
       f[0] = boys_quotient(t);
-      return;
-    }
-    const int row = static_cast<int>(4 * t);
-    const double d = t - (row + 0.5) * 0.25;
-    if constexpr (Policy::boys == Boys::every_order) {
-#pragma unroll
-      for (int n = 0; n <= ORDER; ++n) f[n] = boys_row(table.load(n, row), d);
-    } else if constexpr (Policy::boys == Boys::two_orders && ORDER > 0) {
-      // exp(-T) from both: what the difference loses is nothing beside what it is added to.
-      f[ORDER] = boys_row(table.load(ORDER, row), d);
-      f[ORDER - 1] = boys_row(table.load(ORDER - 1, row), d);
-      boys_downwards<ORDER, ORDER - 1>(t, fma(-2 * t, f[ORDER], (2 * ORDER - 1) * f[ORDER - 1]), f);
     } else {
-      if constexpr (Policy::boys == Boys::shared_table)
-        f[ORDER] = boys_row(shared[row], d);
-      else
-        f[ORDER] = boys_row(table.load(ORDER, row), d);
-      if constexpr (ORDER > 0) boys_downwards<ORDER>(t, exp(-t), f);
+      const int row = static_cast<int>(4 * t);
+      f[ORDER] = boys_row(table.load(ORDER, row), t - (row + 0.5) * 0.25);
+      boys_downwards<ORDER>(t, exp(-t), f);
     }
   }
 }

@@ -29,22 +29,15 @@ struct Work {
   autotune::Run run;
 };
 
-// The rows of one order, for shared_table; nothing otherwise.
-template <class Policy>
-AUTOTUNE_DEVICE void share(const typename Policy::boys_table& table, int order, BoysRow* rows) {
-  for (unsigned row = threadIdx.x; row < boys_rows; row += Policy::block_size) rows[row] = table.load(order, row);
-  __syncthreads();
-}
-
 // ---- one team of threads, one quartet of shells
 
 // Where there is no quartet the team goes along with another's, and gives nothing away.
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const BoysRow* rows, const Pair& bra, const Pair& ket,
+AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const Pair& bra, const Pair& ket,
                                        const Team<Policy, BRA, KET>& team, bool is_there) {
   const unsigned turn = team.turn();
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
-  Quartet<Policy, BRA, KET> quartet{work.boys_table, rows, turn};
+  Quartet<Policy, BRA, KET> quartet{work.boys_table, turn};
 #pragma unroll 1
   for (unsigned m = team.share(); m < bra.count && is_there; m += team.split)
     quartet.add(work.molecule.load(bra, m), ab, Primitives<Policy>{work.molecule, ket}, ket.count, cd);
@@ -55,7 +48,7 @@ AUTOTUNE_DEVICE void team_owns_quartet(const Work<Policy>& work, const BoysRow* 
 // ---- one block, one pair as ket: its primitive pairs lie in shared memory, and a team has a bra
 
 template <class Policy, int BRA, int KET>
-AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* rows, const autotune::Chunk& chunk) {
+AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const autotune::Chunk& chunk) {
   constexpr unsigned tile_size = 36;
   __shared__ PrimitivePair tile[tile_size];
   const Team<Policy, BRA, KET> team;
@@ -64,7 +57,7 @@ AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* row
   const Pair ket = work.molecule.pairs.load(chunk.row);
   const Pair bra = work.molecule.pairs.load(min(position, chunk.end - 1));
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
-  Quartet<Policy, BRA, KET> quartet{work.boys_table, rows, turn};
+  Quartet<Policy, BRA, KET> quartet{work.boys_table, turn};
   for (unsigned first = 0; first < ket.count; first += tile_size) {
     const unsigned held = min(tile_size, ket.count - first);
     __syncthreads();
@@ -82,22 +75,16 @@ AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const BoysRow* row
 
 template <class Policy, int BRA, int KET>
 AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
-  const BoysRow* rows = nullptr;
-  if constexpr (Policy::boys == Boys::shared_table) {
-    __shared__ BoysRow shared[boys_rows];
-    share<Policy>(work.boys_table, BRA + KET, shared);
-    rows = shared;
-  }
   if constexpr (Policy::granularity == Granularity::block) {
     // The last rows are the longest: they go first.
     block_owns_ket<Policy, BRA, KET>(
-        work, rows, autotune::chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
+        work, autotune::chunk(work.run, gridDim.x - 1 - blockIdx.x, Team<Policy, BRA, KET>::of_a_block));
   } else {
     const Team<Policy, BRA, KET> team;
     const unsigned long long unit = 1ull * blockIdx.x * team.of_a_block + team.number;
     const bool is_there = team.number < team.of_a_block && unit < work.units;
     const autotune::Place place = work.run[is_there ? unit : 0];
-    team_owns_quartet<Policy, BRA, KET>(work, rows, work.molecule.pairs.load(place.column),
+    team_owns_quartet<Policy, BRA, KET>(work, work.molecule.pairs.load(place.column),
                                         work.molecule.pairs.load(place.row), team, is_there);
   }
 }
@@ -105,7 +92,7 @@ AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
 // One thread a quartet, with all of its functions.
 template <class Policy, int BRA, int KET>
 AUTOTUNE_DEVICE void of_class(const Work<Policy>& work, const Pair& bra, const Pair& ket) {
-  team_owns_quartet<Policy, BRA, KET>(work, nullptr, bra, ket, Team<Policy, BRA, KET>(), true);
+  team_owns_quartet<Policy, BRA, KET>(work, bra, ket, Team<Policy, BRA, KET>(), true);
 }
 
 template <class Policy>

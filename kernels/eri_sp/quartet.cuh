@@ -13,7 +13,7 @@ enum class BraTransform { each, once };
 AUTOTUNE_DEVICE constexpr int functions(int momenta) { return momenta == 0 ? 1 : momenta == 1 ? 3 : 9; }
 
 // Threads that have a quartet together lie in one warp: `parts` of them have different functions, and `split` times as
-// many, each with some of the bra's primitive pairs, are added up.
+// many (1, 3 or 9), each with some of the bra's primitive pairs, are added up.
 template <class Policy, int BRA, int KET>
 struct Team {
   static constexpr unsigned parts = KET == 2 ? Policy::parts : 1;
@@ -40,7 +40,6 @@ struct Quartet {
   static constexpr int bra_hermites = hermites(BRA);
 
   const typename Policy::boys_table& boys_table;
-  const BoysRow* boys_shared;
   unsigned turn;
   double value[bra_functions][ket_functions] = {};
 
@@ -67,16 +66,15 @@ struct Quartet {
   // The sum over the team, for the first of those that have the same functions. Every thread of a warp calls it.
   AUTOTUNE_DEVICE void add_up() {
     using Of = Team<Policy, BRA, KET>;
-    constexpr unsigned step = Of::split % 3 == 0 ? 3 : 2;
 #pragma unroll
-    for (unsigned apart = Of::threads / step; apart >= Of::parts && Of::split > 1; apart /= step)
+    for (unsigned apart = Of::threads / 3; apart >= Of::parts && Of::split > 1; apart /= 3)
 #pragma unroll
       for (int b = 0; b < bra_functions; ++b)
 #pragma unroll
         for (int k = 0; k < ket_functions; ++k) {
           double sum = value[b][k];
 #pragma unroll
-          for (unsigned m = 1; m < step; ++m) sum += __shfl_down_sync(0xffffffffu, value[b][k], m * apart);
+          for (unsigned m = 1; m < 3; ++m) sum += __shfl_down_sync(0xffffffffu, value[b][k], m * apart);
           value[b][k] = sum;
         }
   }
@@ -120,7 +118,7 @@ struct Quartet {
     const double root = autotune::reciprocal_root(p + q), alpha = p * q * (root * root);
     const double square = fma(between.x, between.x, fma(between.y, between.y, between.z * between.z));
     double base[order + 1];
-    boys_functions<Policy, order>(alpha * square, boys_table, boys_shared, base);
+    boys_functions<Policy, order>(alpha * square, boys_table, base);
     double scale = factor * root;
 #pragma unroll
     for (int n = 0; n <= order; ++n) {

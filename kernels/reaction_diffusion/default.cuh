@@ -12,11 +12,8 @@ struct Default {
   static constexpr int vector_width = 1;
   static constexpr int strip = 1;
   static constexpr int block_size = 256;
-  static constexpr int block_columns = 32;
   static constexpr int min_blocks = 1;
-  static constexpr int level_rows = 2;
   static constexpr int block_rows = 1024;
-  static constexpr int tiles_ahead = 0;
   static constexpr Precision precision = Precision::float32;
   static constexpr Walls walls = Walls::outline;
   static constexpr BeamShape beam_shape = BeamShape::any;

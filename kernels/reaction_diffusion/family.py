@@ -112,9 +112,7 @@ def plan(execution: Execution) -> None:
     """Survey, prepare, all time blocks, finish: as launches, as graphs of launches, or in one cooperative launch."""
     names = execution.names
     steps, interval, time_block = (int(names[name]) for name in ("steps", "interval", "time_block"))
-    # A stream's and a flow's loops are for whole time blocks.
-    even = names["field_memory"] not in ("register_stream", "register_flow")
-    made = _schedule(steps, interval, time_block, even)
+    made = _schedule(steps, interval, time_block)
     staying = names["launch"] in ("persistent", "neighbours")
     for scratch in ("peak", "sums", "watched", *(("barrier", "shown") if staying else ("cycle",))):
         execution.zero(scratch)

@@ -127,17 +127,17 @@ AUTOTUNE_DEVICE int once_folded(int index, int count) {
   return min(above, 2 * count - 1 - above);
 }
 
-// Where a thread finds its COLUMNS points of a row, STRIDE apart, in a field that is continued over its walls by its
-// mirror image: there the no-flux condition holds by itself, and an image takes exactly the values of its point, step
-// by step, as sums of two do not care for order.
-template <int COLUMNS, int STRIDE>
+// Where a thread finds its COLUMNS points of a row in a field that is continued over its walls by its mirror image:
+// there the no-flux condition holds by itself, and an image takes exactly the values of its point, step by step, as sums
+// of two do not care for order.
+template <int COLUMNS>
 struct Mirrored {
   int at[COLUMNS];
   bool together;  // the points lie side by side
 
-  AUTOTUNE_DEVICE Mirrored(int x, int columns) : together(STRIDE == 1 && x >= 0 && x + COLUMNS <= columns) {
+  AUTOTUNE_DEVICE Mirrored(int x, int columns) : together(x >= 0 && x + COLUMNS <= columns) {
 #pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) at[j] = folded(x + j * STRIDE, columns);
+    for (int j = 0; j < COLUMNS; ++j) at[j] = folded(x + j, columns);
   }
 
   // Those of `row`, which lies in the field.

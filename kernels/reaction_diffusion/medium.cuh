@@ -81,23 +81,20 @@ AUTOTUNE_DEVICE void keep(Number& value) {
 #endif
 }
 
-// `own` of the ROWS x COLUMNS points that a thread keeps: all in registers (where it is stored, or KEPT), or the two
-// factors.
-template <class Policy, int ROWS, int COLUMNS, bool KEPT = false>
+// `own` of the ROWS x COLUMNS points that a thread keeps, in registers.
+template <class Policy, int ROWS, int COLUMNS>
 struct OwnTile {
-  static constexpr bool stored = Policy::coefficient == Coefficient::stored, whole = stored || KEPT;
   using Number = Real<Policy>;
-  Number kept[whole ? ROWS : 1][COLUMNS], down[whole ? 1 : ROWS];
+  Number at[ROWS][COLUMNS];
 
-  template <class Columns>
-  AUTOTUNE_DEVICE void load(const Medium<Policy>& medium, int y, int row_stride, const Columns& mirrored) {
+  AUTOTUNE_DEVICE void load(const Medium<Policy>& medium, int y, const Mirrored<COLUMNS>& mirrored) {
     const int rows = medium.stored.rows;
-    if constexpr (stored) {
+    if constexpr (Policy::coefficient == Coefficient::stored) {
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
-        const auto row = mirrored.load(medium.stored, folded(y + r * row_stride, rows));
+        const auto row = mirrored.load(medium.stored, folded(y + r, rows));
 #pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) kept[r][j] = row.at[j];
+        for (int j = 0; j < COLUMNS; ++j) at[r][j] = row.at[j];
       }
     } else {
       Number across[COLUMNS];
@@ -105,34 +102,14 @@ struct OwnTile {
       for (int j = 0; j < COLUMNS; ++j) across[j] = medium.across(mirrored.at[j]);
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {
-        const Number below = medium.down(folded(y + r * row_stride, rows));
-        if constexpr (!KEPT) down[r] = below;
+        const Number down = medium.down(folded(y + r, rows));
 #pragma unroll
         for (int j = 0; j < COLUMNS; ++j) {
-          if constexpr (KEPT) {
-            kept[r][j] = medium.own(across[j], below);
-            keep(kept[r][j]);
-          } else {
-            kept[0][j] = across[j];
-          }
+          at[r][j] = medium.own(across[j], down);
+          keep(at[r][j]);
         }
       }
     }
-  }
-  // Whether `own` may differ from `still` anywhere in the warp, which it does where both factors are above 0.
-  AUTOTUNE_DEVICE bool any_lit() const {
-    bool across = false, up = false;
-#pragma unroll
-    for (int j = 0; j < COLUMNS; ++j) across |= kept[0][j] != 0;
-#pragma unroll
-    for (int r = 0; r < (whole ? 1 : ROWS); ++r) up |= down[r] != 0;
-    return __any_sync(0xffffffffu, across) && __any_sync(0xffffffffu, up);
-  }
-  AUTOTUNE_DEVICE Number at(const Medium<Policy>& medium, int r, int j) const {
-    if constexpr (whole)
-      return kept[r][j];
-    else
-      return medium.own(kept[0][j], down[r]);
   }
 };
 

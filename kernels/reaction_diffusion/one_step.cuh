@@ -5,8 +5,8 @@
 
 template <class Policy, class From>
 struct OneStep {
-  static constexpr int columns = Policy::vector_width, lanes = Policy::block_columns;
-  static constexpr int width = lanes * columns, height = Policy::block_size / lanes * Policy::strip;
+  static constexpr int columns = Policy::vector_width;
+  static constexpr int width = 32 * columns, height = Policy::block_size / 32 * Policy::strip;
   using Number = Real<Policy>;
   using Row = Points<Number, columns>;
 
@@ -17,8 +17,8 @@ struct OneStep {
   AUTOTUNE_DEVICE unsigned long long advance(unsigned tile, const Concentration<Policy>& to, bool sampled) const {
     const unsigned across = (around.columns + width - 1) / width;
     const int thread = static_cast<int>(threadIdx.x);
-    const int x = static_cast<int>(tile % across) * width + thread % lanes * columns;
-    const int top = static_cast<int>(tile / across) * height + thread / lanes * Policy::strip;
+    const int x = static_cast<int>(tile % across) * width + thread % 32 * columns;
+    const int top = static_cast<int>(tile / across) * height + thread / 32 * Policy::strip;
     unsigned long long sum = 0;
     if (x >= around.columns || top >= around.rows) return sum;
     Row north = row(top - 1, x), here = row(top, x);

@@ -1,17 +1,13 @@
 // Reaction and diffusion on a square lattice: fluorescence that a laser beam bleaches and diffusion brings back.
 //
-// What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, shared_tile.cuh,
-// register_tile.cuh, register_wave.cuh, register_stream.cuh and register_flow.cuh, the observable in record.cuh.
-// family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
+// What one step does to a point is in medium.cuh, the tiles that do it in one_step.cuh, register_tile.cuh and
+// register_wave.cuh, the observable in record.cuh. family.py says in which order these kernels are launched: survey, prepare, advance (once a time block, or once for
 // all of them), finish.
 #include "autotune/grid_barrier.cuh"
 #include "neighbours.cuh"
 #include "one_step.cuh"
-#include "register_flow.cuh"
-#include "register_stream.cuh"
 #include "register_tile.cuh"
 #include "register_wave.cuh"
-#include "shared_tile.cuh"
 
 // A field as pieces of rows with so many points for each thread of a block, all under way at once. Blocks take them in
 // order, so that what is read at a time lies side by side in memory: rows a power of two apart would meet in few banks.
@@ -108,26 +104,16 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
 template <class Policy>
 constexpr bool in_registers = Policy::field_memory == FieldMemory::register_tile;
 template <class Policy>
-constexpr bool in_stream = Policy::field_memory == FieldMemory::register_stream;
-template <class Policy>
-constexpr bool in_flow = Policy::field_memory == FieldMemory::register_flow;
-template <class Policy>
 constexpr bool in_wave = Policy::field_memory == FieldMemory::register_wave;
 
-// Tiles of the field; of a stream or flow, a warp has one, else a block.
+// Tiles of the field, one a block.
 template <class Policy>
 AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
   int width, height;
   if constexpr (in_registers<Policy>) {
     width = RegisterTile<Policy>::Place::useful_x, height = RegisterTile<Policy>::Place::useful_y;
-  } else if constexpr (in_stream<Policy>) {
-    width = RegisterStream<Policy>::Place::useful_x, height = RegisterStream<Policy>::Place::useful_y;
-  } else if constexpr (in_flow<Policy>) {
-    width = RegisterFlow<Policy>::Place::useful_x, height = RegisterFlow<Policy>::Place::useful_y;
   } else if constexpr (in_wave<Policy>) {
     width = RegisterWave<Policy>::Place::useful_x, height = RegisterWave<Policy>::Place::useful_y;
-  } else if constexpr (Policy::field_memory == FieldMemory::shared) {
-    width = SharedTile<Policy>::Place::useful_x, height = SharedTile<Policy>::Place::useful_y;
   } else {
     using Tile = OneStep<Policy, Concentration<Policy>>;
     width = Tile::width, height = Tile::height;
@@ -146,14 +132,8 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
     registers.advance(steps);
     registers.store(to);
     return sampled ? registers.detected(registers.seen()) : 0;
-  } else if constexpr (in_stream<Policy>) {
-    return RegisterStream<Policy>{around, tile}.advance(from, to, steps, sampled);
-  } else if constexpr (in_flow<Policy>) {
-    return RegisterFlow<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (in_wave<Policy>) {
     return RegisterWave<Policy>{around, tile}.advance(from, to, static_cast<int>(steps), sampled);
-  } else if constexpr (Policy::field_memory == FieldMemory::shared) {
-    return SharedTile<Policy>{around, tile}.advance(from, to, steps, sampled);
   } else if constexpr (Policy::field_memory == FieldMemory::readonly) {
     const Field<Real<Policy>, autotune::ReadOnly> unchanged{from};
     return OneStep<Policy, Field<Real<Policy>, autotune::ReadOnly>>{around, unchanged}.advance(tile, to, sampled);
@@ -162,39 +142,14 @@ AUTOTUNE_DEVICE unsigned long long advance_tile(const Surroundings<Policy>& arou
   }
 }
 
-// All tiles of a block by `steps` steps, each fetched while the one before is worked on.
-template <class Policy, class From>
-AUTOTUNE_DEVICE unsigned long long advance_ahead(const Surroundings<Policy>& around, const From& from,
-                                                 const Concentration<Policy>& to, unsigned tiles, unsigned steps,
-                                                 bool sampled) {
-  using Tile = RegisterTile<Policy>;
-  unsigned long long sum = 0;
-  if (blockIdx.x < tiles) Tile::fetch(around, from, blockIdx.x);
-  for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    Tile registers{around, tile};
-    registers.take(from);
-    if (tile + gridDim.x < tiles) Tile::fetch(around, from, tile + gridDim.x);
-    registers.advance(steps);
-    registers.store(to);
-    if (sampled) sum += registers.detected(registers.seen());
-  }
-  return sum;
-}
-
 // What an ordinary launch does: every tile by `steps` steps, and sample number `sample` after it (0: none).
 template <class Policy, class From, class Sums>
 AUTOTUNE_DEVICE void advance_once(const Surroundings<Policy>& around, const From& from, const Concentration<Policy>& to,
                                   const Sums& sums, unsigned steps, unsigned sample) {
   const unsigned tiles = tile_count<Policy>(around.rows, around.columns);
-  constexpr bool by_warps = in_stream<Policy> || in_flow<Policy>;
-  constexpr unsigned teams = by_warps ? Policy::block_size / 32 : 1;
-  const unsigned team = by_warps ? threadIdx.x / 32 : 0;
   unsigned long long sum = 0;
-  if constexpr (Policy::tiles_ahead > 0)
-    sum = advance_ahead<Policy>(around, from, to, tiles, steps, sample != 0);
-  else
-    for (unsigned tile = blockIdx.x * teams + team; tile < tiles; tile += gridDim.x * teams)
-      sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
+  for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x)
+    sum += advance_tile<Policy>(around, from, to, tile, steps, sample != 0);
   if (sample) add_to_sample<Policy::block_size>(sums, sample, sum);
 }
 
@@ -311,7 +266,6 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     columns,
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
-  if constexpr (in_registers<Policy>) RegisterTile<Policy>::begin();
   if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
     advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
   } else {

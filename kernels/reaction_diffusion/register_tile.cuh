@@ -2,10 +2,8 @@
 // `strip` rows, a thread vector_width columns of them: neighbours to the left and right come by shuffles, those above
 // and below are registers, and only the first and last row of a warp go through shared memory, once a step.
 #pragma once
-#include "async_copy.cuh"
 #include "autotune/shared.cuh"
 #include "mark.cuh"
-#include "step_barrier.cuh"
 #include "tile.cuh"
 
 template <class Policy>
@@ -17,11 +15,7 @@ struct RegisterTile {
   using Place = Blocked<Policy, width, height>;
   struct Edges {
     Row row[2][warps][2][32];  // by step's parity, warp, upper or lower, lane
-    StepBarrier stored;
-  };
-  struct Fetched {
-    Edges edges;
-    Row row[Policy::tiles_ahead ? rows : 1][Policy::block_size];  // of the next tile, each thread its own
+    alignas(8) unsigned long long unused;  // the places behind it lie where the shipped entries were measured with them
   };
   // Rims that carry marks: where each row of a thread is, in points from the field's first.
   static constexpr bool can_mark = Policy::launch == Launch::neighbours && one_access<Number, columns>;
@@ -29,8 +23,6 @@ struct RegisterTile {
     Edges edges;
     Points<int, 4> place[(rows + 3) / 4][Policy::block_size];
   };
-  // Where registers are short, `own` is computed at every step, and not in the dark.
-  static constexpr bool by_light = Policy::min_blocks > 1 && Policy::coefficient != Coefficient::stored;
 
   // Where a thread's points are: `x` of the first column, `y` of the first row. Made anew in every phase.
   struct Location {
@@ -46,62 +38,29 @@ struct RegisterTile {
   const Surroundings<Policy>& around;
   int tile;  // its column of tiles, and its row in the upper half
   Row c[rows];
-  OwnTile<Policy, rows, columns, !by_light> own;
+  OwnTile<Policy, rows, columns> own;
   SidesTile<rows, columns> sides;
   bool plain;  // no point of the warp has a closed side
-  bool lit;    // `own` may differ from `still` in the warp
 
   AUTOTUNE_DEVICE RegisterTile(const Surroundings<Policy>& around_, unsigned number)
       : around(around_), tile(packed(around_, number)) {
     const Location at{tile};
-    const Mirrored<columns, 1> mirrored{at.x, around.columns};
-    own.load(around.medium, at.y, 1, mirrored);
-    if constexpr (by_light) lit = own.any_lit();
+    const Mirrored<columns> mirrored{at.x, around.columns};
+    own.load(around.medium, at.y, mirrored);
     if constexpr (Policy::boundary == Boundary::mask) {
-      sides.load(around, at.y, 1, mirrored);
+      sides.load(around, at.y, mirrored);
       plain = !__any_sync(0xffffffffu, sides.any_closed);
     }
   }
 
   AUTOTUNE_DEVICE void load(const Field<Number>& from) { load_rows(from, all_rows); }
 
-  // Begins to fetch tile `number` into shared memory, where each thread finds its points with `take`, once the block
-  // has taken what it fetched before.
-  static AUTOTUNE_DEVICE void fetch(const Surroundings<Policy>& around, const Field<Number>& from, unsigned number) {
-    const Location at{packed(around, number)};
-    if (!roomy(around, at.place)) return;
-    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
-    const Reach reach{around, from, at};
-#pragma unroll
-    for (int r = 0; r < rows; ++r) copy_async(fetched.row[r][threadIdx.x], *reach.row(r));
-  }
-  AUTOTUNE_DEVICE void take(const Field<Number>& from) {
-    const Location at{tile};
-    if (!roomy(around, at.place)) return load(from);
-    Fetched& fetched = *autotune::dynamic_shared<Fetched>();
-    await_copies();
-#pragma unroll
-    for (int r = 0; r < rows; ++r) c[r] = fetched.row[r][threadIdx.x];
-    if (Reach{around, from, at}.turned) turn_rows(all_rows);
-  }
-
-  // Once a launch, by all threads of the block, before the first tile is advanced.
-  static AUTOTUNE_DEVICE void begin() {
-    if constexpr (by_light) {
-      autotune::dynamic_shared<Edges>()->stored.begin(warps);
-      __syncthreads();
-    }
-  }
-
   // `c` by up to time_block steps. Every warp meets the same barriers, whichever way it takes.
   AUTOTUNE_DEVICE void advance(unsigned steps) {
     if constexpr (Policy::boundary == Boundary::mask) {
-      if (!plain) return march<true, true>(steps);
+      if (!plain) return march<true>(steps);
     }
-    if constexpr (by_light) {
-      if (!lit) return march<false, false>(steps);
-    }
-    march<false, true>(steps);
+    march<false>(steps);
   }
 
   // All useful points of the tile.
@@ -193,7 +152,7 @@ struct RegisterTile {
       }
       if (reach.turned) turn_rows(which);
     } else {
-      const Mirrored<columns, 1> mirrored{at.x, around.columns};
+      const Mirrored<columns> mirrored{at.x, around.columns};
 #pragma unroll
       for (int r = 0; r < rows; ++r)
         if (which >> r & 1) c[r] = mirrored.load(from, folded(at.y + r, around.rows));
@@ -301,7 +260,7 @@ struct RegisterTile {
     }
   }
 
-  template <bool WALLS, bool LIT>
+  template <bool WALLS>
   AUTOTUNE_DEVICE Row advanced_row(int r, const Row& north, const Row& here, const Row& south) const {
     const Number west_of = __shfl_up_sync(0xffffffffu, here.at[columns - 1], 1);
     const Number east_of = __shfl_down_sync(0xffffffffu, here.at[0], 1);
@@ -311,7 +270,7 @@ struct RegisterTile {
     for (int j = 0; j < columns; ++j) {
       const Number west = j ? here.at[j ? j - 1 : 0] : west_of;
       const Number east = j < columns - 1 ? here.at[j < columns - 1 ? j + 1 : 0] : east_of;
-      const Number a = LIT ? own.at(around.medium, r, j) : around.medium.rates.still;
+      const Number a = own.at[r][j];
       if constexpr (WALLS)
         next.at[j] = walled(sides.at(r, j), a, d, here.at[j], north.at[j], south.at[j], west, east);
       else
@@ -321,22 +280,21 @@ struct RegisterTile {
   }
 
   // Rows FIRST to LAST, whose neighbours are the thread's own; `north` is what the row before FIRST was.
-  template <bool WALLS, bool LIT, int FIRST, int LAST>
+  template <bool WALLS, int FIRST, int LAST>
   AUTOTUNE_DEVICE void advance_rows(Row& north) {
 #pragma unroll
     for (int r = FIRST; r <= LAST; ++r) {
       const Row here = c[r];
-      c[r] = advanced_row<WALLS, LIT>(r, north, here, c[r + 1]);
+      c[r] = advanced_row<WALLS>(r, north, here, c[r + 1]);
       north = here;
     }
   }
 
-  // Warps wait for each other once a step. Where a block has the multiprocessor to itself, a barrier lies in the middle
-  // of the rows that need nothing of others, so that what they left is fetched in time; where two share it, warps
-  // arrive before those rows and wait after them.
-  template <bool WALLS, bool LIT>
+  // Warps wait for each other once a step, at a barrier in the middle of the rows that need nothing of others, so that
+  // what they left is fetched in time.
+  template <bool WALLS>
   AUTOTUNE_DEVICE void march(unsigned steps) {
-    constexpr int middle = by_light ? rows - 1 : rows > 3 ? rows / 2 : 1;
+    constexpr int middle = rows > 3 ? rows / 2 : 1;
     Edges& edges = *autotune::dynamic_shared<Edges>();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int above = warp ? warp - 1 : 0, below = warp < warps - 1 ? warp + 1 : warp;
@@ -345,30 +303,20 @@ struct RegisterTile {
     for (unsigned step = 0; step < steps; ++step, parity ^= 1) {
       edges.row[parity][warp][0][lane] = c[0];
       edges.row[parity][warp][1][lane] = c[rows - 1];
-      if constexpr (by_light) edges.stored.arrive();
       const Row first = c[0], second = c[rows > 1 ? 1 : 0], last_but_one = c[rows > 1 ? rows - 2 : 0];
       Row north = first;
-      advance_rows<WALLS, LIT, 1, middle - 1>(north);
-      if constexpr (by_light)
-        edges.stored.wait(parity);
-      else
-        __syncthreads();
+      advance_rows<WALLS, 1, middle - 1>(north);
+      __syncthreads();
       const Row upper = edges.row[parity][above][1][lane], lower = edges.row[parity][below][0][lane];
-      advance_rows<WALLS, LIT, middle, rows - 2>(north);
+      advance_rows<WALLS, middle, rows - 2>(north);
       if constexpr (rows == 1) {
-        c[0] = advanced_row<WALLS, LIT>(0, upper, first, lower);
+        c[0] = advanced_row<WALLS>(0, upper, first, lower);
       } else {
         const Row last = c[rows - 1];
-        c[0] = advanced_row<WALLS, LIT>(0, upper, first, second);
-        c[rows - 1] = advanced_row<WALLS, LIT>(rows - 1, last_but_one, last, lower);
+        c[0] = advanced_row<WALLS>(0, upper, first, second);
+        c[rows - 1] = advanced_row<WALLS>(rows - 1, last_but_one, last, lower);
       }
     }
-    // The next march begins with parity 0 again.
-    if constexpr (!by_light) {
-      if (parity) __syncthreads();
-    } else if (parity) {
-      edges.stored.arrive();
-      edges.stored.wait(parity);
-    }
+    if (parity) __syncthreads();  // the next march begins with parity 0 again
   }
 };

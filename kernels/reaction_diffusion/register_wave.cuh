@@ -96,7 +96,7 @@ struct RegisterWave {
     if (!roomy) {
 #pragma unroll
       for (int g = 0; g < groups; ++g) {
-        const Mirrored<group, 1> mirrored{x + g * group, around.columns};
+        const Mirrored<group> mirrored{x + g * group, around.columns};
 #pragma unroll
         for (int r = 0; r < rows; ++r) put(r, g, mirrored.load(from, folded(y + r, around.rows)));
       }

@@ -31,26 +31,26 @@ class Schedule:
         return len(self.rest) % 2
 
 
-def blocks(steps: int, interval: int, time_block: int, even: bool = True) -> tuple[Block, ...]:
+def blocks(steps: int, interval: int, time_block: int) -> tuple[Block, ...]:
     """``steps`` steps from the even field in blocks of at most ``time_block``, each ``interval``-th step the last of
-    its block. As few blocks as can be; ``even``: none much shorter than the others, as one of few steps takes hardly
-    less time than one of many, else as many whole ones as can be."""
+    its block. As few blocks as can be, and none much shorter than the others: a block of few steps takes hardly less
+    time than one of many."""
     made: list[Block] = []
     done = 0
     while done < steps:
         left = min(steps - done, interval - done % interval)
-        count = -(-left // -(-left // time_block)) if even else min(left, time_block)
+        count = -(-left // -(-left // time_block))
         done += count
         made.append(Block(count, 0 if done % interval else done // interval, len(made) % 2))
     return tuple(made)
 
 
-def schedule(steps: int, interval: int, time_block: int, even: bool = True) -> Schedule:
+def schedule(steps: int, interval: int, time_block: int) -> Schedule:
     """Cycles of about a thousand launches: a graph of all would take long to make for 100,000 steps."""
     launches = -(-interval // time_block)
     intervals = max(1, _LAUNCHES_PER_CYCLE // launches)
     intervals += intervals * launches % 2
     repeats = steps // (intervals * interval)
-    cycle = blocks(intervals * interval, interval, time_block, even) if repeats else ()
-    rest = blocks(steps - repeats * intervals * interval, interval, time_block, even)
+    cycle = blocks(intervals * interval, interval, time_block) if repeats else ()
+    rest = blocks(steps - repeats * intervals * interval, interval, time_block)
     return Schedule(cycle, repeats, rest)

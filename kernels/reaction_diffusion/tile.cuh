@@ -3,16 +3,7 @@
 #include "medium.cuh"
 #include "record.cuh"
 
-enum class FieldMemory {
-  global,
-  readonly,
-  texture,
-  shared,
-  register_tile,
-  register_stream,
-  register_flow,
-  register_wave
-};
+enum class FieldMemory { global, readonly, texture, register_tile, register_wave };
 enum class Boundary { branch, ghost, clamp, mask };
 enum class Launch { each, graph, persistent, neighbours };
 
@@ -92,13 +83,13 @@ struct SidesTile {
   unsigned bits[ROWS];
   bool any_closed;
 
-  template <class Policy, class Columns>
-  AUTOTUNE_DEVICE void load(const Surroundings<Policy>& around, int y, int row_stride, const Columns& mirrored) {
+  template <class Policy>
+  AUTOTUNE_DEVICE void load(const Surroundings<Policy>& around, int y, const Mirrored<COLUMNS>& mirrored) {
     unsigned all = ~0u;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
       bits[r] = 0;
-      const int row = folded(y + r * row_stride, around.rows);
+      const int row = folded(y + r, around.rows);
 #pragma unroll
       for (int j = 0; j < COLUMNS; ++j) bits[r] |= around.sides(row, mirrored.at[j]) << 4 * j;
       all &= bits[r];

@@ -27,9 +27,7 @@ struct V {
   static constexpr Accumulate accumulate = Accumulate::shared_memory;
   static constexpr int block_size = 128;
   static constexpr int tile = 1;
-  static constexpr Staging staging = Staging::direct;
   static constexpr Pairs pairs = Pairs::all;
-  static constexpr Adder adder = Adder::popc;
   static constexpr Missing missing = Missing::category;
   using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, autotune::Global<autotune::Texel<4>>, \
 autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;

@@ -14,28 +14,24 @@ from autotune.family import family_module
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 ORDERS = 5
-S, SP = ("erf", "table", "shared_table", "rational", "loaded_rational"), (
-    "erf", "table", "two_orders", "every_order", "shared_table", "quotient",
-)  # fmt: skip
+S, SP = ("erf", "rational", "loaded_rational"), ("erf", "quotient")
 OF_S = """
 #include "{header}"
-struct Rows {{ const BoysRow* rows; BoysRow load(unsigned row) const {{ return rows[row]; }} }};
 struct Quotient {{ const double* all; double load(unsigned n) const {{ return all[n]; }} }};
 template <Boys BOYS> struct Policy {{
   static constexpr Boys boys = BOYS;
-  using boys_table = Rows;
   using quotient = Quotient;
 }};
 template <Boys BOYS>
-void every(const double* t, int count, const BoysRow* rows, const double* quotient, double* f) {{
-  for (int n = 0; n < count; ++n) f[n] = boys_function<Policy<BOYS>>(t[n], Rows{{rows}}, Quotient{{quotient}}, rows);
+void every(const double* t, int count, const double* quotient, double* f) {{
+  for (int n = 0; n < count; ++n) f[n] = boys_function<Policy<BOYS>>(t[n], Quotient{{quotient}});
 }}
 """
 OF_SP = """
 #include "{header}"
 struct Rows {{
   const BoysRow* rows;
-  BoysRow load(int order, int row) const {{ return rows[order * boys_rows + row]; }}
+  BoysRow load(int order, int row) const {{ return rows[order * 160 + row]; }}
 }};
 template <Boys BOYS> struct Policy {{
   static constexpr Boys boys = BOYS;
@@ -45,7 +41,7 @@ template <Boys BOYS, int ORDER>
 void of_order(const double* t, int count, const BoysRow* rows, double* f) {{
   for (int n = 0; n < count; ++n) {{
     double made[ORDER + 1];
-    boys_functions<Policy<BOYS>, ORDER>(t[n], Rows{{rows}}, rows + ORDER * boys_rows, made);
+    boys_functions<Policy<BOYS>, ORDER>(t[n], Rows{{rows}}, made);
     for (int k = 0; k <= ORDER; ++k) f[n * 5 + k] = made[k];
   }}
 }}
@@ -96,7 +92,7 @@ def pointer(array: NDArray[Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def of_s(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    given = "const double* t, int count, const BoysRow* rows, const double* quotient, double* f"
+    given = "const double* t, int count, const double* quotient, double* f"
     return library(OF_S, "eri", S, given, tmp_path_factory.mktemp("s"))
 
 
@@ -110,9 +106,9 @@ def of_sp(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def test_f0_of_family_eri(of_s: ctypes.CDLL, method: str) -> None:
     """Beyond T = 28 it is the limit, which 1 - erf(sqrt 28), 7e-14, is left out of."""
     boys = family_module("eri", "boys")
-    t, rows, quotient = arguments(), boys.table(), boys.quotient()
+    t, quotient = arguments(), boys.quotient()
     found = np.zeros(t.size)
-    of_s[f"boys_{method}"](pointer(t), t.size, pointer(rows), pointer(quotient), pointer(found))
+    of_s[f"boys_{method}"](pointer(t), t.size, pointer(quotient), pointer(found))
     np.testing.assert_allclose(found, exact(0, t), rtol=8e-14)
 
 

@@ -27,8 +27,8 @@ assert FAMILY.module is not None
 EXACT: Any = import_module(f"{FAMILY.module.__name__}.exact")
 LATTICE: Any = import_module(f"{FAMILY.module.__name__}.lattice")
 
-# Of the whole space, every 83rd: each policy's every value is among them.
-SAMPLE = FAMILY.space.configurations()[::83]
+# Of the whole space, every 41st: each policy's every value is among them.
+SAMPLE = FAMILY.space.configurations()[::41]
 PAPER = FAMILY.space.configurations("paper")
 ON_POINTS = ((5, 3, 2), (36, 18, 8), (0, 0, 0))  # column, row, slice
 SPACING = 0.75  # times a whole number it is exact
@@ -166,7 +166,7 @@ def test_more_atoms_than_constant_memory_holds(backend: CpuBackend) -> None:
 def test_lattices_that_fill_no_block(backend: CpuBackend, counts: tuple[int, int, int]) -> None:
     inputs = bound(atoms_of([(0.1, -2.5, 3.25, 1.5), (4, 4, 4, -0.25)]), counts, 0.5)
     expected = exact(inputs)
-    deep = "precalculate=thread,points_x=4,points_z=8,accumulate=at_end,slices_per_launch=all,rsqrt=mixed3"
+    deep = "precalculate=thread,points_x=4,points_z=8,accumulate=at_end,slices_per_launch=all,rsqrt=fast"
     tried = [FAMILY.space.configuration(text) for text in ("control", "v4", deep, CUBIC)]
     for _, made in maps(backend, inputs, tried):
         check(expected, made)
@@ -264,17 +264,7 @@ def test_translation_by_whole_points(
     np.testing.assert_array_equal(there[c:, b:, a:], here[: 7 - c, : 8 - b, : 9 - a])
 
 
-# ---- orders, and the source
-
-
-def test_the_curve_keeps_near_atoms_together() -> None:
-    assert FAMILY.module is not None
-    generator = np.random.default_rng(5)
-    rows = np.column_stack([generator.uniform(0, 50, (500, 3)), np.ones(500)])
-    order = FAMILY.module.orders["morton"]({"atoms": atoms_of(rows)})
-    assert sorted(order) == list(range(500))
-    steps = np.linalg.norm(np.diff(rows[order, :3], axis=0), axis=1).mean()
-    assert steps < 0.5 * np.linalg.norm(np.diff(rows[:, :3], axis=0), axis=1).mean()
+# ---- the source
 
 
 @pytest.mark.nvrtc

@@ -32,19 +32,15 @@ GOLDEN = [
 ]  # fmt: skip
 PRESETS = ("cyclospec", "cyclospec-opt", "cyclospec-gpu", "cyclospec-opt-gpu")
 COUNTING = "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=8"
-GLOBAL_COUNTING = (
-    "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=32,vector_width=4,count_in=global,"
-    "tally_blocks=1056,block_size=1024"
-)
 TRANSFORM = f"{COUNTING},count_by=transform"
 # Every value of every policy, and every generation; the whole space is for a GPU (benchmarks/cyclospectrum_peers.py).
 SORTED = (
     *PRESETS,
-    "generation=prefix,finish=radix_sort,key_bits=needed,outputs_per_thread=8,vector_width=4",
-    "generation=running_sum,output_axes=start_major,finish=radix_sort",
+    "generation=prefix,finish=radix_sort,outputs_per_thread=8,vector_width=4",
+    "generation=iterated,finish=radix_sort",
     COUNTING,
     f"{COUNTING},block_size=512,window=8192,tally_blocks=264,vector_width=4",
-    GLOBAL_COUNTING,
+    f"{COUNTING.replace('=8', '=32')},vector_width=4,tally_blocks=1056,block_size=1024",
     "generation=prefix,finish=counting,wrap=doubled,outputs_per_thread=128,vector_width=4,window=32768",
     f"{TRANSFORM},row_bits=12,prime_size=narrow,vector_width=4,scan=listing,launch=graph",
     f"{COUNTING.replace('=8', '=16')},vector_width=4,find=table,scan=look_back",
@@ -52,13 +48,13 @@ SORTED = (
 )
 PAIRS = ("control", f"{COUNTING},vector_width=2", f"{TRANSFORM},vector_width=2")
 UNSORTED = (
-    "block_width=256,outputs_per_thread=4",
-    "memory=texture,wrap=modulo",
-    "staging=32768,wrap=doubled",
-    "generation=iterated_graph,memory=readonly",
-    "generation=iterated_cooperative,memory=constant,wrap=modulo",
-    "generation=running_sum,wrap=doubled",
-    "generation=prefix,staging=8192,wrap=modulo,outputs_per_thread=8,vector_width=4",
+    "outputs_per_thread=4",
+    "memory=texture",
+    "wrap=doubled",
+    "generation=iterated,memory=readonly",
+    "generation=iterated,memory=constant",
+    "generation=iterated,wrap=doubled",
+    "generation=prefix,outputs_per_thread=8,vector_width=4",
     "generation=prefix,wrap=doubled,outputs_per_thread=4",
     "generation=sequential_iterated",
 )
@@ -242,7 +238,6 @@ def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:
     heavy = inputs_of([2**30, 2**30 - 1])
     assert "2^26" in exclusion(COUNTING, heavy, backend)
     assert not exclusion("control", heavy, backend)
-    assert "shared memory" in exclusion("staging=8192", inputs_of([1] * 8193), backend)
     assert "not finished" in exclusion(COUNTING, inputs_of(POST, "unsorted"), backend)
 
 

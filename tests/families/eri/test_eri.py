@@ -20,11 +20,11 @@ from autotune.device.resident import Resident
 from autotune.layout.stored import Stored
 from autotune.measure.reference import expected_outputs
 
-FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant,roots=table"
+FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant"
 
 
-DEFERRED = FASTEST.replace("order=subclass", "order=place").replace("roots=table", "roots=deferred,split=4")
-TILED = FASTEST.replace("block,order=subclass", "tile,order=place").replace("roots=table", "roots=inverse")
+SHARED = FASTEST.replace("order=subclass", "order=place") + ",roots=inverse,split=4"
+TILED = FASTEST.replace("block,order=subclass", "tile,order=place") + ",roots=inverse"
 COUNTS = (6, 3, 1, 3, 1, 3, 1)  # primitives of the s shells of a water in 6-31G
 
 
@@ -82,10 +82,10 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
         "scheme-3": molecule + 36 * quartets,
         "scheme-4": molecule,
         "scheme-4-pairs": molecule,
-        DEFERRED: molecule + 8 * 20,
-        FASTEST: molecule + 8 * 20 + 8 * len(water1.arrays["exponents"]),
+        SHARED: molecule + 8 * 20,
+        FASTEST: molecule + 8 * 20,
         TILED: molecule + 8 * 20 + 24 * len(water1.arrays["runs"]),
-        "granularity=block,order=subclass,pair_table=host,boys=table": molecule + 48 * products + 48 * 320,
+        "granularity=block,order=subclass,pair_table=host,boys=rational": molecule + 48 * products,
     }
     chosen = {text: FAMILY.space.configuration(text) for text in expected}
     found = {}
@@ -115,7 +115,7 @@ def test_the_reference_equals_libcint(basis: str, tmp_path: Path) -> None:
 WAYS = [
     "expansion=components,granularity=component",
     "expansion=work_units,granularity=component,order=subclass",
-    "expansion=work_units,granularity=warp,pair_table=device",
+    "expansion=work_units,granularity=thread,pair_table=device",
     "granularity=component,order=schwarz,screening=schwarz",
     "granularity=thread,pair_table=host,boys=rational",
     f"{FASTEST},block_size=64",
@@ -139,7 +139,7 @@ def test_lower_accuracy_is_as_accurate_as_it_says_and_no_more(
 ) -> None:
     water2 = inputs({"waters": 2, "basis": "6-31g"}, accuracy=accuracy)
     expected = libcint.integrals(libcint.mole(water2.arrays))
-    ways = [*WAYS[3:], DEFERRED, TILED, "granularity=block,order=subclass,pair_table=host,boys=table"]
+    ways = [*WAYS[3:], SHARED, TILED, "granularity=block,order=subclass,pair_table=host,boys=rational"]
     if accuracy == "float32":
         ways.append(WAYS[0])
     for configuration, _, found in results(backend, [*map(FAMILY.space.configuration, ways)], [water2]):
@@ -177,7 +177,7 @@ def square(integrals: np.ndarray, count: int) -> np.ndarray:
 
 
 @settings(max_examples=25, deadline=None)
-@given(chosen=shells(), way=st.sampled_from([FASTEST, DEFERRED, TILED, WAYS[2]]))
+@given(chosen=shells(), way=st.sampled_from([FASTEST, SHARED, TILED, WAYS[2]]))
 def test_any_shells_equal_libcint_and_keep_schwarzs_inequality(
     backend: CpuBackend, chosen: list[tuple[tuple[float, ...], list[float], list[float]]], way: str
 ) -> None:
@@ -231,7 +231,7 @@ def edge_cases() -> dict[str, list[tuple[tuple[float, float, float], list[float]
         "far apart": [((0, 0, 0), [1.3], [1.0]), ((300, 0, 0), six, weights), ((0, 4e5, 0), [0.2], [1.0])],
         "twelve primitives": [(place, [4.0 / 2**n for n in range(12)], [0.2] * 12), ((0, 1, 0), [0.3], [1.0])],
         "one and six primitives": [(place, [0.27], [1.0]), ((1, 0, 0), six, weights)],
-        "around the end of the quotient and of the table": near,
+        "around the end of the quotient": near,
     }  # fmt: skip
 
 
@@ -239,11 +239,7 @@ def edge_cases() -> dict[str, list[tuple[tuple[float, float, float], list[float]
 def test_edges_equal_libcint_and_are_never_nan(name: str, backend: CpuBackend) -> None:
     given_ = of_shells(edge_cases()[name])
     expected = libcint.integrals(libcint.mole(given_.arrays))
-    ways = ["granularity=thread", "granularity=thread,boys=rational", DEFERRED, TILED]
-    ways += [
-        f"granularity=block,order=subclass,pair_table=device,boys={boys}"
-        for boys in ("table", "shared_table")
-    ]
+    ways = ["granularity=thread", "granularity=thread,boys=rational", FASTEST, SHARED, TILED]
     for configuration, _, found in results(backend, [*map(FAMILY.space.configuration, ways)], [given_]):
         assert np.isfinite(found["integrals"]).all()
         scale = max(1.0, float(np.abs(expected).max()))
@@ -264,7 +260,7 @@ def full_is_positive(full: np.ndarray) -> bool:
 
 def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
     water1 = inputs({"waters": 1, "basis": "6-31g"})
-    variant = Variant.of(FAMILY, FAMILY.space.configuration(DEFERRED), water1.options)
+    variant = Variant.of(FAMILY, FAMILY.space.configuration(SHARED), water1.options)
     ((_, binary),) = compiled(backend, [variant])
     resident = Resident(backend, water1)
     execution = resident.execution(variant, backend.load(binary))

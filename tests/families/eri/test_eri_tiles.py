@@ -16,8 +16,8 @@ expansion, tiles = part("expansion"), part("tiles")
 TILE = "granularity=tile,pair_table=device,boys=loaded_rational,quotient_memory=constant"
 WAYS = [
     f"{TILE},order=place,roots=inverse,bras=16",
-    f"{TILE},order=subclass,roots=deferred,bras=4,split=8",
-    f"{TILE},order=distance,roots=computed,bras=16,block_size=64,unroll=2",
+    f"{TILE},order=subclass,roots=computed,bras=4,split=8",
+    f"{TILE},order=place,roots=computed,bras=16,block_size=64,unroll=2",
     f"{TILE},order=decade,screening=schwarz,roots=inverse,split=2",
 ]
 

@@ -31,10 +31,10 @@ BLOCKS = "order=place,classes=apart,granularity=block,bra_transform=once"
 THREADS = "classes=apart,pair_table=device,parts=3,bra_transform=once"
 TRIED = (
     "control",
-    "order=class,boys=two_orders,pair_table=device,table_records=soa",
-    f"{BLOCKS},pair_table=device,parts=3,boys=shared_table,block_size=64,split=2,split_heavy=9",
-    f"{THREADS},order=subclass,boys=every_order,boys_memory=texture,split=3,split_heavy=3",
-    f"{THREADS},order=class,boys=table,split_heavy=2,block_size=256",
+    "order=class,boys=quotient,pair_table=device,table_records=soa",
+    f"{BLOCKS},pair_table=device,parts=3,boys=quotient,block_size=64,split=1,split_heavy=9",
+    f"{THREADS},order=subclass,boys=quotient,boys_memory=texture,split=3,split_heavy=3",
+    f"{THREADS},order=class,boys=erf,split_heavy=3,block_size=256",
     f"{BLOCKS},boys=quotient,boys_memory=readonly",
 )
 MATRICES = TRIED[2:3]

@@ -35,33 +35,25 @@ WAVE = (
     "field_memory=register_wave,boundary=clamp,coefficient=separable,strip=4,time_block=4,vector_width=2,"
     "block_size=128,block_rows=256"
 )
-FLOW = (
-    "field_memory=register_flow,boundary=clamp,coefficient=separable,strip=16,time_block=2,vector_width=2,"
-    "block_size=128,level_rows=3"
-)
 # Every kind of field memory, coefficient, boundary and launch, time blocks that divide neither the steps nor the
 # interval, tiles with and without whole vectors. Small tiles: a compiler for a cpu takes seconds over large ones.
 RECTANGLE = [
-    "field_memory=readonly,boundary=clamp,vector_width=4,strip=2,block_columns=64",
+    "field_memory=readonly,boundary=clamp,vector_width=4,strip=2",
     "field_memory=readonly,boundary=branch,vector_width=2,coefficient=recomputed,launch=each",
     "field_memory=texture,boundary=clamp,vector_width=4,strip=2",
     "field_memory=texture,boundary=branch,vector_width=1,launch=each,coefficient=recomputed",
     "field_memory=global,boundary=ghost,vector_width=4,strip=4,block_size=128,coefficient=separable,factor_memory=constant",
     "field_memory=global,boundary=ghost,launch=persistent",
-    "field_memory=shared,boundary=clamp,strip=4,time_block=4,vector_width=2,block_size=128",
-    "field_memory=shared,boundary=mask,strip=4,time_block=1,vector_width=1,coefficient=recomputed,block_size=128",
+    "field_memory=register_tile,boundary=mask,strip=4,time_block=1,coefficient=recomputed,block_size=128",
     "field_memory=register_tile,boundary=clamp,strip=6,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
-    "field_memory=register_stream,boundary=clamp,strip=16,time_block=2,vector_width=2,block_size=128",
-    FLOW,
+    "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,launch=persistent",
     WAVE,
-    "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,min_blocks=2,launch=persistent,tiles_ahead=1",
 ]
 OUTLINE = [
     "field_memory=texture,vector_width=2,strip=4",
-    "field_memory=shared,strip=4,time_block=4,vector_width=2,block_size=128",
     "field_memory=register_tile,strip=4,time_block=4,vector_width=1,block_size=128",
-    "field_memory=register_stream,strip=16,time_block=2,vector_width=1,block_size=128,coefficient=separable",
+    "field_memory=register_tile,strip=4,time_block=2,vector_width=2,block_size=128,coefficient=separable",
 ]
 
 
@@ -110,12 +102,11 @@ def test_configurations_are_bit_equal_in_a_rectangle(backend: CpuBackend, column
 
 
 @pytest.mark.parametrize("shape", [(300, 9), (2, 64), (4, 64), (5, 130), (9, 130)])
-def test_a_wave_and_a_flow_end_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
+def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> None:
     # Two blocks one below the other, the second with fewer rows than the first; and fields lower than a halo, where a
     # row behind a wall is the mirror image of one behind the other.
     bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0013, sample_seconds=0.0005)
-    longer = [text.replace(f"time_block={n}", "time_block=8") for n, text in ((4, WAVE), (2, FLOW))]
-    check(backend, bound, [WAVE, FLOW, *longer], 2e-6)
+    check(backend, bound, [WAVE, WAVE.replace("time_block=4", "time_block=8")], 2e-6)
 
 
 @pytest.mark.parametrize("shape", [(21, 51), (24, 56), (45, 51), (45, 107), (48, 112), (70, 160), (72, 168)])
@@ -150,7 +141,6 @@ def test_configurations_are_bit_equal_in_float64(backend: CpuBackend) -> None:
     )
     texts = [
         "field_memory=register_tile,boundary=clamp,strip=4,time_block=4,vector_width=1,block_size=128",
-        "field_memory=shared,boundary=clamp,strip=4,time_block=4,vector_width=1,block_size=128",
     ]
     check(backend, bound, texts, 1e-13)
 
@@ -163,7 +153,6 @@ def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, in
     bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0097, sample_seconds=0.0023)
     ((_, expected),) = run_all(backend, bound, [])
     resident = "field_memory=register_tile,boundary=clamp,vector_width=4,launch"
-    flow = "field_memory=register_flow,boundary=clamp,coefficient=separable,block_size=128,level_rows=3"
     wave = "field_memory=register_wave,boundary=clamp,coefficient=separable,min_blocks=2,block_rows=256"
     texts = [
         *RECTANGLE,
@@ -172,9 +161,7 @@ def test_a_gpu_gives_the_bits_of_a_cpu(backend: CpuBackend, shape: tuple[int, in
         f"{resident}=neighbours,strip=9,block_size=384,time_block=12",
         f"{resident}=neighbours,strip=8,block_size=256,time_block=12,coefficient=recomputed",
         f"{resident}=neighbours,strip=6,block_size=512,time_block=8,coefficient=separable",
-        f"{resident}=graph,strip=16,block_size=256,time_block=12,min_blocks=2,coefficient=separable",
-        f"{flow},strip=64,time_block=12,vector_width=4",
-        f"{flow},strip=64,time_block=8,vector_width=8",
+        f"{resident}=graph,strip=16,block_size=256,time_block=12,coefficient=separable",
         f"{wave},strip=16,time_block=12,vector_width=4",
         f"{wave},strip=8,time_block=20,vector_width=8,block_size=128",
     ]
@@ -322,14 +309,10 @@ def test_presets_cover_what_the_family_is_about() -> None:
     assert len(fast) <= 80
     assert {c["launch"] for c in fast} == {"graph", "persistent", "neighbours"}
     large = [dict(c) for c in FAMILY.space.configurations("large")]
-    assert {c["field_memory"] for c in large} == {
-        "register_tile",
-        "register_stream",
-        "register_flow",
-        "register_wave",
-        "shared",
+    assert {(c["field_memory"], c["min_blocks"]) for c in large} == {
+        ("register_tile", 1),
+        ("register_wave", 2),
     }
-    assert {(c["min_blocks"], c["tiles_ahead"]) for c in large} >= {(1, 0), (2, 0), (2, 1)}
     textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
     assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
     assert {c["boundary"] for c in textbook if c["field_memory"] == "texture"} == {"branch", "clamp", "mask"}

@@ -115,11 +115,9 @@ def test_arrays_that_are_no_outline_are_refused(values: np.ndarray, tmp_path: Pa
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(1, 3000), st.integers(1, 700), st.integers(1, 24), st.booleans())
-def test_a_schedule_takes_every_step_and_every_sample(
-    steps: int, interval: int, time_block: int, even: bool
-) -> None:
-    made = SCHEDULE.schedule(steps, interval, time_block, even)
+@given(st.integers(1, 3000), st.integers(1, 700), st.integers(1, 24))
+def test_a_schedule_takes_every_step_and_every_sample(steps: int, interval: int, time_block: int) -> None:
+    made = SCHEDULE.schedule(steps, interval, time_block)
     done, taken, source = 0, [0], 0
     for launches in (*[made.cycle] * made.repeats, made.rest):
         base = taken[-1]
