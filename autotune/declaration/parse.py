@@ -241,7 +241,7 @@ def _inert(policy: Policy, when: Any, names: Collection[str], where: str) -> tup
         return (
             Constraint(
                 Expression(f"{name} == {policy.default!r} or ({policy.when.text})", place),
-                f"{name} changes nothing unless {policy.when.text}; leave it at {policy.default}",
+                f"{name} stays at {policy.default} unless {policy.when.text}",
             ),
         )
     return tuple(

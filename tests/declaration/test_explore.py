@@ -42,7 +42,7 @@ def test_an_inert_policy_has_its_default_alone(space: Space) -> None:
     assert stages == {("none", 1), ("shared", 1), ("shared", 2)}
     assert space.inert({**space.control, "staging": "none"}) == ("stages",)
     assert space.inert({**space.control, "staging": "shared"}) == ()
-    with pytest.raises(UsageError, match="stages changes nothing unless staging == 'shared'; leave it at 1"):
+    with pytest.raises(UsageError, match="stages stays at 1 unless staging == 'shared'"):
         space.configuration("stages=2")
 
 
