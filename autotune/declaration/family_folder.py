@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.auto_values import written_out
-from autotune.declaration.baseline import baseline_content
+from autotune.declaration.content import baseline_content, written_out
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder

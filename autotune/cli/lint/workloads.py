@@ -102,12 +102,8 @@ def _arrays(declared: Declared, workload: Workload, path: Path) -> Iterator[Find
             declared_shape = ", ".join(inputs[name].shape)
             message = f"array {name} has shape {shapes[name]}, and ({declared_shape}) is declared: give as many sizes"
             yield Finding("workload", path, line, message)
-            del shapes[name]
-    missing = [name for name in inputs if name not in workload.arrays]
-    if missing and workload.arrays.keys() <= inputs.keys():  # a misspelt one is missing too, and was told
-        message = f"input {missing[0]!r} is not given (needed: {', '.join(inputs)}): add it under arrays"
-        yield Finding("workload", path, lines.get(("arrays",), 1), message)
-    if shapes.keys() == inputs.keys():
+            return
+    if shapes.keys() == workload.arrays.keys():
         yield from _sizes(family, workload, path, shapes)
 
 
@@ -133,7 +129,7 @@ def _sizes(
         found = listed(family.space, _MOST) or ()
         excluded = [family.space.exclusion(inputs.names(one)) for one in found]
     except AutotuneError as problem:
-        yield Finding("workload", path, 1, str(problem))
+        yield Finding("workload", path, lines_of(path).get(("arrays",), 1), str(problem))
         return
     if found and all(excluded):
         reasons = " | ".join(sorted(set(excluded)))
