@@ -96,6 +96,20 @@ def user_cache() -> Path:
     return Path(platformdirs.user_cache_dir("autotune"))
 
 
+def is_shared_cache() -> bool:
+    """Whether users who share a cache asked for it: each then runs what any of them puts there."""
+    return os.environ.get("AUTOTUNE_CACHE_SHARED", "") not in ("", "0")
+
+
+def others_may_write(*places: Path) -> Path | None:
+    """The first of ``places`` that not only this user and root can write to. Raises OSError where one is not there."""
+    for place in places:
+        status = place.stat()
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return place
+    return None
+
+
 def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
     """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
     beside the folder ``family``, the user's data folder, those shipped."""

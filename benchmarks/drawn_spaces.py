@@ -20,7 +20,6 @@ import numpy as np
 from result_files import write_rows
 
 from autotune.declaration import (
-    Completions,
     Configuration,
     Constraint,
     Expression,
@@ -28,6 +27,7 @@ from autotune.declaration import (
     Space,
     load_family,
 )
+from autotune.declaration.completions import Completions
 from autotune.search import Search, Strategy
 
 _EXAMPLE: dict[str, Sequence[int]] = {

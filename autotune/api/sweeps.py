@@ -237,7 +237,7 @@ def _named(family: Family, workload: str | Path | None) -> Workload:
 
 def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
     """Arrays, scalars and options by name, checked. Raises WorkloadError, UnknownName."""
-    known = [*(data.name for data in family.inputs), *family.scalars, *family.options]
+    known = [*(data.name for data in family.inputs), *family.callers_scalars, *family.options]
     for name in given:
         if name not in known and suggestion(name, _ARGUMENTS):
             raise UnknownName("input", name, [*known, *_ARGUMENTS], f"family {family.name}, or argument")

@@ -208,7 +208,7 @@ def _given(family: Family, texts: Mapping[str, str]) -> Inputs:
             arrays[name] = _array(family, name, text)
         else:
             raise UnknownName(
-                "input", name, [*names, *family.scalars, *family.options], f"family {family.name}"
+                "input", name, [*names, *family.callers_scalars, *family.options], f"family {family.name}"
             )
     return bind(family, arrays, options, {})
 

@@ -142,6 +142,8 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
     variant = Variant.of(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
+    if inert := family.space.inert(known.names(configuration)):
+        out.print(f"at their defaults here: {', '.join(inert)}\n", markup=False)
     if variant.compile_options:
         out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 import tempfile
 import warnings
 from contextlib import suppress
@@ -23,10 +22,9 @@ from typing import Any
 
 from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
-from autotune.files import replaced, user_cache
+from autotune.files import is_shared_cache, others_may_write, replaced, user_cache
 
 _SCHEMA = 2
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 _warned: set[Path] = set()  # the roots of which this process has said that they are not trusted
@@ -87,18 +85,13 @@ class _NotTrusted(OSError):
 def is_trusted(path: Path, *folders: Path) -> bool:
     """Whether nobody but this user and root can have written ``path``, which lies in ``folders``, the cache's root
     first; said once for each root where it is not. Raises OSError where one of them is not there."""
-    if _is_shared():
+    if is_shared_cache() or (place := others_may_write(*folders, path)) is None:
         return True
-    for place in (*folders, path):
-        status = place.stat()
-        if status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS_WRITE:
-            continue
-        root = folders[0] if folders else path
-        if root not in _warned:
-            _warned.add(root)
-            warnings.warn(_distrust(root, place, status.st_uid), stacklevel=2)
-        return False
-    return True
+    root = folders[0] if folders else path
+    if root not in _warned:
+        _warned.add(root)
+        warnings.warn(_distrust(root, place), stacklevel=2)
+    return False
 
 
 def put_file(path: Path, content: bytes, *folders: Path) -> None:
@@ -108,15 +101,12 @@ def put_file(path: Path, content: bytes, *folders: Path) -> None:
         _make(folder)
     if not is_trusted(path.parent, *folders):
         raise _NotTrusted(f"{path.parent} is not this user's alone")
-    with replaced(path, 0o644 if _is_shared() else 0o600) as temporary:
+    with replaced(path, 0o644 if is_shared_cache() else 0o600) as temporary:
         temporary.write_bytes(content)
 
 
-def _is_shared() -> bool:
-    return os.environ.get("AUTOTUNE_CACHE_SHARED", "") not in ("", "0")
-
-
-def _distrust(root: Path, place: Path, owner: int) -> str:
+def _distrust(root: Path, place: Path) -> str:
+    owner = place.stat().st_uid
     mine = owner in (os.geteuid(), 0)
     why = "may be written by others" if mine else f"belongs to another user (number {owner})"
     mend = f"`chmod -R go-w {root}` when nobody else has written there"
@@ -130,7 +120,7 @@ def _distrust(root: Path, place: Path, owner: int) -> str:
 def _make(folder: Path) -> None:
     """Make a folder of the cache: this user's alone, unless the cache is shared."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(mode=0o777 if _is_shared() else 0o700, exist_ok=True)
+    folder.mkdir(mode=0o777 if is_shared_cache() else 0o700, exist_ok=True)
 
 
 def _read(root: Path, key: str, toolchain: Toolchain) -> Compiled | None:

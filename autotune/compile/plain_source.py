@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from autotune.compile.toolchain import VariantSource
 from autotune.declaration import POINTER, Family, PolicyValue, cpp_type
-from autotune.layout import SCALAR_TYPES, Data, Layout
+from autotune.layout import CPP_NAMES, SCALAR_TYPES, Data, Layout
 
-_NARROW_TYPES = {  # of CUDA's headers cuda_fp16.h, cuda_bf16.h, cuda_fp8.h
-    "float16": "__half", "bfloat16": "__nv_bfloat16", "float8_e4m3": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2",
-}  # fmt: skip
 Choices = Mapping[str, PolicyValue]
 
 
@@ -105,7 +102,7 @@ def argument_type(family: Family, name: str, struct: str) -> str:
 
 def element_type(data: Data) -> str:
     """What C++ calls one element."""
-    return data.record or _NARROW_TYPES.get(data.element) or SCALAR_TYPES[data.fields[0].type]
+    return data.record or CPP_NAMES[data.element or data.fields[0].type][0]
 
 
 def plain_header(source: VariantSource) -> str:

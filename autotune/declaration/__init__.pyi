@@ -1,8 +1,5 @@
 from . import yamlfile as yamlfile
-from .access import ACCESSOR as ACCESSOR, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
-from .auto_values import written_out as written_out
-from .compile_options import MIN_BLOCKS as MIN_BLOCKS
-from .completions import Completions as Completions
+from .access import POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
 from .expression import (
     BINARY as BINARY,
     COMPARE as COMPARE,
@@ -13,10 +10,10 @@ from .expression import (
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .kernel_text import (
+    Definition as Definition,
     Parameter as Parameter,
     another_type as another_type,
-    headers as headers,
-    prologue as prologue,
+    definition as definition,
     signature as signature,
 )
 from .members import (
@@ -47,12 +44,14 @@ from .source_files import (
     LIBRARY as LIBRARY,
     SUFFIXES as SUFFIXES,
     hashed as hashed,
-    included_names as included_names,
+    quoted_includes as quoted_includes,
     reached as reached,
     together as together,
 )
 from .space import (
     AS_GIVEN as AS_GIVEN,
+    FULL as FULL,
+    POSSIBLE as POSSIBLE,
     Configuration as Configuration,
     Constraint as Constraint,
     Policy as Policy,

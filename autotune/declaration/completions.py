@@ -47,7 +47,7 @@ class Completions:
     @cached_property
     def _tabled(self) -> list[Constraint]:
         """The constraints with tables: the smallest first, as long as all are small enough together."""
-        known = [c for c in self._space.constraints if c.require.names <= self._order.keys()]
+        known = [c for c in self._space.rules if c.require.names <= self._order.keys()]
         sizes = [math.prod(len(self._policies[i].values) for i in self._places(c)) for c in known]
         chosen, cells = [], 0
         for size, constraint in sorted(zip(sizes, known, strict=True), key=lambda one: one[0]):
@@ -82,7 +82,7 @@ class Completions:
             numbers[:, place] = below.argmax(axis=1)
         for row in numbers[alive].tolist():
             found = Configuration({p.name: p.values[i] for p, i in zip(self._policies, row, strict=True)})
-            if not self._space.exclusion(found):
+            if not self._space.unexplored(found):
                 yield found
 
     def walk(self, rng: "np.random.Generator") -> Iterator[Configuration]:
@@ -91,7 +91,7 @@ class Completions:
         def descend(row: list[int]) -> Iterator[Configuration]:
             place = len(row)
             chosen = {p.name: p.values[i] for p, i in zip(self._policies, row, strict=False)}
-            if self._space.exclusion(chosen):
+            if self._space.unexplored(chosen):
                 return
             if place == len(self._policies):
                 yield Configuration(chosen)

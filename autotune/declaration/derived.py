@@ -7,12 +7,12 @@ defaults or a preset of the family ask for that; one without which a configurati
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
-from autotune.declaration.space import Constraint, Policy, Preset, Space
+from autotune.declaration.space import Constraint, Policy, Space
 from autotune.errors import AutotuneError
 from autotune.layout import DIMENSIONS, SAME, Data, packing
 
@@ -90,9 +90,8 @@ def derived_constraints(
 
 def _leaves_presets(space: Space, constraints: tuple[Constraint, ...]) -> bool:
     """Whether the defaults and every preset have a configuration still, as far as they had one."""
-    presets: dict[str, Preset] = dict(space.presets)
     try:
-        Space(space.policies, (*space.constraints, *constraints), presets).check()
+        replace(space, constraints=(*space.constraints, *constraints)).check()
     except AutotuneError:
         return False
     return True

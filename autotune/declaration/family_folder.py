@@ -17,8 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.auto_values import written_out
-from autotune.declaration.baseline import baseline_content
+from autotune.declaration.content import baseline_content, written_out
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
@@ -84,6 +83,11 @@ class Family:
     @property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
+
+    @property
+    def callers_scalars(self) -> Mapping[str, Scalar]:
+        """The scalars that a caller may give: all but those that the plan gives to each launch."""
+        return {name: scalar for name, scalar in self.scalars.items() if not scalar.of_launch}
 
     @property
     def is_own_reference(self) -> bool:
@@ -345,14 +349,23 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
         ) from None
 
 
-_NOT_MEASURED = ("title", "presets", "default_workload", "features", "accuracy", "needs", "baseline")
+_NOT_MEASURED = (
+    "title",
+    "presets",
+    "explore",
+    "default_workload",
+    "features",
+    "accuracy",
+    "needs",
+    "baseline",
+)
 
 
 def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
     """sha256 over what decides a measurement: data, geometry, policies, constraints. Not over what only explains or
-    names (docs, titles, presets, the default workload), nor over what only chooses among measurements (features,
-    accuracy) or is held against them (needs, the baseline where it is not the reference). What makes an order is host
-    code, in ``means`` as in family.py (see ``Family.host_digest``)."""
+    names (docs, titles, reasons, presets, the default workload), nor over what only chooses what is measured (explore)
+    or among measurements (features, accuracy) or is held against them (needs, the baseline where it is not the
+    reference). What makes an order is host code, in ``means`` as in family.py (see ``Family.host_digest``)."""
 
     def kept(item: Any) -> Any:
         if isinstance(item, dict):
@@ -360,6 +373,7 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         return [kept(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
+    told["constraints"] = [item["require"] for item in content.get("constraints", ())]
     told["policies"] = {
         name: {
             key: value for key, value in policy.items() if key != "means" or policy.get("layout") != "order"

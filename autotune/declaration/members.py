@@ -125,7 +125,7 @@ class Unlisted:
         if not isinstance(configuration, Configuration) or len(configuration) != len(self.policies):
             return False
         declared = all(configuration.get(p.name) in p.values for p in self.policies)
-        return declared and not self._space.exclusion(configuration)
+        return declared and not self._space.unexplored(configuration)
 
     def take(self, configuration: Configuration) -> None:
         self._taken.add(configuration)
@@ -169,7 +169,7 @@ class Unlisted:
         for policy in self.policies:
             for value in policy.values:
                 changed = Configuration({**configuration, policy.name: value})
-                if value != configuration[policy.name] and not self._space.exclusion(changed):
+                if value != configuration[policy.name] and not self._space.unexplored(changed):
                     yield changed
 
 
@@ -189,11 +189,15 @@ def can_be_listed(space: Space) -> bool:
 
 def narrowed(space: Space, held: dict[str, Sequence[Any]]) -> Space:
     """``space`` with the policies in ``held`` limited to the given values (values or their text): what
-    ``configurations(narrowed=...)`` lists, without listing it. Raises UnknownName."""
+    ``configurations(narrowed=...)`` lists, without listing it, and as there what is possible where nothing of them is
+    explored. Raises UnknownName."""
     values = space.held_to(held)
-    return replace(
+    found = replace(
         space, policies=tuple(replace(p, values=values.get(p.name, p.values)) for p in space.policies)
     )
+    steps = Steps(20 * MOST_LISTED)
+    is_explored = next(found.walk(steps=steps), None) is not None or steps.are_spent
+    return found if is_explored else found.possible
 
 
 def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ from autotune.declaration.data import (
 from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
-from autotune.declaration.space import Constraint, Policy, PolicyValue, Preset, Space
+from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
 from autotune.declaration.tolerance import ToleranceRule, exact_numbers, tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
@@ -64,12 +64,14 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it."""
+    """A plain kernel argument of numpy type ``type``; computed by ``value`` unless the workload gives it. What is
+    ``of_launch`` the plan gives to each launch, and no caller has to know."""
 
     name: str
     type: str
     value: Expression | None = None
     default: float | None = None
+    of_launch: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     where = f"family {content['family']}"
     source = folder / content["source"]
     if not source.is_file():
-        raise FamilyError(f"{where}: its source {source} is not there")
+        raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
     asked = compile_options(content.get("compile_options", ()), where)
     policies = tuple(_policy(key, value, data, asked, where) for key, value in content["policies"].items())
@@ -99,13 +101,16 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     check_policies(found, policies, where)
     check_views(data, policies, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
-    given = [key for key, value in content.get("scalars", {}).items() if "value" not in value]
+    numbers = {**content.get("scalars", {}), **content.get("launch", {})}
+    given = [key for key, value in numbers.items() if "value" not in value]
     extents = _extents(content, data, {*given, *options}, where)
     scalars: dict[str, Scalar] = {}
-    for key, value in content.get("scalars", {}).items():
-        scalars[key] = _scalar(key, value, {*extents, *options, *scalars}, where)
+    for key, value in numbers.items():
+        known = {*extents, *options, *scalars}
+        scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
-    _distinct([extents, options, scalars, data, {p.name: p for p in policies}], where)
+    declared = [content.get("scalars", {}), content.get("launch", {}), data, [p.name for p in policies]]
+    _distinct([extents, options, *declared], where)
     taken = _Taken((*data, *scalars, *extents), found, (*options, *(p.name for p in policies)))
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
@@ -199,11 +204,11 @@ def _space(
     content: Mapping[str, Any], policies: tuple[Policy, ...], data: Mapping[str, Data], names: Collection[str],
     where: str,
 ) -> Space:  # fmt: skip
-    constraints = tuple(
-        Constraint(Expression(str(c["require"]), f"{where}: constraint").require(names), c["reason"])
-        for c in content.get("constraints", [])
-    )
-    space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where))
+    constraints = _rules(content.get("constraints", ()), f"{where}: constraint", names)
+    for policy in policies:
+        constraints += _inert(policy, content["policies"][policy.name].get("when", {}), names, where)
+    explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
+    space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where), explore)
     blocks = [" * ".join(f"({item})" for item in kernel["block"]) for kernel in content["kernels"].values()]
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
@@ -218,8 +223,34 @@ def _space(
         if reference and reference not in (ITSELF, BASELINE):
             space.configuration(reference)
     except AutotuneError as problem:
-        raise FamilyError(f"{where}: {problem}") from None
+        raise FamilyError(f"{where}: {str(problem).removeprefix(f'{where}: ')}") from None
     return space
+
+
+def _rules(items: Iterable[Mapping[str, Any]], place: str, names: Collection[str]) -> tuple[Constraint, ...]:
+    return tuple(
+        Constraint(Expression(str(item["require"]), place).require(names), item["reason"]) for item in items
+    )
+
+
+def _inert(policy: Policy, when: Any, names: Collection[str], where: str) -> tuple[Constraint, ...]:
+    """What ``when`` of a policy asks for: its default unless the condition holds, or of a mapping not those values."""
+    name, place = policy.name, f"{where}: policy {policy.name}: when"
+    if policy.when:
+        policy.when.require(names)
+        return (
+            Constraint(
+                Expression(f"{name} == {policy.default!r} or ({policy.when.text})", place),
+                f"{name} stays at {policy.default} unless {policy.when.text}",
+            ),
+        )
+    return tuple(
+        Constraint(
+            Expression(f"{name} != {policy.value(value)!r} or ({text})", place).require(names),
+            f"{name}={value} needs {text}",
+        )
+        for value, text in when.items()
+    )
 
 
 def _expressions(texts: Mapping[str, Any], place: str, names: Collection[str]) -> dict[str, Expression]:
@@ -285,8 +316,15 @@ def _policy(
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
     adds = chosen_by(value, means, asked, place)
+    when = value.get("when", {})
+    for text in when if isinstance(when, Mapping) else ():
+        if str(text) not in texts:
+            raise UnknownName("value", text, values, f"{place}: when")
     kind = value.get("compile", "")
-    return Policy(name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind)
+    condition = None if isinstance(when, Mapping) else Expression(when, f"{place}: when")
+    return Policy(
+        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind, condition
+    )
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -339,9 +377,13 @@ def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
     return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
 
 
-def _scalar(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> Scalar:
+def _scalar(
+    name: str, value: Mapping[str, Any], known: Collection[str], of_launch: bool, where: str
+) -> Scalar:
     parsed = _optional(value.get("value"), f"{where}: scalar {name}", known)
-    return Scalar(name, value["type"], parsed, value.get("default"))
+    if of_launch and not {"value", "default"} & value.keys():
+        raise FamilyError(f"{where}: launch: {name} needs a default or a value, since no caller gives it")
+    return Scalar(name, value["type"], parsed, value.get("default"), of_launch)
 
 
 @dataclass(frozen=True)
@@ -384,9 +426,10 @@ def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: st
     presets: dict[str, Preset] = {}
     for name, value in content.items():
         place = f"{where}: preset {name}"
-        if name in ("control", "full"):
+        if name in (CONTROL, FULL, POSSIBLE):
             raise FamilyError(
-                f"{place}: every family has one of that name (all defaults; everything); take another name"
+                f"{place}: every family has one of that name (all defaults; everything explored; everything possible); "
+                "take another name"
             )
         if value.get("presets") and ("set" in value or "all" in value):
             raise FamilyError(f"{place}: give either presets, or set and all")
@@ -402,5 +445,6 @@ def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: st
                 values[policy] = tuple(space.policy(policy).value(v) for v in listed)
         except UnknownName as problem:
             raise FamilyError(f"{place}: {problem}") from None
-        presets[name] = Preset(name, values, tuple(value.get("presets", ())), value.get("doc", ""))
+        parts, explores_all = tuple(value.get("presets", ())), "explore" in value
+        presets[name] = Preset(name, values, parts, value.get("doc", ""), explores_all)
     return presets

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import shutil
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from autotune.declaration.family_folder import Family, read_family
 from autotune.declaration.kernel_text import another_type, signature
 from autotune.declaration.source_files import reached
 from autotune.errors import FamilyError, StoreError, UsageError
-from autotune.files import replaced, user_cache
+from autotune.files import is_shared_cache, others_may_write, replaced, user_cache
 from autotune.layout import SCALAR_TYPES
 
 _TEXT = re.compile(r"(?:(input|output|inout|scratch)\s+)?(\w+)(?:\s*\[([^\]]*)\])?")
@@ -189,6 +188,10 @@ def _constraint(value: Any) -> Any:
     )
 
 
+def _constraints(value: Any) -> list[Any]:
+    return [_constraint(each) for each in ([value] if isinstance(value, str) else value)]
+
+
 def _extents(value: Any) -> Any:
     """A number is a size that never changes."""
     if not isinstance(value, Mapping):
@@ -199,9 +202,8 @@ def _extents(value: Any) -> Any:
 # What is said in fewer words than family.yaml has.
 _SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
-        "constraints": lambda value: [
-            _constraint(each) for each in ([value] if isinstance(value, str) else value)
-        ],
+        "constraints": _constraints,
+        "explore": _constraints,
         "extents": _extents,
         "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
     }
@@ -378,15 +380,11 @@ def _kept(family: str, texts: Mapping[str, str]) -> Path:
 
 def _require_own(folder: Path) -> None:
     """Raise StoreError for a folder in which another user can put files: what lies there is compiled and run."""
-    if os.environ.get("AUTOTUNE_CACHE_SHARED", "") not in ("", "0"):
-        return
-    for place in (folder, folder.parent, folder.parent.parent):
-        status = place.stat()
-        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise StoreError(
-                f"{place} can be written by others, and what lies there would be run as you: name a folder of your own "
-                "in AUTOTUNE_CACHE, or set AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
-            )
+    if not is_shared_cache() and (place := others_may_write(folder, folder.parent, folder.parent.parent)):
+        raise StoreError(
+            f"{place} can be written by others, and what lies there would be run as you: name a folder of your own in "
+            "AUTOTUNE_CACHE, or set AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
+        )
 
 
 def _is_as(folder: Path, texts: Mapping[str, str]) -> bool:

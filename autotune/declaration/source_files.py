@@ -23,9 +23,10 @@ _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
 
 
-def included_names(path: Path) -> list[str]:
-    """What a file includes by name in quotes, whether a condition leaves it out or not."""
-    return [name for name, is_quoted in _includes(path) if is_quoted]
+def quoted_includes(text: str) -> list[str]:
+    """What a text includes by name in quotes, whether a condition leaves it out or not."""
+    named = (_NAMED.match(directive[1]) for directive in _DIRECTIVE.finditer(text))
+    return [match[1] for match in named if match and match[1]]
 
 
 def sources(folder: Path, library: Path, ahead: Iterable[Path] = ()) -> dict[str, Path]:

@@ -1,13 +1,15 @@
 """Policies, configurations and the space they span.
 
-A policy is one axis of choice; a configuration gives every policy one value; the search space is every
-configuration that no constraint excludes. Enumeration tests each constraint as soon as its names are
-bound, so a space of a million combinations with few survivors is cheap.
+A policy is one axis of choice; a configuration gives every policy one value. What is *possible* is every configuration
+that no constraint excludes; what is *explored* is what the rules of ``explore``, which spare a budget, leave of that.
+A sweep tries what is explored; a policy file, a call or ``--set`` may name whatever is possible. Enumeration tests each
+rule as soon as its names are bound, so a space of a million combinations with few survivors is cheap.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from autotune.declaration.expression import Expression
 from autotune.errors import FamilyError, UnknownName, UsageError
 
 PolicyValue = int | str
+CONTROL, FULL, POSSIBLE = "control", "full", "possible"  # the presets that need no declaration
 AS_GIVEN = "given"  # the value of an order policy that leaves the order as it is; its default may be called otherwise
 _MOST_MEMBERS = 200_000  # of a list: some ten megabytes
 _MOST_STEPS = 1_000_000  # values tried for one: some seconds
@@ -25,7 +28,8 @@ class Policy:
     """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
     empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
     is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone;
-    ``compile`` is the option's name where it is declared by that."""
+    ``compile`` is the option's name where it is declared by that. Where ``when`` does not hold the policy is inert: it
+    changes nothing, and only its default is possible."""
 
     name: str
     values: tuple[PolicyValue, ...]
@@ -36,6 +40,7 @@ class Policy:
     constant: bool = False
     adds: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
     compile: str = ""
+    when: Expression | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -96,7 +101,7 @@ class Configuration(Mapping[str, PolicyValue]):
 
 @dataclass(frozen=True)
 class Constraint:
-    """``require`` must hold for a configuration to belong to the space; ``reason`` says why."""
+    """``require`` must hold for a configuration to be possible, or to be explored; ``reason`` says why."""
 
     require: Expression
     reason: str
@@ -105,24 +110,28 @@ class Constraint:
 @dataclass(frozen=True)
 class Preset:
     """A named configuration or sub-space: the union of ``presets`` when given, else the product of ``values``
-    (a policy that is not named takes its default)."""
+    (a policy that is not named takes its default). One that ``explores_all`` has what is possible of it, and not only
+    what is explored."""
 
     name: str
     values: Mapping[str, tuple[PolicyValue, ...]]
     presets: tuple[str, ...] = ()
     doc: str = ""
+    explores_all: bool = False
 
 
 @dataclass(frozen=True)
 class Space:
-    """The policies of one family with its constraints and presets.
+    """The policies of one family with its constraints, the rules of what is explored, and presets.
 
-    ``control`` (every default) and ``full`` (everything) exist for every family.
+    ``control`` (every default) and ``full`` (everything explored) exist for every family, and ``possible`` where not
+    everything is explored.
     """
 
     policies: tuple[Policy, ...]
     constraints: tuple[Constraint, ...] = ()
     presets: Mapping[str, Preset] = field(default_factory=dict)
+    explore: tuple[Constraint, ...] = ()
 
     def policy(self, name: str) -> Policy:
         for policy in self.policies:
@@ -141,22 +150,38 @@ class Space:
 
     @property
     def preset_names(self) -> tuple[str, ...]:
-        return ("control", "full", *(n for n in self.presets if n not in ("control", "full")))
+        return (CONTROL, FULL, *((POSSIBLE,) if self.explore else ()), *self.presets)
 
-    def exclusion(self, configuration: Mapping[str, PolicyValue]) -> str:
-        """Why ``configuration`` is outside the space: the first failing constraint's reason, else empty."""
-        for constraint in self.constraints:
-            if constraint.require.names <= configuration.keys() and not constraint.require.evaluate(
-                configuration
-            ):
-                return constraint.reason
-        return ""
+    @property
+    def possible(self) -> "Space":
+        """The same space with everything explored that is possible."""
+        return replace(self, explore=())
+
+    @property
+    def rules(self) -> tuple[Constraint, ...]:
+        """What has to hold for a configuration to be explored."""
+        return self.constraints + self.explore
+
+    def exclusion(self, configuration: Mapping[str, Any]) -> str:
+        """Why ``configuration`` is not possible: the first failing constraint's reason, else empty."""
+        return _broken(self.constraints, configuration)
+
+    def unexplored(self, configuration: Mapping[str, Any]) -> str:
+        """Why no sweep tries ``configuration``: it is not possible, or the rules of ``explore`` leave it out. Empty for
+        one that is explored."""
+        return _broken(self.rules, configuration)
+
+    def inert(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
+        """The policies that change nothing in ``configuration``, as far as the names that it binds tell."""
+        told = [(p.name, p.when) for p in self.policies if p.when and p.when.names <= configuration.keys()]
+        return tuple(name for name, when in told if not when.evaluate(configuration))
 
     def configurations(
         self, preset: str = "full", narrowed: Mapping[str, Sequence[PolicyValue]] | None = None
     ) -> tuple[Configuration, ...]:
-        """Every configuration of ``preset`` with the policies in ``narrowed`` held to the given values, in a
-        stable order and without repeats. Raises UnknownName, and UsageError when nothing is left."""
+        """Every configuration of ``preset`` that is explored, with the policies in ``narrowed`` held to the given
+        values, in a stable order and without repeats; where the rules of ``explore`` leave nothing of those values,
+        what is possible. Raises UnknownName, and UsageError when nothing is left."""
         held_to = self.held_to(narrowed or {})
         steps = Steps(_MOST_STEPS)
         found: dict[Configuration, None] = {}
@@ -169,9 +194,11 @@ class Space:
                 f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
                 "few among too many); narrow it with --set, or sweep with --search"
             )
+        if not found and held_to and self.explore:
+            return self.possible.configurations(preset, narrowed)
         if not found:
             held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
-            reasons = sorted({c.reason for c in self.constraints})
+            reasons = sorted({c.reason for c in self.rules})
             raise UsageError(
                 f"no configuration is left of preset {preset!r} with {held}: every combination breaks a constraint "
                 f"({' | '.join(reasons)}); widen --set or take another preset"
@@ -194,29 +221,31 @@ class Space:
         self, preset: str, held_to: Mapping[str, tuple[PolicyValue, ...]], steps: "Steps"
     ) -> Iterator[Configuration]:
         """Of the preset, in order, until ``steps`` are spent."""
-        for values in self._products(preset):
-            yield from self.walk({**values, **held_to}, steps)
+        for product in self._products(preset):
+            space = self.possible if product.explores_all else self
+            values = {p.name: product.values.get(p.name, (p.default,)) for p in self.policies}
+            yield from space.walk({**values, **held_to}, steps)
 
-    def _products(self, preset: str) -> list[dict[str, tuple[PolicyValue, ...]]]:
-        if preset == "full":
-            return [{p.name: p.values for p in self.policies}]
-        if preset == "control":
-            return [{p.name: (p.default,) for p in self.policies}]
+    def _products(self, preset: str) -> list[Preset]:
+        if preset in (FULL, POSSIBLE):
+            values = {p.name: p.values for p in self.policies}
+            return [Preset(preset, values, explores_all=preset == POSSIBLE)]
+        if preset == CONTROL:
+            return [Preset(preset, {})]
         if preset not in self.presets:
             raise UnknownName("preset", preset, self.preset_names)
         chosen = self.presets[preset]
-        if chosen.presets:
-            return [product for name in chosen.presets for product in self._products(name)]
-        return [{p.name: chosen.values.get(p.name, (p.default,)) for p in self.policies}]
+        parts = [product for name in chosen.presets for product in self._products(name)] or [chosen]
+        return [replace(part, explores_all=True) for part in parts] if chosen.explores_all else parts
 
     def walk(
         self, values: Mapping[str, tuple[PolicyValue, ...]] | None = None, steps: "Steps | None" = None,
         rng: "np.random.Generator | None" = None,
     ) -> Iterator[Configuration]:  # fmt: skip
-        """The configurations of ``values`` (by default, of everything), value by value in declared order or by chance,
-        leaving a branch as soon as a constraint fails; until ``steps`` are spent."""
+        """The configurations of ``values`` (by default, of everything) that are explored, value by value in declared
+        order or by chance, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
         order, choices = [p.name for p in self.policies], values or {p.name: p.values for p in self.policies}
-        known = [c.require for c in self.constraints if c.require.names <= set(order)]
+        known = [c.require for c in self.rules if c.require.names <= set(order)]
         due = [
             [r for r in known if max(map(order.index, r.names), default=0) == i] for i in range(len(order))
         ]
@@ -261,18 +290,27 @@ class Space:
         return chosen
 
     def check(self) -> None:
-        """Raise FamilyError when the control configuration or a preset is excluded by the constraints."""
-        if reason := self.exclusion(self.control):
+        """Raise FamilyError when the control configuration or a preset is not explored."""
+        if reason := self.unexplored(self.control):
             raise FamilyError(
                 f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
             )
         for name in self.presets:
             steps = Steps(_MOST_STEPS)
             if next(self._members(name, {}, steps), None) is None and not steps.are_spent:
-                reasons = " | ".join(sorted({c.reason for c in self.constraints}))
+                reasons = " | ".join(sorted({c.reason for c in self.rules}))
                 raise FamilyError(
                     f"preset {name!r}: no configuration is left: every combination breaks a constraint ({reasons})"
+                    f"{'; explore: all takes what is possible' if self.explore else ''}"
                 )
+
+
+def _broken(rules: Iterable[Constraint], names: Mapping[str, Any]) -> str:
+    """The reason of the first rule that ``names`` bind and that does not hold; empty where there is none."""
+    for rule in rules:
+        if rule.require.names <= names.keys() and not rule.require.evaluate(names):
+            return rule.reason
+    return ""
 
 
 @dataclass
@@ -292,5 +330,5 @@ class Steps:
 
 def single_presets(space: Space) -> dict[str, Configuration]:
     """The presets that hold one configuration, in declared order."""
-    found = {name: space.single(name) for name in space.preset_names if name != "full"}
+    found = {name: space.single(name) for name in space.preset_names if name not in (FULL, POSSIBLE)}
     return {name: configuration for name, configuration in found.items() if configuration is not None}

@@ -206,10 +206,10 @@ def bind(
     names = [data.name for data in family.inputs]
     for name in given:
         if name not in names and name not in family.scalars:
-            raise UnknownName("input", name, [*names, *family.scalars], f"family {family.name}")
+            raise UnknownName("input", name, [*names, *family.callers_scalars], f"family {family.name}")
     for name in scalars:
         if name not in family.scalars:
-            raise UnknownName("scalar", name, family.scalars, f"family {family.name}")
+            raise UnknownName("scalar", name, family.callers_scalars, f"family {family.name}")
     arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs if data.name in given}
     inputs = Inputs.of(
         family, arrays, options, {**{n: given[n] for n in family.scalars if n in given}, **scalars}

@@ -45,7 +45,7 @@ def arguments(
     UnknownName."""
     if len(given) > len(names):
         listed, wanted = ", ".join(names) or "none", f"{len(names)} array{'' if len(names) == 1 else 's'}"
-        others = ", ".join(f"{name}=…" for name in (*family.scalars, *family.options))
+        others = ", ".join(f"{name}=…" for name in (*family.callers_scalars, *family.options))
         told = f": numbers and options go by name ({others})" if others else ""
         raise UsageError(f"{family.name} takes {wanted} ({listed}), {len(given)} given{told}")
     arrays = dict(zip(names, given, strict=False))
@@ -63,7 +63,7 @@ def arguments(
         elif name in inputs:
             raise UsageError(f"{name} was prepared: new content for it goes through refill({name}=…)")
         else:
-            allowed = [*names, *family.scalars, *family.options]
+            allowed = [*names, *family.callers_scalars, *family.options]
             raise UnknownName("input", name, allowed, f"family {family.name}")
     for name, array in arrays.items():
         if reason := foreign.obstacle(array):

@@ -54,7 +54,7 @@ def op(kernel: TunedKernel, name: str = "") -> Any:
 def schema(family: Family) -> str:
     """The operator's signature as torch writes it."""
     by_name = [f"{_word(option.values)} {n}={_text(option.default)}" for n, option in family.options.items()]
-    for name, scalar in family.scalars.items():
+    for name, scalar in family.callers_scalars.items():
         number = "float" if "float" in scalar.type else "int"
         if scalar.value is not None:
             by_name.append(f"{number}? {name}=None")

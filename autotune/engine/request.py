@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 from autotune import files as paths
 from autotune.compile import is_compiler
 from autotune.declaration import (
+    FULL,
+    POSSIBLE,
     Configuration,
     Family,
     Inputs,
@@ -212,14 +214,15 @@ class SweepRequest:
     @property
     def space(self) -> Space:
         """What ``--set`` leaves of it."""
-        return narrowed(self.family.space, dict(self.narrowed))
+        whole = self.family.space.possible if self.preset == POSSIBLE else self.family.space
+        return narrowed(whole, dict(self.narrowed))
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
         """None where they are too many to list: a search draws them. Raises UnknownName, UsageError."""
         if self.chosen is not None:
             return self.chosen
-        if self.preset == "full" and not can_be_listed(self.space):
+        if self.preset in (FULL, POSSIBLE) and not can_be_listed(self.space):
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
 

@@ -26,8 +26,8 @@ from autotune.declaration import (
     SUFFIXES,
     Family,
     Inputs,
-    included_names,
     prepare,
+    quoted_includes,
     reached,
 )
 from autotune.declaration import (
@@ -213,7 +213,7 @@ def included(family: Family) -> dict[str, Path]:
     if (editors := family.folder / EDITORS_HEADER).is_file():
         found[EDITORS_HEADER] = editors
     for path in list(found.values()):
-        for name in included_names(path):
+        for name in quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
             is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
             if not is_there and Path(name).suffix in SUFFIXES:
                 raise FamilyError(

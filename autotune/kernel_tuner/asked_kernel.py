@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import Kernel
-from autotune.declaration import Parameter, headers, prologue, signature
+from autotune.declaration import Parameter, signature
 from autotune.errors import UsageError
 from autotune.kernel_tuner.parameters import Parameters
+from autotune.kernel_tuner.source_text import headers, prologue
 
 _MOST_TEXTS = 5000  # that a function may give, one a file
 

@@ -15,10 +15,10 @@ import numpy as np
 import yaml
 
 from autotune import Kernel
-from autotune.declaration import headers, prologue
 from autotune.errors import FamilyError
 from autotune.kernel_tuner.formula import evaluated
 from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
+from autotune.kernel_tuner.source_text import headers, prologue
 
 WORKLOAD = "t1"
 TOLERANCE = {"relative": 1e-4, "absolute": 1e-4}  # between two runs of one configuration

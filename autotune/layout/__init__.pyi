@@ -1,5 +1,6 @@
 from . import named_orders as named_orders
 from .arrays import (
+    CPP_NAMES as CPP_NAMES,
     SCALAR_TYPES as SCALAR_TYPES,
     Data as Data,
     Field as Field,

@@ -10,21 +10,30 @@ from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
 from autotune.layout.image import Sampling
-from autotune.layout.storage import STORAGES, as_numbers
+from autotune.layout.storage import ELEMENTS, STORAGES, as_numbers
 
-SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
+# What C++ calls the numbers that can be declared: first as generated code has it, then as others write it.
+CPP_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "int8": "signed char",
-        "uint8": "unsigned char",
-        "int16": "short",
-        "uint16": "unsigned short",
-        "int32": "int",
-        "uint32": "unsigned int",
-        "int64": "long long",
-        "uint64": "unsigned long long",
-        "float32": "float",
-        "float64": "double",
+        "int8": ("signed char", "char", "int8_t"),
+        "uint8": ("unsigned char", "uint8_t", "uchar"),
+        "int16": ("short", "short int", "int16_t"),
+        "uint16": ("unsigned short", "uint16_t", "ushort"),
+        "int32": ("int", "int32_t"),
+        "uint32": ("unsigned int", "unsigned", "uint32_t", "uint"),
+        "int64": ("long long", "long", "int64_t", "long long int", "ptrdiff_t"),
+        "uint64": ("unsigned long long", "unsigned long", "uint64_t", "size_t", "std::size_t", "ulong"),
+        "float32": ("float",),
+        "float64": ("double",),
+        "float16": ("__half", "half"),
+        "bfloat16": ("__nv_bfloat16", "nv_bfloat16"),
+        "float8_e4m3": ("__nv_fp8_e4m3",),
+        "float8_e5m2": ("__nv_fp8_e5m2",),
     }
+)
+# Those that a kernel computes with; the others are stored alone (see ``storage``).
+SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
+    {name: names[0] for name, names in CPP_NAMES.items() if name not in ELEMENTS}
 )
 
 

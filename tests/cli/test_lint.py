@@ -84,25 +84,6 @@ def test_orders_are_known_as_they_are_at_run_time(text: str, missing: list[str],
     assert [message.split(" is no order")[0] for message in found] == [f"turned={name}" for name in missing]
 
 
-@pytest.mark.parametrize(
-    ("text", "missing"),
-    [
-        ("enum class WalkBy { rows, columns };\n", ""),
-        ("enum WalkBy : int { rows = 1, columns };\n", ""),
-        ("MAKE(WalkBy, rows, columns)\n", ""),
-        ("// enum class WalkBy { rows, columns };\n", "no source has enum class WalkBy"),
-        ("enum class WalkBy { rows, column };\n", "enum class WalkBy of the source has no columns"),
-    ],
-)
-def test_words_need_an_enum_class(text: str, missing: str, folder: Path) -> None:
-    change(folder, YAML, POLICIES, f"{POLICIES}  walk_by: {{values: [rows, columns], default: rows}}\n")
-    path = folder / SOURCE
-    path.write_text(f"{text}{path.read_text()}")
-    found = [finding.message for finding in lint(str(folder)) if finding.rule == "missing-enum"]
-    assert len(found) == bool(missing)
-    assert all(missing in message for message in found)
-
-
 def test_large_blocks_that_constraints_exclude_are_left_alone(folder: Path) -> None:
     change(folder, YAML, "    block: [block_size]", "    block: [block_size, rows]")
     rows = "  rows: {values: [1, 8], default: 1}\n"
@@ -116,9 +97,6 @@ def test_large_blocks_that_constraints_exclude_are_left_alone(folder: Path) -> N
 def test_an_input_that_never_varies(folder: Path) -> None:
     """All sizes are constants, so no two inputs can be told apart."""
     text = (folder / YAML).read_text()
-    text = text.replace("items: {role: input", "items: {role: scratch").replace(
-        "weights: {role: input", "weights: {role: scratch"
-    )
     text = text.replace("count: items", "count: {value: '1000'}").replace(
         "fields: numbers in one item", "fields: {value: '4'}"
     )
@@ -277,12 +255,14 @@ def test_places_are_told_from_where_the_folder_was_named(
 def test_what_is_included_is_read_and_what_lies_beside_is_not(folder: Path) -> None:
     (folder / "plain.cu").write_text("__global__ void weighted_sum(const float* items) { Policy::gone; }\n")
     assert not lint(str(folder))
-    (folder / "sum.cuh").write_text("template <class Policy>\nconstexpr int gone = Policy::gone;\n")
+    (folder / "sum.cuh").write_text(
+        "template <class Policy>\nauto inside(typename Policy::items items) { return items.memory; }\n"
+    )
     change(
         folder, SOURCE, '#include "autotune/array.cuh"', '#include "autotune/array.cuh"\n#include "sum.cuh"'
     )
     (found,) = lint(str(folder))
-    assert (found.rule, found.path.name, found.line) == ("undeclared-data", "sum.cuh", 2)
+    assert (found.rule, found.path.name, found.line) == ("raw-pointer", "sum.cuh", 2)
 
 
 @pytest.mark.parametrize("name", families())

@@ -10,8 +10,6 @@ from demo_family import Change, at, load, refusal
 from autotune.cli.lint.declaration import check_declaration
 from autotune.cli.lint.findings import Declared, lines_of
 from autotune.compile.variant import Variant
-from autotune.declaration.yamlfile import read
-from autotune.errors import FamilyError
 
 
 def chosen(kind: str, values: list[Any], *more: Change, tolerance: bool = True) -> Change:
@@ -53,9 +51,7 @@ def test_the_fewest_blocks_are_a_constant(tmp_path: Path) -> None:
     variant = Variant.of(family, family.space.configuration("asked=4"), {"mode": "fast"})
     assert variant.compile_options == ()
     assert "static constexpr int asked = 4;" in variant.members
-    declared = Declared(
-        tmp_path, read(tmp_path / "family.yaml", FamilyError), lines_of(tmp_path / "family.yaml")
-    )
+    declared = Declared(tmp_path, family, lines_of(tmp_path / "family.yaml"))
     told = [f.message for f in check_declaration(declared) if f.rule == "unread-policy"]
     assert any("no kernel reads policy 'asked'" in message for message in told)
 

@@ -55,6 +55,13 @@ def test_declaration(tmp_path: Path) -> None:
     assert demo.module is None
 
 
+def test_numbers_of_a_launch_are_not_the_callers(tmp_path: Path) -> None:
+    demo = load(tmp_path, at("launch", value={"first": {"type": "int32", "default": 0}}))
+    assert [*demo.scalars] == ["limit", "double", "first"]
+    assert [*demo.callers_scalars] == ["limit", "double"]
+    assert (demo.number_type("first"), demo.scalars["first"].of_launch) == ("int32", True)
+
+
 def test_families_in_a_second_root(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "family.yaml").touch()

@@ -109,6 +109,16 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         ["family demo: scalar double: unknown name 'limt'", "did you mean 'limit'?"],
     ),
     (
+        "a number of a launch that nothing gives",
+        at("launch", value={"first": {"type": "int32"}}),
+        ["family demo: launch: first needs a default or a value, since no caller gives it"],
+    ),
+    (
+        "a scalar that is of a launch, too",
+        at("launch", value={"limit": {"type": "int32", "default": 1}}),
+        ["family demo: the name 'limit' is used twice"],
+    ),
+    (
         "misspelt name in bytes",
         at("bytes", value="4 * nn"),
         ["family demo: bytes: unknown name 'nn'"],
@@ -182,7 +192,11 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
         at("reference", value="contrl"),
         ["family demo: unknown preset 'contrl'; did you mean 'control'?"],
     ),
-    ("missing source file", at("source", value="dem.cu"), ["family demo: its source", "dem.cu is not there"]),
+    (
+        "missing source file",
+        at("source", value="dem.cu"),
+        ["family demo: source: ", "dem.cu is not there: write it, or correct the name"],
+    ),
     (
         "unknown key",
         at("polices", value={}),

@@ -1,11 +1,8 @@
 """What is read of a kernel's text by its looks."""
 
-from pathlib import Path
-
 import pytest
 
-from autotune.declaration.kernel_text import Parameter, headers, prologue, signature
-from autotune.errors import FamilyError
+from autotune.declaration.kernel_text import Parameter, signature
 
 SOURCE = """
 extern "C" { __global__ void scale(int n, float* x); }  // a prototype
@@ -57,27 +54,3 @@ def test_what_the_body_does_with_a_pointer(body: str, role: str) -> None:
 def test_what_is_handed_on_is_not_certain(body: str) -> None:
     (found,) = signature(f"__global__ void k(float* x) {{ {body} }}", "k")
     assert not found.is_certain
-
-
-def test_headers_beside_a_source_come_with_theirs(tmp_path: Path) -> None:
-    (tmp_path / "a.h").write_text('#include "sub/b.h"\n')
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.h").write_text("// b\n")
-    (tmp_path.parent / "outside.h").write_text("// outside\n")
-    text = '#include "a.h"\n#include <cuda_fp16.h>\n#include "../outside.h"\n#include "not-there.h"\n'
-    assert headers(text, [tmp_path]) == {"a.h": '#include "sub/b.h"\n', "sub/b.h": "// b\n"}
-
-
-def test_the_grid_is_a_macro_where_the_source_reads_it() -> None:
-    grid = ["ceil_div(1000, block_size_x * tile)", "7", "1"]
-    ahead = prologue(
-        "n = grid_size_x * grid_size_y;", {"kernel_tuner": "1", "tile": "1"}, grid, ["block_size_x", "tile"]
-    )
-    assert ahead.splitlines() == [
-        "#define kernel_tuner 1",
-        "#define grid_size_x ((((1000) + (block_size_x * tile) - 1) / (block_size_x * tile)))",
-        "#define grid_size_y (7)",
-        "#line 1",
-    ]
-    with pytest.raises(FamilyError, match=r"the source reads grid_size_x, .* take gridDim in the source"):
-        prologue("grid_size_x", {}, ["ceil_div(10, 2 if a == 1 else 3)"], ["a"])

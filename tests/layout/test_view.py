@@ -18,7 +18,6 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration.workload import bind
-from autotune.declaration.yamlfile import read
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
@@ -250,7 +249,7 @@ def test_lint_knows_that_a_constant_layout_policy_is_to_be_read(tmp_path: Path) 
     file = tmp_path / "family.yaml"
 
     def rules() -> set[str]:
-        declared = Declared(tmp_path, read(file, FamilyError), lines_of(file))
+        declared = Declared(tmp_path, families.load_family(tmp_path), lines_of(file))
         return {found.rule for found in check_declaration(declared)}
 
     before = rules()

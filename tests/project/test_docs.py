@@ -354,7 +354,9 @@ def test_policies_presets_and_workloads_of_allpairs_are_described() -> None:
         for value in policy.values:
             assert re.search(rf"(?<!\w){value}(?!\w)", section(text, "## Policies"))
     presets = first_cells(section(text, "## Presets"))
-    assert presets == [name for name in allpairs.space.preset_names if name not in ("control", "full")]
+    assert presets == [
+        name for name in allpairs.space.preset_names if name not in ("control", "full", "possible")
+    ]
     assert sorted(first_cells(section(text, "## Inputs"))) == sorted(workload.workloads(allpairs))
 
 

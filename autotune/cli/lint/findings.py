@@ -1,21 +1,19 @@
 """What a lint says, and where: one finding is one mistake at one line.
 
-``Declared`` is what the rules read: the mapping in family.yaml with the line of each key, the C++ sources without
-their comments, and the names that family.py defines. Nothing of a family is imported or compiled.
+``Declared`` is what the rules read: the family as it is loaded, the line of each key of family.yaml, the C++ sources
+without their comments, and the names that family.py defines. Nothing of a family is imported or compiled.
 """
 
 import ast
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from autotune.declaration import MIN_BLOCKS, yamlfile
+from autotune.declaration import Family, reached, yamlfile
 
 Lines = Mapping[tuple[str | int, ...], int]
 
@@ -54,13 +52,6 @@ def blanked(text: str) -> str:
     return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-def is_constant(policy: Mapping[str, Any]) -> bool:
-    """Whether the source knows the value of a policy, as it is declared."""
-    if policy.get("constant") or policy.get("compile") == MIN_BLOCKS:
-        return True
-    return not (policy.get("layout") or policy.get("compile_option") or policy.get("compile"))
-
-
 @dataclass(frozen=True)
 class Source:
     """A C++ file of the family. ``code`` is its text with comments and strings blanked out, line by line the same."""
@@ -80,68 +71,26 @@ class Source:
 
 @dataclass(frozen=True)
 class Declared:
-    """A family folder whose family.yaml has the shape of its schema."""
+    """A family that can be loaded. ``folder`` is where it lies, as it was named."""
 
     folder: Path
-    content: Mapping[str, Any]
+    family: Family
     lines: Lines
 
     @property
     def file(self) -> Path:
         return self.folder / "family.yaml"
 
-    @property
-    def data(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.content["data"]
-        return found
-
-    @property
-    def kernels(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.content["kernels"]
-        return found
-
-    @property
-    def policies(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.content["policies"]
-        return found
-
     @cached_property
     def taken(self) -> frozenset[str]:
         """Every argument of every kernel."""
-        return frozenset(name for kernel in self.kernels.values() for name in kernel["arguments"])
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the source is compiled as it stands."""
-        return bool(self.content.get("choices") == "macros")
-
-    def access(self, name: str) -> str:
-        """How kernels find an array: accessor, pointer or symbol."""
-        usual = "pointer" if self.is_plain else "accessor"
-        return str(self.data.get(name, {}).get("access", usual))
-
-    @cached_property
-    def numbers(self) -> Mapping[str, str]:
-        """What a kernel may take as a number, with its type: scalars, and extents."""
-        extents = {extent for value in self.data.values() for extent in value["shape"]}
-        declared = self.content.get("extents", {})
-        types = {
-            name: value.get("type", "int32") for name, value in declared.items() if isinstance(value, Mapping)
-        }
-        scalars = {name: value["type"] for name, value in self.content.get("scalars", {}).items()}
-        return {**dict.fromkeys((*sorted(extents), *declared), "int32"), **types, **scalars}
+        return frozenset(name for kernel in self.family.kernels.values() for name in kernel.arguments)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """The kernel source and the headers of the folder that it includes, but for ``default.cuh``, which is made from
-        family.yaml. Other files may lie beside them: the kernel as it was before, say."""
-        paths = [self.folder / self.content["source"]]
-        for path in paths:  # grows while it is walked
-            text = path.read_text(encoding="utf-8", errors="replace")
-            for included in re.findall(r"^\s*#\s*include\s+\"([^\"\n]+)\"", text, re.MULTILINE):
-                header = Path(os.path.normpath(path.parent / included))  # a/../a/x.h is one file
-                if header.name != "default.cuh" and header not in paths and header.is_file():
-                    paths.append(header)
+        """The kernel source and the headers that it includes, but for ``default.cuh``, which is made from family.yaml.
+        Other files may lie beside them: the kernel as it was before, say. Raises FamilyError."""
+        paths = reached([self.folder / self.family.source.name], self.folder).values()
         return tuple(map(Source.read, paths))
 
     @cached_property
@@ -152,35 +101,21 @@ class Declared:
         )
 
     @cached_property
-    def defined(self) -> frozenset[str]:
-        """The names that family.py binds at its top level; none without one. Raises SyntaxError."""
+    def tree(self) -> ast.Module:
+        """family.py, without anything where there is none. Raises SyntaxError."""
         file = self.folder / "family.py"
-        if not file.is_file():
-            return frozenset()
-        return frozenset(_bound(ast.parse(file.read_bytes(), str(file)).body))
+        return ast.parse(file.read_bytes() if file.is_file() else b"", str(file))
 
     @cached_property
-    def words(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-        """The choices among words that reach the source: the section of family.yaml, the name, and the words."""
-        chosen = {name: policy for name, policy in self.policies.items() if is_constant(policy)}
-        sections = {"options": self.content.get("options", {}), "policies": chosen}
-        return tuple(
-            (section, name, tuple(value for value in choice["values"] if isinstance(value, str)))
-            for section, choices in sections.items()
-            for name, choice in choices.items()
-            if any(isinstance(value, str) for value in choice["values"])
-        )
+    def defined(self) -> frozenset[str]:
+        """The names that family.py binds at its top level. Raises SyntaxError."""
+        return frozenset(_bound(self.tree.body))
 
     @cached_property
     def orders(self) -> frozenset[str] | None:
         """The names in ``orders`` of family.py; None where those cannot be read off its text. Raises SyntaxError."""
-        if "orders" not in self.defined:
-            return frozenset()
-        file = self.folder / "family.py"
-        tree = ast.parse(file.read_bytes(), str(file))
-        read = [_orders_given(item) for item in tree.body]
-        given = [keys for keys in read if keys is not None]
-        if len(given) < sum(map(_changes_orders, ast.walk(tree))):
+        given = [keys for keys in map(_orders_given, self.tree.body) if keys is not None]
+        if len(given) < sum(map(_changes_orders, ast.walk(self.tree))):
             return None  # somewhere else, or not by a dictionary that is written out
         keys = [key.value for each in given for key in each if isinstance(key, ast.Constant)]
         names = frozenset(key for key in keys if isinstance(key, str))
@@ -188,13 +123,18 @@ class Declared:
 
     def line(self, *place: str | int) -> int:
         """The line of a key of family.yaml, or of the nearest one around it."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return self.lines.get(place, 1)
+        return line_of(self.lines, place)
 
     def found(self, rule: str, message: str, *place: str | int, is_error: bool = True) -> Finding:
         """A finding at a key of family.yaml."""
         return Finding(rule, self.file, self.line(*place), message, is_error)
+
+
+def line_of(lines: Lines, place: tuple[str | int, ...]) -> int:
+    """The line of a key, or of the nearest one around it."""
+    while place and place not in lines:
+        place = place[:-1]
+    return lines.get(place, 1)
 
 
 def lines_of(path: Path) -> dict[tuple[str | int, ...], int]:

@@ -1,29 +1,34 @@
 """``autotune lint``: is a family folder one that can be swept, and is the sweep worth its time?
 
-Reads text only: no GPU, no compiler, and none of the family's Python is run.
+It loads the declaration, whose first mistake comes alone, and reads the rest as text: no GPU, no compiler, and none of
+the family's Python is run.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 from rich.console import Console
 
-from autotune.cli.lint.declaration import check_declaration
-from autotune.cli.lint.equal_values import check_equal_values
-from autotune.cli.lint.findings import Declared, Finding, Lines, lines_of
+from autotune.cli.lint.declaration import check_declaration, check_extents
+from autotune.cli.lint.findings import Declared, Finding, Lines, line_of, lines_of
 from autotune.cli.lint.sources import check_sources
-from autotune.cli.lint.storage import check_storage
 from autotune.cli.lint.workloads import check_workloads
 from autotune.compile import default_header
-from autotune.declaration import Family, families, load_family, written_out, yamlfile
+from autotune.declaration import families, load_family, yamlfile
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 
-_PLACES = {"kernel": "kernels", "policy": "policies", "extent": "extents", "option": "options", "scalar": "scalars",
-           "feature": "features", "constraint": "constraints", "preset": "presets", "data": "data",
-           "tolerance": "tolerance", "bytes": "bytes", "operations": "operations", "needs": "needs"}  # fmt: skip
+_PLACES = {
+    **{key: f"{key}s" for key in ("kernel", "extent", "option", "scalar", "feature", "constraint", "preset")},
+    **{
+        key: key
+        for key in ("source", "data", "explore", "launch", "tolerance", "bytes", "operations", "needs")
+    },
+    "policy": "policies",
+}
 
 
 def lint(name_or_folder: str) -> list[Finding]:
@@ -78,49 +83,26 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
     if malformed:
         return
     try:
-        content = written_out(content, f"family {content['family']}")
-    except FamilyError as problem:
-        yield Finding("declaration", file, lines.get(_place(str(problem)), 1), str(problem))
-        return
-    declared = Declared(folder, content, lines)
-    try:
-        declared.defined  # noqa: B018 - parses family.py
+        family = load_family(folder.resolve())  # a path: a name would mean one that ships
+        declared = Declared(folder, family, lines)
+        yield from _of_text(declared, content.get("extents", {}))
+    except AutotuneError as problem:
+        yield Finding("declaration", file, line_of(lines, _place(str(problem), content)), str(problem))
     except (SyntaxError, ValueError) as problem:
         at = getattr(problem, "lineno", None) or 1
         yield Finding("declaration", folder / "family.py", at, f"{problem}: correct it")
-        return
-    source = folder / content["source"]
-    if not source.is_file():
-        message = f"source {content['source']!r} is not there: write it, or correct the name"
-        yield declared.found("declaration", message, "source")
-        return
-    ruled = [
-        *check_declaration(declared),
-        *check_equal_values(declared),
-        *check_sources(declared),
-        *check_storage(declared),
-    ]
-    yield from ruled
-    try:
-        family = load_family(folder.resolve())  # a path: a name would mean one that ships
-    except AutotuneError as problem:
-        # What a rule has said with more, loading need not say again.
-        if not any(finding.is_error and finding.path == file for finding in ruled):
-            yield declared.found("declaration", str(problem), *_place(str(problem)))
-        return
-    yield from check_workloads(declared, family)
-    yield from _header(declared, family)
 
 
-def _header(declared: Declared, family: Family) -> Iterator[Finding]:
+def _of_text(declared: Declared, extents: Mapping[str, Any]) -> Iterator[Finding]:
+    """What is found in a family that can be loaded. Raises AutotuneError, and SyntaxError of family.py."""
+    yield from check_declaration(declared)
+    yield from check_extents(declared, extents)
+    yield from check_sources(declared)
+    yield from check_workloads(declared)
     header = declared.folder / "default.cuh"
     if not header.is_file():
         return
-    try:
-        made = default_header(family)
-    except AutotuneError as problem:  # a layout that the control asks for and that cannot be
-        yield declared.found("declaration", str(problem), *_place(str(problem)))
-        return
+    made = default_header(declared.family)
     if header.read_text(encoding="utf-8", errors="replace") != made:
         how = f"autotune show {declared.folder} control --header > {header}"
         yield Finding("stale-header", header, 1, f"is not what family.yaml makes now: {how}", is_error=False)
@@ -136,12 +118,16 @@ def _schema(content: dict[str, object], file: Path, lines: Lines) -> Iterator[Fi
         best = jsonschema.exceptions.best_match([problem])
         place = tuple(best.absolute_path)
         where = ".".join(map(str, place)) or "top level"
-        while place and place not in lines:
-            place = place[:-1]
-        yield Finding("declaration", file, lines.get(place, 1), f"{where}: {yamlfile.explained(best)}")
+        yield Finding("declaration", file, line_of(lines, place), f"{where}: {yamlfile.explained(best)}")
 
 
-def _place(message: str) -> tuple[str, ...]:
+def _place(message: str, content: Mapping[str, Any]) -> tuple[str | int, ...]:
     """The key of family.yaml that loading speaks of: ``family f: policy axes: …`` is policies, axes."""
-    match = re.search(r": (\w+)(?: (\w+))?(?=[:;]| \(|$)", message)
-    return (_PLACES[match[1]], match[2] or "") if match and match[1] in _PLACES else ()
+    for section in ("constraints", "explore"):
+        for i, rule in enumerate(content.get(section, ())):
+            if f"break a constraint: {rule['reason']};" in message:
+                return (section, i)
+    for match in re.finditer(r": (\w+)(?: (\w+))?(?=[:;]| \(|$)", message):
+        if match[1] in _PLACES:
+            return (_PLACES[match[1]], match[2] or "")
+    return ()

@@ -27,7 +27,8 @@ from autotune.policy import feature_values
 _MOST = 5000  # configurations that a workload's sizes are held against
 
 
-def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
+def check_workloads(declared: Declared) -> Iterator[Finding]:
+    family = declared.family
     known = workloads(family)
     if not known:
         yield declared.found(
@@ -41,7 +42,7 @@ def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
             f"(there are: {', '.join(known) or 'none'}); correct the name, or write it",
             "default_workload",
         )
-    yield from _ragged(declared, family)
+    yield from _ragged(declared)
     for path in known.values():
         own = path.is_relative_to(
             family.folder
@@ -52,13 +53,13 @@ def check_workloads(declared: Declared, family: Family) -> Iterator[Finding]:
         except AutotuneError as problem:
             yield Finding("workload", shown, 1, str(problem).removeprefix(f"{path}: "))
             continue
-        yield from _arrays(declared, family, workload, shown)
+        yield from _arrays(declared, workload, shown)
 
 
-def _ragged(declared: Declared, family: Family) -> Iterator[Finding]:
+def _ragged(declared: Declared) -> Iterator[Finding]:
     """Whether finalists can be proved on other sizes than the swept ones."""
     made, helped = "inputs" in declared.defined, "ragged" in declared.defined
-    linked = [data.name for data in family.inputs if any(field.link for field in data.fields)]
+    linked = [data.name for data in declared.family.inputs if any(field.link for field in data.fields)]
     if helped or not (made or linked):
         return
     why = "inputs in family.py makes the arrays" if made else f"{linked[0]} holds links"
@@ -72,8 +73,8 @@ def _ragged(declared: Declared, family: Family) -> Iterator[Finding]:
     )
 
 
-def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) -> Iterator[Finding]:
-    lines = lines_of(path)
+def _arrays(declared: Declared, workload: Workload, path: Path) -> Iterator[Finding]:
+    family, lines = declared.family, lines_of(path)
     makes = "inputs" in declared.defined
     if not workload.arrays and makes:
         return  # family.py makes them, and nothing of a family is run here
@@ -101,12 +102,8 @@ def _arrays(declared: Declared, family: Family, workload: Workload, path: Path) 
             declared_shape = ", ".join(inputs[name].shape)
             message = f"array {name} has shape {shapes[name]}, and ({declared_shape}) is declared: give as many sizes"
             yield Finding("workload", path, line, message)
-            del shapes[name]
-    missing = [name for name in inputs if name not in workload.arrays]
-    if missing and workload.arrays.keys() <= inputs.keys():  # a misspelt one is missing too, and was told
-        message = f"input {missing[0]!r} is not given (needed: {', '.join(inputs)}): add it under arrays"
-        yield Finding("workload", path, lines.get(("arrays",), 1), message)
-    if shapes.keys() == inputs.keys():
+            return
+    if shapes.keys() == workload.arrays.keys():
         yield from _sizes(family, workload, path, shapes)
 
 
@@ -130,13 +127,9 @@ def _sizes(
         shaped = {name: SimpleNamespace(shape=shape) for name, shape in shapes.items()}
         inputs = Inputs.of(family, shaped, workload.options, workload.scalars)
         found = listed(family.space, _MOST) or ()
-        rules = family.space.constraints
-        excluded = [
-            next((rule.reason for rule in rules if not rule.require.evaluate(inputs.names(one))), "")
-            for one in found
-        ]
+        excluded = [family.space.exclusion(inputs.names(one)) for one in found]
     except AutotuneError as problem:
-        yield Finding("workload", path, 1, str(problem))
+        yield Finding("workload", path, lines_of(path).get(("arrays",), 1), str(problem))
         return
     if found and all(excluded):
         reasons = " | ".join(sorted(set(excluded)))
