@@ -16,6 +16,7 @@ import math
 import multiprocessing
 import os
 import platform
+import secrets
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,9 @@ __all__ = [
     "death",
     "exchange",
     "guard",
+    "has_ended",
     "own_folder",
+    "process_name",
     "program",
     "python",
     "reporting",
@@ -440,3 +444,32 @@ def quiet_optuna() -> Iterator[None]:
             before = _verbosity.pop()
             if not _verbosity:
                 logging.set_verbosity(before)
+
+
+def process_name() -> str:
+    """A name that no other call returns, from which ``has_ended`` knows this process."""
+    return f"{_host()} {os.getpid()} {secrets.token_hex(4)}"
+
+
+def has_ended(name: str) -> bool:
+    """Whether that is a process of this host, and no process has its number any more."""
+    host, _, process = name.rpartition(" ")[0].rpartition(" ")
+    if host != _host():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError, OverflowError):
+        return False
+    return False
+
+
+@cache
+def _host() -> str:
+    """This host since it was started, and the namespace in which its processes are numbered."""
+    try:
+        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{platform.node()} {started} {Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return f"{platform.node()} {secrets.token_hex(8)}"

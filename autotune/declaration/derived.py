@@ -174,9 +174,11 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
             if merged.meaning != "merged":
                 continue
             first, *others = policy.data
-            for other, kind in itertools.product(others, DIMENSIONS):
+            for other, (kind, dimension) in itertools.product(others, DIMENSIONS.items()):
+                usual = [dimension.usual_of(declared.data[name]) for name in (first, other)]
                 for one, two in declared.pairs((kind, first), (kind, other)):
-                    if one.meaning != two.meaning:
+                    is_usual = [one.meaning, two.meaning] == usual
+                    if one.meaning != two.meaning and not is_usual:
                         reason = (
                             f"{first} and {other} are merged into one buffer, so their {kind} has to be the same, not "
                             f"{one.meaning or 'none'} and {two.meaning or 'none'}"

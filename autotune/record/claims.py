@@ -9,14 +9,9 @@ was stopped (a paused virtual machine, a suspended host) or cannot reach the sto
 process of the same host has ended is seen at once.
 """
 
-import os
-import platform
-import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 
 from optuna.exceptions import DuplicatedStudyError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
@@ -24,7 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.errors import StoreError
-from autotune.processes import quiet_optuna
+from autotune.processes import has_ended, process_name, quiet_optuna
 
 SILENT_S = 120.0  # after which a process is taken for dead
 BEATS = 5  # in that time
@@ -159,35 +154,6 @@ def study_of(storage: BaseStorage, name: str) -> int:
     with quiet_optuna(), suppress(DuplicatedStudyError):  # another process made it just now
         return storage.create_new_study([StudyDirection.MINIMIZE], name)
     return storage.get_study_id_from_name(name)
-
-
-def process_name() -> str:
-    """A name that no other call returns, from which ``has_ended`` knows this process."""
-    return f"{_host()} {os.getpid()} {secrets.token_hex(4)}"
-
-
-def has_ended(name: str) -> bool:
-    """Whether that is a process of this host, and no process has its number any more."""
-    host, _, process = name.rpartition(" ")[0].rpartition(" ")
-    if host != _host():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, ValueError, OverflowError):
-        return False
-    return False
-
-
-@cache
-def _host() -> str:
-    """This host since it was started, and the namespace in which its processes are numbered."""
-    try:
-        started = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{platform.node()} {started} {Path('/proc/self/ns/pid').stat().st_ino}"
-    except OSError:
-        return f"{platform.node()} {secrets.token_hex(8)}"
 
 
 def _claim(name: str, owner: str) -> FrozenTrial:

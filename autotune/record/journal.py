@@ -23,7 +23,7 @@ import optuna
 from optuna.storages.journal import BaseJournalBackend, JournalStorage
 
 from autotune.errors import StoreError
-from autotune.record.claims import has_ended, process_name
+from autotune.processes import has_ended, process_name
 
 _log = logging.getLogger("autotune")
 

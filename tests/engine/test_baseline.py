@@ -96,7 +96,7 @@ def test_another_one_is_timed_when_nothing_else_is_left_to_do(tmp_path: Path) ->
     [
         ({"arguments": ["c", "a", "b", "m"]}, "unknown argument 'm' in family vector_add: kernel old_add"),
         ({"grid": ["ceil_div(n, block_size)"]}, "baseline: kernel old_add: grid: unknown name 'block_size'"),
-        ({"source": "none.cu"}, "baseline: its source .*none.cu is not there"),
+        ({"source": "none.cu"}, "baseline: source: .*none.cu is not there"),
     ],
 )
 def test_a_mistake_in_it_is_said(changes: dict[str, Any], message: str) -> None:
