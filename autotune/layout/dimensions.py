@@ -18,7 +18,6 @@ from autotune.layout.fields import FIELDS_HEADER, check_groups, names_of
 from autotune.layout.image import IMAGE_HEADER, Sampling
 from autotune.layout.layout import IMAGES, PLANES, Layout
 from autotune.layout.mapping import TILE_HEADER
-from autotune.layout.reversal import REVERSED
 from autotune.layout.storage import HEADER as STORAGE_HEADER
 from autotune.layout.storage import STORAGES, Storage, allowed_storages, storage_of
 from autotune.layout.swizzle import SWIZZLE
@@ -395,7 +394,6 @@ DIMENSIONS: Mapping[str, Dimension] = MappingProxyType(
             AXES,
             TILES,
             CURVE,
-            REVERSED,
             SWIZZLE,
             PACKING,
             VECTOR,
