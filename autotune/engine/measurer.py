@@ -236,19 +236,18 @@ class Measurer:
             kernel_ms=self._kernel_ms(execution, samples, attempt)
             if self._is_split(execution)
             else {first: samples.median_ms},
-            figures=self._figures(execution, samples, verified_ms[0]),
+            figures=self._figures(execution, samples),
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
         )
 
-    def _figures(self, execution: Execution, samples: Samples, first_ms: float) -> dict[str, Figure]:
+    def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
         """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""
         found = {
             "transform_ms": Figure(execution.transform_ms),
             "transfer_ms": Figure(execution.transfer_ms),
             "transfer_bytes": Figure(execution.transfer_bytes),
             "footprint_bytes": Figure(execution.footprint_bytes),
-            "first_ms": Figure(first_ms),
         }
         if self._producer is None or samples.abandoned:
             return found

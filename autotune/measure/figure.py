@@ -68,7 +68,6 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "transfer_ms": Quantity("transfer"),
         "transfer_bytes": Quantity("sent"),
         "footprint_bytes": Quantity("footprint"),
-        "first_ms": Quantity("first call", is_extra=True),
         "energy_j": Quantity("energy", is_extra=True),
         "power_w": Quantity("power", is_extra=True),
         "idle_w": Quantity("idle power", is_extra=True),
@@ -153,7 +152,6 @@ OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
                 (TIME, "transfer_ms", "transform_ms"),
                 "that and the layout's transform: a single call that begins with plain arrays",
             ),
-            Objective("first-call", ("first_ms",), "the first call"),
             Objective("energy", ("energy_j",), "the joules of a call", beside=("power_w", "idle_w")),
         )
     }

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes import PROTOCOL, sweep
+from fakes import sweep
 from hypothesis import given
 from hypothesis import strategies as st
 from measured import with_figures
@@ -23,7 +23,6 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
 from autotune.policy.merge import new_entries as entries
 from autotune.policy.selection import candidates, find
-from autotune.record import results_frame
 from autotune.record.decision import break_even, decide
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -86,15 +85,6 @@ def test_what_is_cheap_to_lay_out_need_not_have_been_a_finalist() -> None:
     trials = [laid_out(trial(1, "y", 1.0, retimed=1.0), 9.0), laid_out(trial(2, "y", 2.0), 0.0)]
     found = decide(trials, CONTROL, "with-transform")
     assert found is not None and found.winner.configuration.id == "a=2,b=y"
-
-
-def test_the_first_call_is_an_objective(folder: Path, tmp_path: Path) -> None:
-    study = sweep(folder, tmp_path, protocol=replace(PROTOCOL, figure="first_ms")).run()
-    found = study.decided("first-call")
-    assert found is not None and found.winner.value("first_ms") > 0
-    (item,) = entries(study, "first-call")
-    assert item.cost == pytest.approx(found.winner.value("first_ms"), rel=1e-4)
-    assert "first_ms" in results_frame([study]).columns
 
 
 # -- break-even ---------------------------------------------------------------------------------------------
