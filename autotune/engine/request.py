@@ -156,15 +156,6 @@ class SweepRequest:
             shared=True,
         ),
     ] = 0.0
-    precision: Annotated[
-        float,
-        Option(
-            "Sample until the median is known to this share (0.005); 0 is what suits the device.",
-            "SHARE",
-            least=0,
-            shared=True,
-        ),
-    ] = 0.0
     trial_seconds: Annotated[
         float,
         Option(
@@ -251,8 +242,6 @@ class SweepRequest:
     def protocol(self, device_kind: str) -> "Protocol":
         """How a device of that kind measures."""
         protocol = CPU if device_kind == "cpu" else CUDA
-        if self.precision:
-            protocol = replace(protocol, target_spread=self.precision)
         if self.race:
             protocol = replace(protocol, race=self.race)
         protocol = replace(protocol, figure=find_objective(self.objective).figure)
