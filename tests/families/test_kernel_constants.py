@@ -55,8 +55,7 @@ SPELT_OUT = {
 
 def test_there_are_numbers_to_check() -> None:
     assert {
-        "eri/pairs.cuh",
-        "eri_sp/pairs.cuh",
+        "include/chemistry/repulsion.cuh",
         "coulomb_map/cells.cuh",
         "eri/molecules.py",
     } <= SPELT_OUT.keys()
@@ -106,8 +105,7 @@ def test_a_quotient_is_the_boys_function(family: str, end: int, within: str) -> 
             assert abs(value(over, t) / value(under, t) - expected) <= Decimal(within) * expected, t
 
 
-@pytest.mark.parametrize("family", ["eri", "eri_sp"])
-def test_half_a_root_of_pi_is_that(family: str) -> None:
-    source = (KERNELS / family / "boys.cuh").read_text(encoding="utf-8")
+def test_half_a_root_of_pi_is_that() -> None:
+    source = (KERNELS / "include" / "chemistry" / "repulsion.cuh").read_text(encoding="utf-8")
     (found,) = re.findall(r"half_root_pi = ([\d.]+);", source)
     assert float(found) == float(exact()["sqrt(pi)/2"])
