@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autotune.adopt.arrays import Array, Arrays, type_name
+from autotune.adopt.arrays import Array, Arrays
+from autotune.adopt.elements import type_name
 from autotune.adopt.function import Function, Variable
 from autotune.adopt.launch import LaunchShape
 from autotune.adopt.symbols import Symbol

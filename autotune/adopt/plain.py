@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from autotune.adopt.accesses import names_in
-from autotune.adopt.arrays import type_name
+from autotune.adopt.elements import type_name
 from autotune.adopt.function import Function
 from autotune.adopt.host import HostProgram, split
 from autotune.adopt.source import CudaSource, Cursor, Span, children, kind, span

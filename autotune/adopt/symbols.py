@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from autotune.adopt.arrays import record_fields, type_name
+from autotune.adopt.elements import record_fields, type_name
 from autotune.adopt.source import Cursor
 
 

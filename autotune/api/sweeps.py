@@ -80,7 +80,7 @@ def sweep(
     What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
     the ``expected`` outputs themselves (an array, or several by name).
 
-    What was recorded before, here or by the command, is not tried again: ``again`` tries everything anew, ``retime``
+    What was recorded before, here or by the command, is not tried again: ``again`` tries everything again, ``retime``
     times the finalists again. Ctrl-C leaves a record that the same call goes on from. A bar shows how far it is on a
     terminal and in a notebook, unless ``progress`` is off or makes another watch; nothing else is printed. Raises
     AutotuneError.

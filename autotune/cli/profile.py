@@ -162,7 +162,7 @@ def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> d
         raise DeviceError("ceilings are measured on a GPU: name one with --device cuda")
     place = default_root() / "limits" / f"{backend.device.slug}.json"
     if not again:
-        with suppress(StoreError):  # what cannot be read is measured anew
+        with suppress(StoreError):  # what cannot be read is measured again
             if kept := read_ceilings(place):
                 return kept
     found = measured_ceilings(backend, cache)

@@ -76,6 +76,13 @@ class Call:
         found = getattr(self.family.module, "application", None) if self.texts else None
         return None if {data.name for data in self.family.inputs} <= self.texts.keys() else found
 
+    def noted(self, note: Note) -> Note:
+        """Have the logger say what the call does; return ``note``, or one that prints to stderr where the output
+        goes to stdout."""
+        logging.getLogger("autotune").setLevel(logging.INFO)
+        is_stdout = self.output is not None and paths.is_stdout(self.output)
+        return partial(print, file=sys.stderr) if is_stdout else note
+
     def inputs(self) -> Inputs:
         """Of a call of the kernels themselves. Raises UsageError for an output that has no form for their results."""
         family = self.family
@@ -92,10 +99,7 @@ class Call:
 def run_call(call: Call, opened: Opener, note: Note, *, explain: bool = False) -> None:
     """Make the call on the kernel that ``opened`` opens; ``note`` prints a line, to stderr where the output goes to
     stdout. Bad input is refused before the device is opened; the output appears whole or not at all."""
-    texts, output = call.texts, call.output
-    if output is not None and paths.is_stdout(output):
-        note = partial(print, file=sys.stderr)
-    logging.getLogger("autotune").setLevel(logging.INFO)
+    texts, output, note = call.texts, call.output, call.noted(note)
     inputs = None if call.application else call.inputs()
     with _whole(output) as unfinished, ExitStack() as held:
 

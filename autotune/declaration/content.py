@@ -97,7 +97,7 @@ _OF_ACCESSORS = frozenset(
 
 def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """What family.yaml would say of the baseline alone: the family's data in their own order, by pointers, and one
-    configuration of a source that is compiled as it stands."""
+    configuration of a source that is compiled unmodified."""
     told = dict(content["baseline"])
     symbols: Mapping[str, str] = told.pop("symbols", {})
     begins: Mapping[str, str] = told.pop("begins_as", {})

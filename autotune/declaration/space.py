@@ -243,7 +243,7 @@ class Space:
         rng: "np.random.Generator | None" = None,
     ) -> Iterator[Configuration]:  # fmt: skip
         """The configurations of ``values`` (by default, of everything) that are explored, value by value in declared
-        order or by chance, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
+        order or at random, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
         order, choices = [p.name for p in self.policies], values or {p.name: p.values for p in self.policies}
         known = [c.require for c in self.rules if c.require.names <= set(order)]
         due = [

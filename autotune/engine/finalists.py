@@ -238,7 +238,7 @@ def time_baseline(
     family: Family, inputs: Inputs, worker: Worker, compiler: JobCompiler, cache: Cache,
     trials: Mapping[Configuration, Trial], control: Configuration,
 ) -> Baseline:  # fmt: skip
-    """``family`` is the baseline. What keeps it from being timed is told, and costs the sweep nothing else."""
+    """``family`` is the baseline. A message says what keeps it from being timed; the sweep goes on."""
     kernel = next(iter(family.kernels))
     untimed = Baseline(source=family.source.name, kernel=kernel, digest=baseline_digest(family))
     variant = Variant.of(family, family.space.control, inputs.options)

@@ -32,7 +32,7 @@ _LOOK_S = 0.2  # between looks at whether to stop
 class Proposals:
     """The configurations that ``search`` asks for: ``size`` at a time, with up to ``ahead`` times as many that it was
     not told of yet; all at once where ``size`` is None. ``first`` are tried before, and are none of its trials. It
-    is told that ``figure`` of each.
+    receives that ``figure`` of each.
 
     ``batches`` is walked through in one thread and alone speaks to the search; ``tell`` and ``set_aside`` may be called
     from another."""

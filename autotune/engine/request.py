@@ -328,7 +328,7 @@ def request_of(
 
 def _trusted(asked: str, own: Sequence[str]) -> str:
     """The family to load: of ``own`` the folder that is called as the one that was asked for, else one that ships with
-    autotune. The record's folder is never loaded: whoever may write there would run code here. Raises NotAsked."""
+    autotune. The record's folder is never loaded: any user who may write there would run code here. Raises NotAsked."""
     name = Path(asked).name
     for folder in own:
         if Path(folder).resolve().name == name:

@@ -27,6 +27,7 @@ def spread_call(call: Call, device: str, allocation: str, mpi: bool, note: Note)
     if not mpi and len(devices) == 1:
         raise UsageError(f"spread needs several devices (--device cuda:0,1), or --mpi: {device} is one")
     Spread.check(call.family, devices)
+    note = call.noted(note)
     if mpi:
         kernel = RankKernel(call.family, device, call.policies, allocation, _teller(note))
         _run_rank(call, kernel, note)

@@ -4,10 +4,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import walker
 from mpi_program import launcher
+from numpy.typing import NDArray
 
 from autotune.cli.commands import main
 from autotune.spread import ranks
@@ -72,3 +75,21 @@ def test_without_mpi4py_the_message_says_what_to_install(
     made = walker.write(tmp_path / "walker")
     assert main(["spread", str(made), "-w", "small", "--device", "cpu", "--mpi"]) == 5
     assert "need mpi4py, which is not installed" in capsys.readouterr().err
+
+
+def test_what_a_rank_says_goes_to_stderr_where_the_output_goes_to_stdout(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FirstRank:
+        is_first = is_told = True
+
+        def __init__(self, *_given: object) -> None: ...
+
+        def run(self, _inputs: object) -> dict[str, NDArray[Any]]:
+            return {"y": np.zeros(3, np.int32), "total": np.zeros(2)}
+
+    monkeypatch.setattr("autotune.spread.call.RankKernel", FirstRank)
+    made = walker.write(tmp_path / "walker")
+    words = ["spread", str(made), "-w", "small", "--device", "cpu", "--mpi", "-o", "/dev/stdout"]
+    assert main(words) == 0
+    assert "y: int32 (3,)" in capfd.readouterr().err

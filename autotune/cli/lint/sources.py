@@ -28,7 +28,7 @@ def check_sources(declared: Declared) -> Iterator[Finding]:
 
 
 def _policy_name(parameter: Parameter) -> str:
-    """x of ``typename Policy::x`` or, in a source that is compiled as it stands, ``Policy::x``; empty for a plain
+    """x of ``typename Policy::x`` or, in a source that is compiled unmodified, ``Policy::x``; empty for a plain
     type."""
     match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", parameter.text)
     return match[1] if match else ""

@@ -250,8 +250,7 @@ def test_the_benchmark_runs_on_a_cpu(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["eigenmode", "--grid", "20x31", *common]) == 0
     out = tmp_path / "times.csv"
     assert main(["times", "--grid", "20x31", "--samples", "1", "--out", str(out), *common]) == 0
-    lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
-    rows = list(csv.DictReader(lines))
+    rows = benchmark("result_files").read_rows(out)
     assert [row["steps"] for row in rows] == ["20", "20"]
     assert float(rows[0]["times_one_step"]) == 1
     assert "differ" not in capsys.readouterr().out
