@@ -134,13 +134,6 @@ def print_chain(
         _say_prediction(family, known, values, inputs, out)
     if chosen.entry:
         _say_objective(chosen.entry, objective, out)
-    if known and known.own:
-        for cpu, where in sorted(known.own.crossovers.items()):
-            out.print(
-                f"a single call of fewer than {where.below:.4g} operations is faster on {cpu}, transforms and "
-                "transfers included",
-                markup=False,
-            )
 
 
 def _say_prediction(

@@ -144,7 +144,7 @@ def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: 
             note(explained(chosen, passed))
         assert chosen.configuration is not None
         ran = f"{chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s"
-        note(f"{family.name} on {kernel.device_for(inputs)}: {ran}")
+        note(f"{family.name} on {kernel.device}: {ran}")
     else:  # which tells of itself
         outputs = kernel.run(inputs)
     _put(family, outputs, unfinished, note)
