@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family, Inputs, SharedArray
 from autotune.errors import UsageError
-from autotune.spread.plan import Allocation, Chunk, Times, allocate, predicted
+from autotune.spread.plan import Allocation, Chunk, Model, Times
 from autotune.spread.ranks import Ranks, device_of
-from autotune.spread.spread import CHUNK_SECONDS, Report, Spread, SpreadKernel, Watch
-from autotune.spread.team import Member
+from autotune.spread.spread import CHUNK_SECONDS, Planned, Report, Spread, Watch
+from autotune.spread.team import Member, Share
 
 _NOTHING = np.empty(0, np.uint8)
 
@@ -116,15 +116,16 @@ class RankSpread(Spread):
                 "--allocation dynamic hands out units within one host; ranks take automatic or contiguous"
             )
         with self.ranks.together():
-            return self._run(allocation, batch, gather, watch)
+            return super().run(allocation, batch, gather=gather, watch=watch)
 
-    def _run(self, allocation: str, batch: int, gather: bool, watch: Watch | None) -> Report:
+    def _models(self) -> dict[int, Model]:
+        return dict(enumerate(self.models))
+
+    def _ran(
+        self, planned: Planned, gather: bool, watch: Watch | None, begin: float
+    ) -> tuple[float, tuple[Share, ...]]:
         number = self.ranks.number
-        nbytes = self.bytes_per_unit * gather
-        self._plan = plan = allocate(self.units, allocation, self.models, batch, nbytes)
-        expected = predicted(plan, self.units, self.models, nbytes)
-        self._is_kept = not (gather and self._is_streamed)
-        self._is_gathered, self._totals = False, {}
+        self._plan = plan = planned.plan
 
         def done(member: Member, chunk: Chunk) -> None:
             if not self._is_kept:
@@ -134,7 +135,7 @@ class RankSpread(Spread):
 
         self._team.watch = done
         self.ranks.gathered(None)
-        begin = time.perf_counter()
+        begin = time.perf_counter()  # when all of them have a plan
         awaited = self._awaited() if gather else {}
         own = Allocation(plan.allocation, plan.batch, (plan.queues[number],))
         self._team.run(own, leaves=gather, keeps=self._is_kept)
@@ -144,21 +145,12 @@ class RankSpread(Spread):
                 self._add()
         elapsed_s = time.perf_counter() - begin
         share = self.members[0].share
-        share.predicted_s = expected[number] if self.is_calibrated else share.predicted_s
+        share.predicted_s = planned.seconds[number] if self.is_calibrated else share.predicted_s
         share.device = f"rank {number} {share.device}"
         model = self._refined(self.members[0], self.models[number])
         told = self.ranks.gathered((replace(share, done=[]), model, elapsed_s))
         self.models = [model for _, model, _ in told]
-        return Report(
-            family=self.family.name,
-            configuration=self.configuration.id,
-            allocation=plan.allocation,
-            batch=plan.batch,
-            started_s=self.started_s,
-            calibrated_s=self.calibrated_s,
-            elapsed_s=told[0][2],
-            shares=tuple(share for share, _, _ in told),
-        )
+        return told[0][2], tuple(share for share, _, _ in told)
 
     def fetch(self) -> dict[str, NDArray[Any]]:
         """``outputs`` after a run that left them in pieces; empty but on the first rank."""
@@ -256,30 +248,3 @@ def _inode(array: SharedArray) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-class RankKernel(SpreadKernel):
-    """A SpreadKernel on the devices of all ranks; ``told`` gets the report on the first. ``is_first`` says whether this
-    is that one, ``is_told`` whether an error is to be shown here: by the first, and by the one whose error it is."""
-
-    is_first = is_told = True
-
-    def __init__(self, family: Family, device: str, *given: Any) -> None:
-        super().__init__(family, [device], *given)
-
-    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
-        """The outputs by name on the first rank, nothing on the others. Raises AutotuneError."""
-        made = RankSpread(self.family, inputs, self._devices[0], policies=self._policies)
-        ranks = made.ranks
-        self.is_first = ranks.is_first
-        try:
-            with made as spread:
-                spread.calibrate()
-                report = spread.run(self._allocation)
-                if not self.is_first:
-                    return {}
-                if self._told:
-                    self._told(spread, report)
-                return spread.outputs()
-        finally:
-            self.is_told = ranks.is_first or not ranks.is_others
