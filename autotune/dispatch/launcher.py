@@ -25,8 +25,7 @@ from autotune.device import (
     refusal,
     staged,
 )
-from autotune.dispatch.refinement import Chosen
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError
 from autotune.layout import Data, Layout, handle
 

@@ -35,8 +35,7 @@ from autotune.dispatch.call import (
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.refinement import Chosen, Turn
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Chosen, Target, Turn
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
@@ -219,7 +218,7 @@ class Prepared(Closing):
         try:
             return self._launched(call, chosen, turn)
         except (LaunchError, CompilerError) as problem:
-            if turn is None or not turn.failed(problem):
+            if turn is None or not turn.of.failed(turn.at, problem):
                 raise
         except LayoutRefusal:  # chosen for other data of these sizes
             if call.capture:
@@ -230,7 +229,7 @@ class Prepared(Closing):
     def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.timed() if turn else nullcontext():
+            with turn.of.timed(turn) if turn else nullcontext():
                 launcher.run(call.views)
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)

@@ -33,7 +33,7 @@ from .prediction import (
     promised as promised,
     taught_at as taught_at,
 )
-from .refined import Refined as Refined
+from .refined import keep_refined as keep_refined
 from .selection import (
     Candidate as Candidate,
     MaxError as MaxError,
