@@ -79,7 +79,7 @@ class Prepared(Closing):
             for name, array in kept.arrays.items():
                 if not isinstance(array, View):
                     check_links(self._family.data[name], array, sizes)
-        self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
+        self.rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
@@ -90,7 +90,7 @@ class Prepared(Closing):
                 if capture:
                     raise UsageError(f"{self._family.name}: prepare before a CUDA graph is captured")
             target.lender.wait_for(made_on)  # from now on any stream may use them
-        if not self._rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
+        if not self.rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
             self._place(parent)
 
     def _as_in(self, parent: "Prepared") -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Prepared(Closing):
         """What runs, and why. Raises UsageError while inputs are missing, since it depends on their sizes."""
         if self._chosen is None:
             raise UsageError(
-                f"{', '.join(self._rest)} of {self._family.name} were not prepared, and what runs depends on their "
+                f"{', '.join(self.rest)} of {self._family.name} were not prepared, and what runs depends on their "
                 "sizes: call the handle with them"
             )
         return self._chosen
@@ -170,7 +170,7 @@ class Prepared(Closing):
         found = self.again(arrays, out, stream, named)
         if found is not MISSED:
             return found
-        given = arguments(self._family, self._rest, arrays, named)
+        given = arguments(self._family, self.rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
         return self.answer(asked, out, RawCall(arrays, stream, named))
 
@@ -187,9 +187,9 @@ class Prepared(Closing):
         where the next call may be the same."""
         with self._lock, self._on(asked.stream) as capture, self.target.backend.current():
             self._check_open()
-            lender = self.target.lender
-            if lender is None:
-                arrays = {name: self._on_host(name, array) for name, array in asked.inputs.arrays.items()}
+            lender, given = self.target.lender, asked.inputs.arrays
+            if lender is None and any(isinstance(array, View) for array in given.values()):
+                arrays = {name: self._on_host(name, array) for name, array in given.items()}
                 asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
             places = results(self._family, asked, out, lender is not None)
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
@@ -245,11 +245,11 @@ class Prepared(Closing):
         variant, lender, asked = chosen.variant, self.target.lender, call.asked
         if not call.capture:
             self._settle(variant)
-        inputs = self._inputs(asked)
-        given = {name: inputs.arrays[name] for name in asked.sent}
+        inputs, arrays = asked.inputs, asked.inputs.arrays
+        given = {name: arrays[name] for name in asked.sent}
         transfers = Transfers.of(variant, given, call.views, lender is not None)
         if call.capture:
-            transfers.refuse_capture(inputs.arrays, self._still_to_do(variant))
+            transfers.refuse_capture(arrays, self._still_to_do(variant))
         sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
         key = (
@@ -257,31 +257,34 @@ class Prepared(Closing):
             tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
-        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
-        make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
         kept = self._captured if call.capture else self._launchers
-        if call.capture and key not in kept:
+        found = kept.pop(key, None)
+        if found is None:
+            inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
+            make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
+            if not call.capture:
+                found = self._made(variant, inputs, transfers, make)
+                if transfers.can_be_repeated:
+                    kept[key] = found
+                return found, transfers.can_be_repeated
             assert lender is not None
             with (
                 lender.aside()
-            ):  # no part of the capture; with room of its own, for whenever the graph is launched
-                kept[key] = make(is_captured=True)
-        if (found := kept.pop(key, None)) is not None:
-            kept[key] = found  # the latest is last
-            found.send(sent)
-            found.receive(call.views)
-            return found, True
+            ):  # no part of the capture; with room of its own, whenever the graph is launched
+                found = make(is_captured=True)
+        kept[key] = found  # the latest is last
+        found.send(sent)
+        found.receive(call.views)
+        return found, True
+
+    def _made(
+        self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]
+    ) -> Launcher:
+        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         check_numbers(variant, self._kept.arrays)
         if transfers.orders_stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
-        made = self._with_room_for(make)
-        if transfers.can_be_repeated:
-            self._launchers[key] = made
-        return made, transfers.can_be_repeated
-
-    def _with_room_for(self, make: Callable[[], Launcher]) -> Launcher:
-        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         self._make_room()
         try:
             return make()

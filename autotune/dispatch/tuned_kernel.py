@@ -215,7 +215,7 @@ class TunedKernel(Closing):
         return request(self.family, NOTHING, self._arguments(arrays, named), 0, None).inputs
 
     def _arguments(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> Arguments:
-        return arguments(self.family, [data.name for data in self.family.inputs], arrays, named)
+        return arguments(self.family, self._calls.rest, arrays, named)
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
         """The outputs by name, for what ``bind`` gave."""
