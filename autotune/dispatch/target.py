@@ -5,14 +5,14 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from autotune.compile import Cache, Variant, batch, compile_batch
+from autotune.compile import Cache, Variant, batch, compile_batch, default_root
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import (
     Backend,
@@ -30,7 +30,6 @@ from autotune.errors import AutotuneError, CompilerError
 from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
-    MaxError,
     PolicyFile,
     admitted,
     beyond_proved,
@@ -50,32 +49,17 @@ _WAITED = 0.1  # of a time, at most, that the device may have waited for the hos
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
-class Told:
-    """What a log has had already: one that is read at INFO is not to grow with every size and call."""
-
-    def __init__(self) -> None:
-        self._keys: set[object] = set()
-
-    def level(self, key: object) -> int:
-        """INFO for the first one of its kind, DEBUG for those after it."""
-        return logging.INFO if self.is_first(key) else logging.DEBUG
-
-    def is_first(self, key: object) -> bool:
-        """Whether nothing of its kind was logged before."""
-        is_known = key in self._keys
-        self._keys.add(key)
-        return not is_known
-
-
 @dataclass(frozen=True, kw_only=True)
 class Choosing:
-    """How a caller has a configuration chosen. ``accuracy`` asks for another accuracy class than the family's own, or
-    for any whose error is small enough, ``objective`` for what counts beside the kernels' time.
-    ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
-    configurations on inputs that nobody measured; None leaves it to the policy file. Raises UnknownName for an
-    objective that there is not."""
+    """How a caller has a configuration chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
+    asks for another accuracy class than the family's own, or for any whose error is at most so much, ``objective`` for
+    what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
+    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file. Raises
+    UnknownName for an objective that there is not."""
 
-    accuracy: Mapping[str, Any] | MaxError | None = None
+    folders: Sequence[Path]
+    cache: Cache = field(default_factory=lambda: Cache(default_root()))
+    accuracy: Mapping[str, Any] | float | None = None
     objective: str = "kernel"
     own: PolicyFile | None = None
     refine: int | None = None
@@ -96,28 +80,23 @@ class Chosen:
 
 
 class Target:
-    """One device, with what ``family``'s policy files in ``folders`` say of it; a warning where they say nothing. For
-    any number of threads."""
+    """One device, with what ``family``'s policy files say of it; a warning where they say nothing. For any number of
+    threads."""
 
-    def __init__(
-        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache, choosing: Choosing
-    ) -> None:
-        self.family = family
-        self.backend = backend
-        self.cache = cache
-        self.policies, self.passed = find(family, backend.device, folders, choosing.own)
-        self.mover = Mover(backend, cache)
-        self._choosing = choosing
+    def __init__(self, family: Family, backend: Backend, choosing: Choosing) -> None:
+        self.family, self.backend, self.choosing = family, backend, choosing
+        self.policies, self.passed = find(family, backend.device, choosing.folders, choosing.own)
+        self.mover = Mover(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
-            warnings.warn(untuned(family, backend.device, folders, self.passed), stacklevel=5)
-        if isinstance(choosing.accuracy, MaxError):  # that it admits nothing is said before the first call
+            warnings.warn(untuned(family, backend.device, choosing.folders, self.passed), stacklevel=5)
+        if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
             admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
         self._refine = asked if choosing.refine is None else choosing.refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
-        self._told = Told()
+        self._logged: set[object] = set()
 
     @property
     def kind(self) -> str:
@@ -142,7 +121,7 @@ class Target:
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
         return candidates(
             self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
-            accuracy=self._choosing.accuracy, objective=self._choosing.objective,
+            accuracy=self.choosing.accuracy, objective=self.choosing.objective,
         )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
@@ -177,21 +156,27 @@ class Target:
         name = self.family.name
         for candidate in passed:
             told = name, candidate.match, candidate.origin, candidate.refusal
-            _log.log(self._told.level(told[:3]), "%s passed over %s (%s): %s", *told)
+            _log.log(self._level(told[:3]), "%s passed over %s (%s): %s", *told)
         assert taken.configuration is not None
         runs = name, taken.configuration.id, taken.match, taken.origin
-        _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
+        _log.log(self._level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         self._warn_beyond(taken.configuration, inputs)
         chosen = self.made(taken, inputs)
         if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
             return replace(chosen, refining=Refining(self, [taken, *others], inputs, key, self._refine))
         return chosen
 
+    def _level(self, key: object) -> int:
+        """INFO for the first of its kind, else DEBUG: a log that is read at INFO is not to grow with every call."""
+        is_known = key in self._logged
+        self._logged.add(key)
+        return logging.DEBUG if is_known else logging.INFO
+
     def _warn_beyond(self, configuration: Configuration, inputs: Inputs) -> None:
         """Once for sizes of about that magnitude."""
         beyond = beyond_proved(self.policies, configuration, inputs.sizes)
         about = configuration.id, *(size.bit_length() for size in inputs.sizes.values())
-        if beyond and self._told.is_first(about):
+        if beyond and self._level(about) == logging.INFO:
             _log.warning(
                 "%s runs %s on %s: no sweep compared its results there; sweep a workload of that size",
                 self.family.name, configuration.id, beyond,
@@ -211,7 +196,7 @@ class Target:
         key = candidate.configuration, variant.options
         with self._lock:
             if key not in self._modules:
-                self._modules[key] = compiled_module(self.backend, self.cache, variant)
+                self._modules[key] = compiled_module(self.backend, self.choosing.cache, variant)
             return Chosen(variant, self._modules[key], candidate)
 
     def module_apart(self, variant: Variant) -> Module | None:
@@ -220,7 +205,7 @@ class Target:
         reads = self.family.symbols or any(layout.memory == "constant" for layout in variant.layouts.values())
         if self.lender is None or not reads:
             return None
-        return compiled_module(self.backend, self.cache, variant, self.lender.load_apart)
+        return compiled_module(self.backend, self.choosing.cache, variant, self.lender.load_apart)
 
     def _others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
         """The next best configurations by the rule that decided."""
@@ -279,7 +264,7 @@ class Refining:
         options = self._inputs.options
         variants = [Variant.of(family, c.configuration, options) for c in self._tried if c.configuration]
         with suppress(AutotuneError):  # what does not compile is left out when it is its turn
-            compile_batch(batch(family, tuple(variants)), target.backend.toolchain(), target.cache)
+            compile_batch(batch(family, tuple(variants)), target.backend.toolchain(), target.choosing.cache)
 
     @property
     def best(self) -> Chosen:

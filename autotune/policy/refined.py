@@ -15,7 +15,6 @@ from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
-from autotune.policy.prediction import operations
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -56,7 +55,6 @@ def _entry(
         name=name, workload=name, features=features, options=dict(inputs.options),
         accuracy=accuracy_class(taken.configuration, family.accuracy), configuration=dict(taken.configuration),
         median_ms=round(took, 7), spread=round((max(own) - min(own)) / 2 / took, 5), samples=len(own),
-        operations=operations(family, inputs.sizes, inputs.options, inputs.scalars),
         source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
         compiler=compiler, driver=device.driver, autotune=__version__,
         date=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -91,11 +91,6 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
     for name, item in group.items():
         study = swept.get(item.workload)
         rows[name] = {kept[at]: ms for at, ms in item.times_ms.items() if at in kept}
-        for other, regret in item.regret_with.items():
-            if other in group:
-                rows[name].setdefault(
-                    Configuration(group[other].configuration), item.median_ms * (1 + regret)
-                )
         blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
         if study:
             rows[name] |= _times(study)

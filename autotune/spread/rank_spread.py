@@ -182,39 +182,24 @@ class RankSpread(Spread):
         offsets = self.units.parts[name]
         return self._parts[name].reshape(-1)[offsets[chunk.first] : offsets[chunk.first + chunk.count]]
 
-    def _numbered(self, chunk: Chunk) -> list[tuple[int, NDArray[Any]]]:
-        """A chunk's parts, each with the number that it is sent under."""
-        many = len(self.units.parts)
-        return [(chunk.first * many + k, self._part(name, chunk)) for k, name in enumerate(self.units.parts)]
-
-    def _numbered_sums(self) -> list[tuple[int, str]]:
-        first = len(self.units) * len(self.units.parts)
-        return [(first + k, name) for k, name in enumerate(self.units.sums)]
-
-    @property
-    def _last_number(self) -> int:
-        return len(self.units) * len(self.units.parts) + len(self.units.sums)
-
     def _send(self, chunk: Chunk) -> None:
-        """A chunk's results to the first rank, unless they are there."""
+        """A chunk's results to the first rank, unless they are there. What a rank sends arrives in that order."""
         if not (self.ranks.is_first or self._writes_there):
-            for number, array in self._numbered(chunk):
-                self.ranks.send(array, number)
+            for name in self.units.parts:
+                self.ranks.send(self._part(name, chunk))
 
     def _awaited(self) -> dict[int, list[Any]]:
         """What the first rank is to receive, by the rank that it comes from."""
         awaited: dict[int, list[Any]] = {}
         self._arrived = {name: [] for name in self.units.sums}
         for rank in range(1, self.ranks.count) if self.ranks.is_first else ():
-            awaited[rank] = []
-            for chunk in () if self._are_there[rank] else self._plan.queues[rank]:
-                for number, array in self._numbered(chunk):
-                    awaited[rank] += self.ranks.receive(array, number, rank)
-            for number, name in self._numbered_sums():
-                array = np.empty_like(self._sums[name][0])
-                self._arrived[name].append(array)
-                awaited[rank] += self.ranks.receive(array, number, rank)
-            awaited[rank] += self.ranks.receive(_NOTHING, self._last_number, rank)
+            chunks = () if self._are_there[rank] else self._plan.queues[rank]
+            arrays = [self._part(name, chunk) for chunk in chunks for name in self.units.parts]
+            for name, arrived in self._arrived.items():
+                arrived.append(np.empty_like(self._sums[name][0]))
+                arrays.append(arrived[-1])
+            each = (self.ranks.receive(array, rank) for array in (*arrays, _NOTHING))
+            awaited[rank] = [request for requests in each for request in requests]
         return awaited
 
     def _collect(self, awaited: dict[int, list[Any]]) -> None:
@@ -232,9 +217,9 @@ class RankSpread(Spread):
             return
         for chunk in self._plan.queues[self.ranks.number] if was_kept else ():
             self._send(chunk)
-        for number, name in self._numbered_sums():
-            self.ranks.send(self._sums[name][0], number)
-        self.ranks.send(_NOTHING, self._last_number)  # which says that all is done
+        for name in self.units.sums:
+            self.ranks.send(self._sums[name][0])
+        self.ranks.send(_NOTHING)  # which says that all is done
         self.ranks.sent()
 
     def _summands(self, name: str) -> list[NDArray[Any]]:

@@ -333,7 +333,8 @@ class ChunkWorker:
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         folders = policy_folders(self._task.policies, self._family.folder)
-        target = Target(self._family, self._backend, folders, Cache(self._task.cache), Choosing(refine=0))
+        choosing = Choosing(folders=folders, cache=Cache(self._task.cache), refine=0)
+        target = Target(self._family, self._backend, choosing)
         taken, _passed = target.explain(self._inputs)
         assert taken.configuration is not None
         return dict(taken.configuration), f"{taken.match}, {taken.origin}"
