@@ -71,7 +71,7 @@ class Prepared(Closing):
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
-        self._captured: dict[object, Launcher] = {}  # in graphs of others, by the capture too
+        self._lasting: dict[object, Launcher] = {}  # until the end: in graphs of others, for ``execution``
         self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
@@ -83,7 +83,6 @@ class Prepared(Closing):
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
-        self._whole_launcher: Launcher | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
             made_on = foreign.current_stream(example)
             with target.lender.on(made_on) as capture:
@@ -95,10 +94,12 @@ class Prepared(Closing):
 
     def _as_in(self, parent: "Prepared") -> dict[str, Any]:
         """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
-        return {
-            name: parent._kept.arrays[name] if _is_same(parent._given.get(name), array) else array  # noqa: SLF001
-            for name, array in self._given.items()
-        }
+        found = dict(self._given)
+        for name, array in self._given.items():
+            known = parent._given.get(name)  # noqa: SLF001 - one class
+            if isinstance(array, View) and isinstance(known, View) and known.owner is array.owner:
+                found[name] = parent._kept.arrays[name]  # noqa: SLF001
+        return found
 
     def _made_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
@@ -156,13 +157,13 @@ class Prepared(Closing):
         chosen = self.chosen
         with self._lock:
             self._check_open()
-            if self._whole_launcher is None:
+            if "execution" not in self._lasting:
                 assert self._whole is not None
                 with self.target.backend.current():
                     none = Transfers.of(chosen.variant, {}, {}, self.target.lender is not None)
-                    inputs = self._inputs(self._whole)
-                    self._whole_launcher = Launcher(self.target, chosen, inputs, self._resident, none, {})
-            return self._whole_launcher.execution
+                    made = Launcher(self.target, chosen, self._inputs(self._whole), self._resident, none, {})
+                    self._lasting["execution"] = made
+            return self._lasting["execution"].execution
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -257,7 +258,7 @@ class Prepared(Closing):
             tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
-        kept = self._captured if call.capture else self._launchers
+        kept = self._lasting if call.capture else self._launchers
         found = kept.pop(key, None)
         if found is None:
             inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
@@ -392,7 +393,7 @@ class Prepared(Closing):
 
     def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""
-        if self._captured:
+        if self._lasting:
             raise UsageError(
                 f"a CUDA graph reads what was prepared ({', '.join(given)}): prepare new data, and capture again"
             )
@@ -423,18 +424,8 @@ class Prepared(Closing):
                 return
             self._closed, self._fast_call = True, None
             with self.target.backend.current():
-                for launcher in (
-                    *self._launchers.values(),
-                    *self._captured.values(),
-                    *([self._whole_launcher] if self._whole_launcher else []),
-                ):
-                    launcher.close()
-                self._launchers.clear()
-                self._captured.clear()
+                for kept in (self._launchers, self._lasting):
+                    for launcher in kept.values():
+                        launcher.close()
+                    kept.clear()
                 self._resident.close()
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether both are of the same array on a GPU, which is looked at anew each time that it is given."""
-    are_views = isinstance(one, View) and isinstance(other, View)
-    return are_views and one.owner is other.owner

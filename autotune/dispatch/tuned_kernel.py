@@ -242,14 +242,12 @@ class TunedKernel(Closing):
         return self._target.explain(inputs)
 
 
+@atexit.register
 def _close_all() -> None:
     """At the interpreter's end, while libraries still stand."""
     for kernel in list(_open):
         with suppress(AutotuneError, LaunchError):
             kernel.close()
-
-
-atexit.register(_close_all)
 
 
 def explained(chosen: Candidate, passed: list[Candidate]) -> str:

@@ -1,10 +1,10 @@
 from .acceptance import (
+    Claim as Claim,
     file_refusal as file_refusal,
     known_configuration as known_configuration,
     own_configuration as own_configuration,
     stale as stale,
 )
-from .claim import Claim as Claim
 from .comparison import (
     Change as Change,
     Comparison as Comparison,

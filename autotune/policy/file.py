@@ -216,12 +216,16 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
 
 def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
     """Of what the schema accepts."""
+    rule = content.get("prediction")
+    if rule and not rule["kept"]:
+        raise ValueError("prediction.kept is empty")
+    kept = {str(name): Kept(name=str(name), **one) for name, one in rule["kept"].items()} if rule else {}
     told = {
         "device": _device(content["device"]),
         "entries": {
             str(name): _entry(str(name), one) for name, one in (content.get("entries") or {}).items()
         },
-        "prediction": _prediction(**content["prediction"]) if content.get("prediction") else None,
+        "prediction": Prediction(**{**rule, "kept": kept}) if rule else None,
         "path": path,
     }
     return PolicyFile(**{**{key: value for key, value in content.items() if key != "schema"}, **told})
@@ -262,12 +266,6 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
         raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
     workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
     return replace(found, workload=workload)
-
-
-def _prediction(kept: Mapping[str, Any], **told: Any) -> Prediction:
-    if not kept:
-        raise ValueError("prediction.kept is empty")
-    return Prediction(kept={str(name): Kept(name=str(name), **value) for name, value in kept.items()}, **told)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:

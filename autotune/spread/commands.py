@@ -44,12 +44,20 @@ def spread_command(
     ] = False,
 ) -> None:
     """Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."""
-    from autotune.cli import Call, run_call
+    from autotune.cli import Call
+
+    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
+    spread_call(call, device, allocation, mpi)
+
+
+def spread_call(call: "Call", device: str, allocation: str, mpi: bool) -> None:
+    """Run the call on the devices that ``device`` names, or, with ``mpi``, on those of all ranks. Raises UsageError,
+    UnknownName for what cannot be spread, AutotuneError."""
+    from autotune.cli import run_call
     from autotune.device import device_names
     from autotune.spread.plan import ALLOCATIONS
     from autotune.spread.spread import Report, Spread, SpreadKernel
 
-    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
     if allocation not in ALLOCATIONS:
         raise UnknownName("allocation", allocation, ALLOCATIONS)
     devices = device_names(device) if "," in device else [device]
@@ -61,7 +69,6 @@ def spread_command(
     if mpi:
         _run_rank(call, device, allocation)
         return
-    note = call.noted(options.note)
 
     def opened(of: Family) -> SpreadKernel:
         return SpreadKernel(of, devices, call.policies, allocation, tell)
@@ -69,7 +76,7 @@ def spread_command(
     def tell(spread: Spread, report: Report) -> None:
         _note(call, spread, report)
 
-    run_call(call, opened, note)
+    run_call(call, opened, call.noted(options.note))
 
 
 def _note(call: "Call", spread: "Spread", report: "Report") -> None:

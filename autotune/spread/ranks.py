@@ -123,17 +123,14 @@ class Ranks:
             now = time.monotonic()
             for rank in awaited:
                 if now - self._heard[rank] > self.silent_s:
-                    self._lose(rank)
+                    self.is_over = True
+                    atexit.register(self._comm.Abort, RankLost.exit_code)
+                    raise RankLost(
+                        f"{self.names[rank]}, one of {self.count}, gave no sign of life for {self.silent_s:g} s. MPI "
+                        "cannot go on without it: look at what that host says, then run the same command again"
+                    )
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)
-
-    def _lose(self, rank: int) -> None:
-        self.is_over = True
-        atexit.register(self._comm.Abort, RankLost.exit_code)
-        raise RankLost(
-            f"{self.names[rank]}, one of {self.count}, gave no sign of life for {self.silent_s:g} s. MPI cannot go on "
-            "without it: look at what that host says, then run the same command again"
-        )
 
     @contextmanager
     def together(self) -> Iterator[None]:

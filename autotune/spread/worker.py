@@ -269,9 +269,7 @@ def serve(pipe: Connection, task: ChunkTask, device: str) -> None:
             raise FamilyError(f"{task.family.name}: {type(problem).__name__}: {problem}") from None
 
 
-@lru_cache(8)  # one run's messages are much like another's
-def _unpickled(message: bytes) -> Any:
-    return pickle.loads(message)  # noqa: S301 - as Connection.recv does
+_unpickled = lru_cache(8)(pickle.loads)  # one run's messages are much like another's
 
 
 class ChunkWorker:
