@@ -114,13 +114,6 @@ def check_command(
             help="Also time each winner against control and runner-up; fail when a claim is broken.",
         ),
     ] = False,
-    renew: Annotated[
-        bool,
-        typer.Option(
-            "--renew",
-            help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
-        ),
-    ] = False,
     tolerance: Annotated[
         float,
         typer.Option("--tolerance", metavar="T", min=0.0, help="How much worse a time may be: 0.1 is 10 %."),
@@ -156,7 +149,6 @@ def check_command(
             families=tuple(family or ()),
             device=device,
             measure=measure,
-            renew=renew,
             tolerance=tolerance,
             markdown=markdown,
             **asked,

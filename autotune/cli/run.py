@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import files as paths
-from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.dispatch import Choosing, TunedKernel, explained
@@ -126,7 +125,9 @@ def run_on(device: str, call: Call, note: Note, *, explain: bool = False) -> Non
 
     def opened(family: Family) -> TunedKernel:
         return TunedKernel(
-            family, device, call.policies, Cache(default_root()), Choosing(objective=_ONE_CALL)
+            family,
+            device,
+            Choosing(folders=paths.policy_folders(call.policies, family.folder), objective=_ONE_CALL),
         )
 
     run_call(call, opened, note, explain=explain)
@@ -144,7 +145,7 @@ def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: 
             note(explained(chosen, passed))
         assert chosen.configuration is not None
         ran = f"{chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s"
-        note(f"{family.name} on {kernel.device_for(inputs)}: {ran}")
+        note(f"{family.name} on {kernel.device}: {ran}")
     else:  # which tells of itself
         outputs = kernel.run(inputs)
     _put(family, outputs, unfinished, note)

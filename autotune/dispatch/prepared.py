@@ -35,8 +35,7 @@ from autotune.dispatch.call import (
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.refinement import Chosen, Turn
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Chosen, Target, Turn
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
@@ -65,14 +64,14 @@ class Prepared(Closing):
     def __init__(
         self, target: Target, kept: Arguments, example: Any = None, parent: "Prepared | None" = None
     ) -> None:
-        self._target = target
+        self.target = target
         self._family = target.family
         self._given = kept.arrays
         self._kept = replace(kept, arrays=self._as_in(parent) if parent else dict(kept.arrays))
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
-        self._captured: dict[object, Launcher] = {}  # in graphs of others, by the capture too
+        self._lasting: dict[object, Launcher] = {}  # until the end: in graphs of others, for ``execution``
         self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
@@ -80,33 +79,34 @@ class Prepared(Closing):
             for name, array in kept.arrays.items():
                 if not isinstance(array, View):
                     check_links(self._family.data[name], array, sizes)
-        self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
+        self.rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
-        self._whole_launcher: Launcher | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
             made_on = foreign.current_stream(example)
             with target.lender.on(made_on) as capture:
                 if capture:
                     raise UsageError(f"{self._family.name}: prepare before a CUDA graph is captured")
             target.lender.wait_for(made_on)  # from now on any stream may use them
-        if not self._rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
+        if not self.rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
             self._place(parent)
 
     def _as_in(self, parent: "Prepared") -> dict[str, Any]:
         """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
-        return {
-            name: parent._kept.arrays[name] if _is_same(parent._given.get(name), array) else array  # noqa: SLF001
-            for name, array in self._given.items()
-        }
+        found = dict(self._given)
+        for name, array in self._given.items():
+            known = parent._given.get(name)  # noqa: SLF001 - one class
+            if isinstance(array, View) and isinstance(known, View) and known.owner is array.owner:
+                found[name] = parent._kept.arrays[name]  # noqa: SLF001
+        return found
 
     def _made_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
-            self._target.backend,
+            self.target.backend,
             Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
             parent=parent._resident if parent else None,  # noqa: SLF001 - one class
-            mover=self._target.mover if self._target.lender else None,
+            mover=self.target.mover if self.target.lender else None,
         )
 
     def _place(self, parent: "Prepared | None") -> None:
@@ -115,15 +115,15 @@ class Prepared(Closing):
         self._whole = request(self._family, self._kept, NOTHING, stream, self._example)
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
-        self._chosen = parent.chosen if parent else self._target.chosen(inputs)
+        self._chosen = parent.chosen if parent else self.target.chosen(inputs)
         if not parent and content_refusal(self._chosen.variant, inputs.arrays):
-            self._chosen = self._target.chosen_for(inputs)
-        with self._lock, self._on(self._whole.stream), self._target.backend.current():
+            self._chosen = self.target.chosen_for(inputs)
+        with self._lock, self._on(self._whole.stream), self.target.backend.current():
             try:
                 self._settle(self._chosen.variant)
                 check_numbers(self._chosen.variant, self._kept.arrays)
                 self._resident.hold(self._chosen.variant)
-                self._target.backend.synchronize()
+                self.target.backend.synchronize()
             except BaseException:
                 self._resident.close()
                 raise
@@ -135,7 +135,7 @@ class Prepared(Closing):
         """What runs, and why. Raises UsageError while inputs are missing, since it depends on their sizes."""
         if self._chosen is None:
             raise UsageError(
-                f"{', '.join(self._rest)} of {self._family.name} were not prepared, and what runs depends on their "
+                f"{', '.join(self.rest)} of {self._family.name} were not prepared, and what runs depends on their "
                 "sizes: call the handle with them"
             )
         return self._chosen
@@ -157,13 +157,13 @@ class Prepared(Closing):
         chosen = self.chosen
         with self._lock:
             self._check_open()
-            if self._whole_launcher is None:
+            if "execution" not in self._lasting:
                 assert self._whole is not None
-                with self._target.backend.current():
-                    none = Transfers.of(chosen.variant, {}, {}, self._target.lender is not None)
-                    inputs = self._inputs(self._whole)
-                    self._whole_launcher = Launcher(self._target, chosen, inputs, self._resident, none, {})
-            return self._whole_launcher.execution
+                with self.target.backend.current():
+                    none = Transfers.of(chosen.variant, {}, {}, self.target.lender is not None)
+                    made = Launcher(self.target, chosen, self._inputs(self._whole), self._resident, none, {})
+                    self._lasting["execution"] = made
+            return self._lasting["execution"].execution
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Prepared(Closing):
         found = self.again(arrays, out, stream, named)
         if found is not MISSED:
             return found
-        given = arguments(self._family, self._rest, arrays, named)
+        given = arguments(self._family, self.rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
         return self.answer(asked, out, RawCall(arrays, stream, named))
 
@@ -186,11 +186,11 @@ class Prepared(Closing):
     def answer(self, asked: Request, out: Any, raw: RawCall | None = None) -> Any:
         """The outputs for ``asked``: one, or a dict of them when the family has several. ``raw`` is how it was asked,
         where the next call may be the same."""
-        with self._lock, self._on(asked.stream) as capture, self._target.backend.current():
+        with self._lock, self._on(asked.stream) as capture, self.target.backend.current():
             self._check_open()
-            lender = self._target.lender
-            if lender is None:
-                arrays = {name: self._on_host(name, array) for name, array in asked.inputs.arrays.items()}
+            lender, given = self.target.lender, asked.inputs.arrays
+            if lender is None and any(isinstance(array, View) for array in given.values()):
+                arrays = {name: self._on_host(name, array) for name, array in given.items()}
                 asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
             places = results(self._family, asked, out, lender is not None)
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
@@ -206,7 +206,7 @@ class Prepared(Closing):
 
     def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
         """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
-        chosen = self._target.chosen(call.asked.inputs)
+        chosen = self.target.chosen(call.asked.inputs)
         if chosen.refining is None:
             return chosen, None
         if call.capture:
@@ -219,18 +219,18 @@ class Prepared(Closing):
         try:
             return self._launched(call, chosen, turn)
         except (LaunchError, CompilerError) as problem:
-            if turn is None or not turn.failed(problem):
+            if turn is None or not turn.of.failed(turn.at, problem):
                 raise
         except LayoutRefusal:  # chosen for other data of these sizes
             if call.capture:
                 raise
-            return self._launched(call, self._target.chosen_for(self._inputs(call.asked)), None)
+            return self._launched(call, self.target.chosen_for(self._inputs(call.asked)), None)
         return self._run(call, *self._turn(call))
 
     def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.timed() if turn else nullcontext():
+            with turn.of.timed(turn) if turn else nullcontext():
                 launcher.run(call.views)
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)
@@ -243,14 +243,14 @@ class Prepared(Closing):
 
     def _launcher_for(self, call: "_Call", chosen: Chosen) -> tuple[Launcher, bool]:
         """What runs the call, with its content sent; and whether it is kept, or for once."""
-        variant, lender, asked = chosen.variant, self._target.lender, call.asked
+        variant, lender, asked = chosen.variant, self.target.lender, call.asked
         if not call.capture:
             self._settle(variant)
-        inputs = self._inputs(asked)
-        given = {name: inputs.arrays[name] for name in asked.sent}
+        inputs, arrays = asked.inputs, asked.inputs.arrays
+        given = {name: arrays[name] for name in asked.sent}
         transfers = Transfers.of(variant, given, call.views, lender is not None)
         if call.capture:
-            transfers.refuse_capture(inputs.arrays, self._still_to_do(variant))
+            transfers.refuse_capture(arrays, self._still_to_do(variant))
         sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
         key = (
@@ -258,31 +258,34 @@ class Prepared(Closing):
             tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
-        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
-        make = partial(Launcher, self._target, chosen, inputs, self._resident, transfers, call.views)
-        kept = self._captured if call.capture else self._launchers
-        if call.capture and key not in kept:
+        kept = self._lasting if call.capture else self._launchers
+        found = kept.pop(key, None)
+        if found is None:
+            inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
+            make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
+            if not call.capture:
+                found = self._made(variant, inputs, transfers, make)
+                if transfers.can_be_repeated:
+                    kept[key] = found
+                return found, transfers.can_be_repeated
             assert lender is not None
             with (
                 lender.aside()
-            ):  # no part of the capture; with room of its own, for whenever the graph is launched
-                kept[key] = make(is_captured=True)
-        if (found := kept.pop(key, None)) is not None:
-            kept[key] = found  # the latest is last
-            found.send(sent)
-            found.receive(call.views)
-            return found, True
+            ):  # no part of the capture; with room of its own, whenever the graph is launched
+                found = make(is_captured=True)
+        kept[key] = found  # the latest is last
+        found.send(sent)
+        found.receive(call.views)
+        return found, True
+
+    def _made(
+        self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]
+    ) -> Launcher:
+        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         check_numbers(variant, self._kept.arrays)
         if transfers.orders_stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
-        made = self._with_room_for(make)
-        if transfers.can_be_repeated:
-            self._launchers[key] = made
-        return made, transfers.can_be_repeated
-
-    def _with_room_for(self, make: Callable[[], Launcher]) -> Launcher:
-        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         self._make_room()
         try:
             return make()
@@ -294,7 +297,7 @@ class Prepared(Closing):
 
     def _make_room(self, most: int = _MOST_LAUNCHERS - 1) -> None:
         """Keep the latest ``most``, and no more than a share of the memory."""
-        share = _MEMORY_SHARE * self._target.backend.device.limits.memory_bytes
+        share = _MEMORY_SHARE * self.target.backend.device.limits.memory_bytes
         while self._launchers and (
             len(self._launchers) > most
             or sum(each.footprint_bytes for each in self._launchers.values()) > share
@@ -317,7 +320,7 @@ class Prepared(Closing):
         return ""
 
     def _to_settle(self, variant: Variant) -> list[str]:
-        if self._target.lender is None:
+        if self.target.lender is None:
             return [name for name, array in self._kept.arrays.items() if isinstance(array, View)]
         together = {name for group in variant.groups if self._lies_merged(variant, group) for name in group}
         return [
@@ -338,7 +341,7 @@ class Prepared(Closing):
         """The canonical array; what is on a GPU is copied."""
         if not isinstance(array, View):
             return array
-        return canonical(self._family.data[name], self._target.fetched(array))
+        return canonical(self._family.data[name], self.target.fetched(array))
 
     def _inputs(self, asked: Request) -> Inputs:
         """With the kept arrays as they are now."""
@@ -350,11 +353,11 @@ class Prepared(Closing):
         """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
         it before this one."""
         given = Arguments(inputs.arrays, inputs.options, inputs.scalars)
-        return Prepared(self._target, given, self._example, self)
+        return Prepared(self.target, given, self._example, self)
 
     def stream(self) -> AbstractContextManager[None]:
         """For a thread of its own: see Backend.stream."""
-        return self._target.backend.stream()
+        return self.target.backend.stream()
 
     def refill(self, **arrays: Any) -> None:
         """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
@@ -377,7 +380,7 @@ class Prepared(Closing):
             self._replace(given)
             return
         check_numbers(self._chosen.variant, given)
-        backend = self._target.backend
+        backend = self.target.backend
         with self._lock, backend.current():
             self._check_open()
             backend.synchronize()  # calls on any stream may still read the old content
@@ -390,11 +393,11 @@ class Prepared(Closing):
 
     def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""
-        if self._captured:
+        if self._lasting:
             raise UsageError(
                 f"a CUDA graph reads what was prepared ({', '.join(given)}): prepare new data, and capture again"
             )
-        with self._lock, self._target.backend.current():
+        with self._lock, self.target.backend.current():
             self._check_open()
             self._fast_call = None
             for launcher in self._launchers.values():
@@ -407,7 +410,7 @@ class Prepared(Closing):
     # -- the end ----------------------------------------------------------------------------------------------
 
     def _on(self, stream: int) -> AbstractContextManager[int]:
-        lender = self._target.lender
+        lender = self.target.lender
         return lender.on(stream) if lender and stream else nullcontext(0)
 
     def _check_open(self) -> None:
@@ -420,19 +423,9 @@ class Prepared(Closing):
             if self._closed:
                 return
             self._closed, self._fast_call = True, None
-            with self._target.backend.current():
-                for launcher in (
-                    *self._launchers.values(),
-                    *self._captured.values(),
-                    *([self._whole_launcher] if self._whole_launcher else []),
-                ):
-                    launcher.close()
-                self._launchers.clear()
-                self._captured.clear()
+            with self.target.backend.current():
+                for kept in (self._launchers, self._lasting):
+                    for launcher in kept.values():
+                        launcher.close()
+                    kept.clear()
                 self._resident.close()
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether both are of the same array on a GPU, which is looked at anew each time that it is given."""
-    are_views = isinstance(one, View) and isinstance(other, View)
-    return are_views and one.owner is other.owner

@@ -1,4 +1,5 @@
 from .acceptance import (
+    Claim as Claim,
     file_refusal as file_refusal,
     known_configuration as known_configuration,
     own_configuration as own_configuration,
@@ -10,7 +11,6 @@ from .comparison import (
     comparisons as comparisons,
     read_side as read_side,
 )
-from .device_crossover import operations as operations
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
@@ -21,7 +21,6 @@ from .merge import (
     covering as covering,
     merged as merged,
     new_entries as new_entries,
-    put as put,
     update as update,
 )
 from .prediction import (
@@ -33,11 +32,9 @@ from .prediction import (
     promised as promised,
     taught_at as taught_at,
 )
-from .refined import Refined as Refined
-from .renewal import Claim as Claim
+from .refined import keep_refined as keep_refined
 from .selection import (
     Candidate as Candidate,
-    MaxError as MaxError,
     Policies as Policies,
     admitted as admitted,
     basis as basis,

@@ -30,8 +30,6 @@ prediction:
   left_out: {nearest: 0.5, prediction: 0.1}
   reach: 1.5
   kept: {c1: {configuration: {memory: global}}}
-crossovers:
-  cpu-y: {below: 1000.0, workloads: [w]}
 entries:
   w:
     features: {n: 1000}
@@ -41,7 +39,6 @@ entries:
     spread: 0.01
     samples: 45
     needs: {k: {block_size: 64, registers: 32, shared_bytes: 0}}
-    regret_with: {w2: 0.2}
 """
 
 
@@ -63,7 +60,6 @@ def test_the_small_one_is_read(tmp_path: Path) -> None:
     path.write_text(SMALL.replace("nearest: 0.5, prediction: 0.1", "nearest: 0.5"))
     half_known = read(path).prediction
     assert half_known is not None and not half_known.is_better
-    assert found.crossovers["cpu-y"].below == 1000.0
 
 
 @pytest.mark.parametrize(
@@ -110,11 +106,10 @@ def test_what_is_not_a_policy_file_is_refused(text: str | bytes, said: str, tmp_
         ("registers: 32", "registers: some", "'some' is not of type 'integer'"),
         ("kept: {c1", "kept: all  # {c1", "'all' is not of type 'object'"),
         ("reach: 1.5", "reach: far", "'far' is not of type 'number'"),
-        ("below: 1000.0", "below: never", "'never' is not of type 'number'"),
         ("default_over: [w]", "default_over: w", "'w' is not of type 'array'"),
         ("  options: {}\n  left_out", "  accuracy: a\n  left_out", "prediction: 'options' is a required"),
         ("reach: 1.5", "raech: 1.5", "unknown key 'raech'; did you mean 'reach'?"),
-        ("crossovers:", "crossover:", "unknown key 'crossover'; did you mean 'crossovers'?"),
+        ("default_over:", "default_ovre:", "unknown key 'default_ovre'; did you mean 'default_over'?"),
         ("name: X", "name: 8800", "8800 is not of type 'string'"),
         ("kind: cuda", "kind: fpga", "'fpga' is not one of"),
         ("'9.0'", "'nine'", "device compute_capability is 'nine', not of the form 9.0"),
@@ -135,8 +130,8 @@ TOO_MUCH = ("1e400", ".inf", "-.inf", ".nan", "1" + "0" * 400, "1e-320", "1" + "
 @pytest.mark.parametrize("value", TOO_MUCH, ids=lambda text: text[:6])
 @pytest.mark.parametrize(
     "right",
-    ["median_ms: 1.5", "spread: 0.01", "samples: 45", "n: 1000", "registers: 32", "w2: 0.2", "nearest: 0.5",
-     "reach: 1.5", "below: 1000.0", "block_size: 64, registers", "operations: 9", "transform_ms: 9",
+    ["median_ms: 1.5", "spread: 0.01", "samples: 45", "n: 1000", "registers: 32", "nearest: 0.5",
+     "reach: 1.5", "block_size: 64, registers", "transform_ms: 9",
      "transfer_ms: 9", "runner_up_ms: 9", "margin_over_control: 9", "break_even: 9", "default_regret: 9"],
 )  # fmt: skip
 def test_an_absurd_number_is_refused(right: str, value: str, tmp_path: Path) -> None:
@@ -283,7 +278,7 @@ def test_the_documented_file_is_one_and_its_rule_fits_in() -> None:
     )
     found = parsed(whole, Path("policy-files.md"))
     yamlfile.check(whole, "policy", Path("policy-files.md"), PolicyFileError)
-    assert found.entries["primer"].operations == 112 * 112 * 512
+    assert found.entries["primer"].features == {"attributes": 512, "instances": 112}
     for rule in rules:
         with_rule = {**whole, **rule, "entries": {**whole["entries"], "hapmap3": whole["entries"]["primer"]}}
         yamlfile.check(with_rule, "policy", Path("policy-files.md"), PolicyFileError)
