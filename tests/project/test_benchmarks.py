@@ -47,7 +47,6 @@ SMALL = {
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
-    "pages": "--check",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
@@ -100,6 +99,7 @@ ELSEWHERE = {
     "kernel_tuner_examples": "project/test_kernel_tuner_benchmarks.py",
     "hub_t1": "project/test_kernel_tuner_benchmarks.py",
     "drawn_sweep": "project/test_kernel_tuner_benchmarks.py",
+    "pages": "project/test_pages.py",
     "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
 }
 NEEDS = {"coulomb_published": pytest.mark.nvrtc}
