@@ -170,6 +170,7 @@ def test_where_everything_fails_the_terminal_says_why(
     assert "1 wrong_result, one of them block_size=64,fault=2:\n    y: " in shown.err
     assert "effects" not in shown.out
     assert results.is_file()
+    assert not list((tmp_path / "policies").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,6 @@ CHECKING = [pytest.param(name, words, id=name, marks=NEEDS.get(name, ())) for na
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """A script's ``main``, to be called in an empty folder."""
-    monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.chdir(tmp_path)
     return lambda name: importlib.import_module(name).main
 
