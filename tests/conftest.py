@@ -123,13 +123,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for name, (has, what) in _NEEDS.items():
-        marked = [item for item in items if item.get_closest_marker(name)]
-        required = name in config.getoption("--require") or (
-            name == "gpu" and config.getoption("--require-gpu")
-        )
-        if marked and not required and not has():
-            for item in marked:
+    required = {*config.getoption("--require"), *(["gpu"] if config.getoption("--require-gpu") else [])}
+    marked: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        for name in {mark.name for mark in item.iter_markers()} & _NEEDS.keys() - required:
+            marked.setdefault(name, []).append(item)
+    for name, found in marked.items():
+        has, what = _NEEDS[name]
+        if not has():
+            for item in found:
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
 
 

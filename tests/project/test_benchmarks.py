@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 import result_files
+import selection_record
+import selection_sweep
 from result_files import HEAD, RESULTS, read_head, read_rows
 from test_docs import TEXTS, fences
 
@@ -122,6 +124,20 @@ def test_a_script_runs_small(name: str, words: str, script: Any, tmp_path: Path)
     assert status in ((0, 1) if name == "store_overhead" else (0, None))  # 1: slower than it should be
     if "{out}" in words:
         assert read_rows(out)
+
+
+def test_what_selection_is_taught_with_is_swept_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection_sweep, "_LISTED", 0)  # no space is swept whole
+    (tmp_path / "pool").write_text("control\ngeneration=prefix\n")
+    words = ["--each", "1", "--most", "2", "--pool", str(tmp_path / "pool"), "--device", "cpu"]
+    selection_sweep.main(["cyclospectrum", *words, "--out", str(tmp_path)])
+    table = tmp_path / "taught.csv.xz"
+    selection_record.main([str(tmp_path / "cyclospectrum.pickle"), "--out", str(table)])
+    ((point, study),) = selection_record.read(table)["cyclospectrum"]
+    assert point == {"n": 314}
+    assert {trial.configuration["generation"] for trial in study.trials} == {"sequential", "prefix"}
 
 
 @pytest.mark.filterwarnings("ignore:running on the cpu")
