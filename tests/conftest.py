@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from exports import Exported, shifted_in, shipped
@@ -179,6 +180,17 @@ def cluster() -> Iterator[Cluster]:
 def postgresql(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The address of an empty database."""
     return cluster.database(f"test{abs(hash(request.node.nodeid))}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # No sandbox: CI runs as root, in a container; what is opened was made a moment ago.
+        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 # -- what the tests of the export read

@@ -137,7 +137,7 @@ def test_what_selection_is_taught_with_is_swept_and_recorded(
     selection_record.main([str(tmp_path / "cyclospectrum.pickle"), "--out", str(table)])
     ((point, study),) = selection_record.read(table)["cyclospectrum"]
     assert point == {"n": 314}
-    assert {trial.configuration["generation"] for trial in study.trials} == {"sequential", "prefix"}
+    assert {trial.configuration["generation"] for trial in study.trials} == {"brute", "prefix"}
 
 
 @pytest.mark.filterwarnings("ignore:running on the cpu")

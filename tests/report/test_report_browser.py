@@ -5,7 +5,6 @@ With ``AUTOTUNE_SCREENSHOTS`` naming a folder, pictures of the pages are left th
 
 import csv
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,17 +24,6 @@ pytestmark = pytest.mark.chromium
 CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
 SECTIONS = ("verdict", "effects", "why", "choice", "search", "trials")
 TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "mummergpu-h200.csv.xz"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # No sandbox: CI runs as root, in a container; what is opened was made a moment ago.
-        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
