@@ -30,8 +30,10 @@ SMALL = {
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
-    "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} update=lazy,launch=persistent,tile_records=soa,tile=6",
-    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} method=expansions,cell=8,order=8,separation=30",
+    "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} "
+    "update=lazy,launch=persistent,tile_records=soa,tile=6",
+    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
+    "method=expansions,cell=8,order=8,separation=30",
     "coulomb_peers": "--device cpu --workload 1a63-slice --rounds 1 --out {out}",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
