@@ -1,22 +1,21 @@
 """The forest example on the cpu device: against scikit-learn, against a walk in plain Python over random trees, its
 orders by what they promise, its files and its README."""
 
-from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from cpu_results import Binary, compiled, results
+from cpu_results import Binary, compiled, covering, results, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
+from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import WorkloadError
@@ -28,30 +27,18 @@ STORAGE: Any = import_module(f"{MADE.__name__}.storage")
 POLICIES = FAMILY.space.policies
 
 
-def pairs(configuration: Any) -> list[tuple[str, Any, str, Any]]:
-    names = [policy.name for policy in POLICIES]
-    return [(a, configuration[a], b, configuration[b]) for a, b in combinations(names, 2)]
-
-
-def cover(configurations: Sequence[Any]) -> list[Any]:
-    """So few that each two values that go together are in one of them: the one with most new pairs, again and again."""
-    numbers: dict[Any, int] = {}
-    codes = np.array([[numbers.setdefault(p, len(numbers)) for p in pairs(c)] for c in configurations])
-    missing, chosen = np.ones(len(numbers), bool), []
-    while missing.any():
-        best = int(missing[codes].sum(axis=1).argmax())
-        missing[codes[best]] = False
-        chosen.append(configurations[best])
-    return chosen
-
-
-CHOSEN = cover(FAMILY.space.configurations()[::5])  # every fifth has every pair, as is tested
 EXTREMES = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1.5, float(np.nextafter(np.float32(1.5), np.float32(2)))]
+
+
+@cache
+def chosen() -> list[Configuration]:
+    """Every fifth has every pair of values, as is tested."""
+    return covering(FAMILY.space.configurations()[::5], 2)
 
 
 @pytest.fixture(scope="module")
 def binaries(backend: CpuBackend) -> list[Binary]:
-    return compiled(backend, [Variant(FAMILY, c) for c in CHOSEN], 16)
+    return compiled(backend, [Variant(FAMILY, c) for c in chosen()], 16)
 
 
 def of(forest: Any, rows: Any) -> Inputs:
@@ -79,9 +66,9 @@ def check(backend: CpuBackend, binaries: list[Binary], inputs: Inputs, expected:
 
 
 def test_the_chosen_have_every_pair_of_values() -> None:
-    every = {pair for c in FAMILY.space.configurations() for pair in pairs(c)}
-    assert {pair for c in CHOSEN for pair in pairs(c)} == every
-    assert len(CHOSEN) < 70
+    every = {pair for c in FAMILY.space.configurations() for pair in together(c, 2)}
+    assert {pair for c in chosen() for pair in together(c, 2)} == every
+    assert len(chosen()) < 70
 
 
 # ---- against scikit-learn
