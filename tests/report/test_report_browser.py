@@ -100,6 +100,22 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Any]:
         one.quiet()
 
 
+@pytest.fixture(scope="module")
+def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
+    """One window, for tests that leave each other what they look at; the last of them filters the table."""
+    one = Opened(browser, reports["mummergpu"])
+    yield one
+    one.context.close()
+    one.quiet()
+
+
+def at(one: Opened, part: str) -> Opened:
+    """The window, which has gone to a part of its report."""
+    one.page.goto(one.address + part)
+    one.page.locator(part).wait_for(state="visible")
+    return one
+
+
 def rows(page: Any, study: str = "study-1") -> list[list[str]]:
     """What the table of trials shows, without the buttons' column."""
     found: list[list[str]] = page.eval_on_selector_all(
@@ -187,60 +203,18 @@ def test_the_switch_turns_light_to_dark_and_back(opened: Any) -> None:
     assert switch.inner_text() == "Dark"
 
 
-# ---- the table of trials
+# ---- the table of trials, the charts, downloads
 
 
-def test_sorting(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1")
-    at = heads(one.page).index("footprint")
-    head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
-    head.locator("button").click()
-    assert head.get_attribute("aria-sort") == "ascending"
-    frame = read_frame(TABLES["mummergpu"])
-    frame = frame[frame["workload"] == "hsill"]
-    low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
-    assert {row[at] for row in rows(one.page)} == {low}
-    head.locator("button").press("Enter")
-    assert head.get_attribute("aria-sort") == "descending"
-    assert rows(one.page)[0][at] == high
+def downloaded(page: Any, button: Any) -> list[dict[str, str]]:
+    with page.expect_download() as waiting:
+        button.click()
+    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
-def test_filtering(opened: Any) -> None:
-    one = opened("allpairs", "#study-3")
-    told = one.page.locator("#study-3-trials [aria-live]")
-    assert told.text_content() == "1 to 25 of 1,072"
-    frame = read_frame(TABLES["allpairs"])
-    wide = frame[frame["workload"] == "wide"]
-    box = one.page.locator("#study-3-trials input[type=search]")
-    box.fill("memory=texture tile=4")
-    count = ((wide["memory"] == "texture") & (wide["tile"] == 4)).sum()
-    assert told.text_content() == f"1 to 25 of {count}"
-    memory = heads(one.page, "study-3").index("memory")
-    assert {row[memory] for row in rows(one.page, "study-3")} == {"texture"}
-    box.fill("")
-    one.page.locator("#study-3-trials .controls select").first.select_option("excluded")
-    assert told.text_content() == f"1 to 25 of {(wide['state'] == 'excluded').sum()}"
-    reason = one.page.locator("#study-3-trials tr.remark").first.text_content()
-    assert reason in set(wide["reason"].dropna())
-    box.fill("no such word")
-    assert told.text_content() == "none found"
-
-
-def test_a_point_leads_to_its_row(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-choice")
-    chart = one.page.locator("#study-1-chart-front_once")
-    chart.locator(".main-svg").first.wait_for()
-    one.draw_all()  # what is above it may still move it
-    point = chart.locator(".trace path.point").last
-    point.hover(force=True)
-    assert "block_size=256" in chart.locator(".hovertext").first.text_content()
-    point.click(force=True)
-    assert one.page.locator("#study-1-trials [aria-live]").text_content() == "1 to 1 of 1"
-    assert "block_size=" in one.page.locator("#study-1-trials input[type=search]").input_value()
-
-
-def test_two_side_by_side(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-trials")
+def test_two_side_by_side(shared: Opened) -> None:
+    one = at(shared, "#study-1-trials")
     frame = read_frame(TABLES["mummergpu"])
     times = frame[frame["workload"] == "hsill"].sort_values(["time_ms", "configuration"])["time_ms"].to_list()
     trials = one.page.locator("#study-1-trials .trials tbody tr")
@@ -263,8 +237,23 @@ def test_two_side_by_side(opened: Any) -> None:
     assert trials.nth(20).get_by_role("button", name="compare as B").get_attribute("aria-pressed") == "true"
 
 
-def test_the_bars_show_the_kernel_that_is_chosen(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-effects")
+def test_sorting(shared: Opened) -> None:
+    one = at(shared, "#study-1")
+    column = heads(one.page).index("footprint")
+    head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    frame = read_frame(TABLES["mummergpu"])
+    frame = frame[frame["workload"] == "hsill"]
+    low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
+    assert {row[column] for row in rows(one.page)} == {low}
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert rows(one.page)[0][column] == high
+
+
+def test_the_bars_show_the_kernel_that_is_chosen(shared: Opened) -> None:
+    one = at(shared, "#study-1-effects")
     one.page.locator("#study-1-chart-pairs_1").scroll_into_view_if_needed()
     one.page.locator("#study-1-chart-pairs_1 .main-svg").first.wait_for()
     label = "document.querySelector('#study-1-chart-pairs_1 .xtick').textContent"
@@ -273,18 +262,8 @@ def test_the_bars_show_the_kernel_that_is_chosen(opened: Any) -> None:
     one.until(f"{label} !== {before!r}")
 
 
-# ---- downloads
-
-
-def downloaded(page: Any, button: Any) -> list[dict[str, str]]:
-    with page.expect_download() as waiting:
-        button.click()
-    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def test_tables_and_charts_are_downloaded_whole(opened: Any) -> None:
-    one = opened("mummergpu", "#study-2", accept_downloads=True)
+def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
+    one = at(shared, "#study-2")
     one.page.locator("#study-2-effects .chart").first.wait_for()
     frame = read_frame(TABLES["mummergpu"])
     ssuis = frame[frame["workload"] == "ssuis"].set_index("configuration")
@@ -308,6 +287,40 @@ def test_tables_and_charts_are_downloaded_whole(opened: Any) -> None:
     for row in found[::50]:
         ratio = times[row["workload"], row["configuration"]] / best[row["workload"]]
         assert float(row["time_over_best"]) == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_point_leads_to_its_row(shared: Opened) -> None:
+    one = at(shared, "#study-1-choice")
+    chart = one.page.locator("#study-1-chart-front_once")
+    chart.locator(".main-svg").first.wait_for()
+    one.draw_all()  # what is above it may still move it
+    point = chart.locator(".trace path.point").last
+    point.hover(force=True)
+    assert "block_size=256" in chart.locator(".hovertext").first.text_content()
+    point.click(force=True)
+    assert one.page.locator("#study-1-trials [aria-live]").text_content() == "1 to 1 of 1"
+    assert "block_size=" in one.page.locator("#study-1-trials input[type=search]").input_value()
+
+
+def test_filtering(opened: Any) -> None:
+    one = opened("allpairs", "#study-3")
+    told = one.page.locator("#study-3-trials [aria-live]")
+    assert told.text_content() == "1 to 25 of 1,072"
+    frame = read_frame(TABLES["allpairs"])
+    wide = frame[frame["workload"] == "wide"]
+    box = one.page.locator("#study-3-trials input[type=search]")
+    box.fill("memory=texture tile=4")
+    count = ((wide["memory"] == "texture") & (wide["tile"] == 4)).sum()
+    assert told.text_content() == f"1 to 25 of {count}"
+    memory = heads(one.page, "study-3").index("memory")
+    assert {row[memory] for row in rows(one.page, "study-3")} == {"texture"}
+    box.fill("")
+    one.page.locator("#study-3-trials .controls select").first.select_option("excluded")
+    assert told.text_content() == f"1 to 25 of {(wide['state'] == 'excluded').sum()}"
+    reason = one.page.locator("#study-3-trials tr.remark").first.text_content()
+    assert reason in set(wide["reason"].dropna())
+    box.fill("no such word")
+    assert told.text_content() == "none found"
 
 
 # ---- the keyboard
