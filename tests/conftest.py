@@ -49,8 +49,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     alone = asked.usepdb or asked.trace or asked.collectonly or asked.capture == "no" or asked.keyword
     if not alone and all(Path(argument).is_dir() for argument in config.args) and not _has_gpu():
         processors = len(os.sched_getaffinity(0))
-        # Half of the time of one process is waiting: for a browser, a database, processes that were started.
-        asked.numprocesses = min(processors * 2, _MOST_PROCESSES) if processors > 1 else 0
+        # A quarter of the time of one process is waiting: for a browser, a database, processes that were started.
+        asked.numprocesses = min(processors * 3 // 2, _MOST_PROCESSES) if processors > 1 else 0
         asked.dist = "worksteal"
 
 
