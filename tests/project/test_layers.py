@@ -241,19 +241,21 @@ def inside(tree: ast.Module) -> set[tuple[str, str]]:
     return {found for function in functions for found in written(ast.walk(function))}
 
 
-def loaded(module: str, name: str) -> set[str]:
+@cache
+def loaded(module: str, name: str) -> frozenset[str]:
     """The modules below autotune that ``from module import name`` loads first, or the package from elsewhere."""
     if module.partition(".")[0] != "autotune":
-        return {module.partition(".")[0]}
+        return frozenset([module.partition(".")[0]])
     own = module.partition(".")[2]
     packages = {own.rpartition(".")[0]} & trees().keys()
     if f"{own}.{name}" in trees():
-        return {*packages, own, f"{own}.{name}"}
+        return frozenset([*packages, own, f"{own}.{name}"])
     lazily = offered(PACKAGE / own / "__init__.py").get(name)
-    return {*packages, own, *([f"{own}.{lazily}"] if lazily else [])} - {""}
+    return frozenset([*packages, own, *([f"{own}.{lazily}"] if lazily else [])]) - {""}
 
 
-def closure(first: set[str]) -> set[str]:
+@cache
+def closure(first: frozenset[str]) -> set[str]:
     """All that is loaded with ``first``."""
     found, new = set(), set(first)
     while new:
@@ -265,7 +267,7 @@ def closure(first: set[str]) -> set[str]:
 
 def test_imports_inside_functions_keep_something_light() -> None:
     for module, tree in trees().items():
-        given = closure({module})
+        given = closure(frozenset([module]))
         for imported, name in sorted(inside(tree)):
             excepted = " ".join(INSIDE.get(module.partition(".")[0], {})).split()
             if module in TABLES or (name or imported) in excepted:

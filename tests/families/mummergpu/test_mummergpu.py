@@ -94,7 +94,7 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
     variants = [Variant(FAMILY, configuration) for configuration in configurations]
     expected, _ = expected_outputs(FAMILY, given_, default_root() / "references")
     assert len(expected["mems"]) > 100
-    check_verified(backend, compiled(backend, variants, 24, "-O0"), given_, expected, ONCE)
+    check_verified(backend, compiled(backend, variants, 48, "-O0"), given_, expected, ONCE)
 
 
 def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
