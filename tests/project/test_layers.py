@@ -37,9 +37,14 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FACES = ("__init__", "__main__")  # what a program and the command line begin with
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> Iterator[tuple[str, str]]:
     """(module, name) of each import of autotune's own, at any depth."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "autotune":
             yield from ((node.module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -217,7 +222,7 @@ def trees() -> dict[str, ast.Module]:
     found = {}
     for path in MODULES + [PACKAGE / f"{name}.py" for name in FACES]:
         name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = parsed(path)
     return found
 
 
