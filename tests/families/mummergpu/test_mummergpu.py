@@ -156,7 +156,9 @@ def codes_of(text: str) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.sampled_from([1, 1, 2, 3, 5, 10, 33, 40]), st.sampled_from(PRESETS + RANGES))
-def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimum: int, preset: str) -> None:
+def test_small_cases_equal_brute_force(
+    backend: CpuBackend, case: tuple[list[str], list[str]], minimum: int, preset: str
+) -> None:
     records, texts = case
     codes = np.concatenate([codes_of(f"{record}.") for record in records])
     starts = np.cumsum([0, *(len(record) + 1 for record in records)])[:-1].tolist()
@@ -167,8 +169,7 @@ def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimu
         return
     given_ = inputs_of(codes, reads, minimum)
     expected = brute_force(codes, starts, reads, minimum)
-    with CpuBackend() as backend:
-        found = run(backend, given_, preset)
+    found = run(backend, given_, preset)
     # The arrays have exactly the room that is needed; four starts of a read are written at once.
     assert given_.sizes["mem"] == max(1, len(expected))
     starting = [max(0, len(read) - minimum + 1) for read in reads]
