@@ -1,6 +1,5 @@
-"""The mummergpu family on the cpu device: every layout of the paper, MUMmer itself, brute force."""
+"""The mummergpu family on the cpu device: every layout of the paper, brute force."""
 
-import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +10,7 @@ import pytest
 from cpu_results import check_verified, compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mem_oracle import OTHER, Mem, brute_force, run_mummer
-from mummergpu_helpers import mems_of, sequences, text_of, written
+from mem_oracle import OTHER, Mem, brute_force
 
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
@@ -115,22 +113,6 @@ def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
 
 
 # ---- oracles
-
-
-@pytest.mark.mummer
-@pytest.mark.parametrize("preset", PRESETS + RANGES)
-def test_lambda_equals_mummer_byte_for_byte(backend: CpuBackend, preset: str, tmp_path: Path) -> None:
-    given_ = inputs("lambda")
-    bases, offsets = given_.arrays["queries"], given_.arrays["offsets"]["base"]
-    headers = [f"read{number} of lambda" for number in range(len(offsets) - 1)]
-    texts = [text_of(bases[a:b]).replace(".", "N") for a, b in itertools.pairwise(offsets)]
-    reads, fasta = tmp_path / "reads.fa", tmp_path / "lambda.fa"
-    reads.write_text("".join(f">{h}\n{text}\n" for h, text in zip(headers, texts, strict=True)))
-    codes = given_.arrays["reference"]
-    fasta.write_text(f">lambda\n{text_of(codes[:-1])}\n")
-    found = run(backend, given_, preset)
-    assert len(found) > 1000
-    assert written(sequences.read_reference(fasta), headers, mems_of(found)) == run_mummer(fasta, reads, 20)
 
 
 @st.composite
