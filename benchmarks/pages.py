@@ -34,6 +34,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -108,8 +109,13 @@ def rewritten(text: str) -> str:
 
 def _made(place: re.Match[str]) -> str:
     script, name = place.groups()
-    made = importlib.import_module(script).tables()[name]
-    return f"<!-- table: {script} {name} -->\n\n{made}\n\n<!-- /table -->"
+    return f"<!-- table: {script} {name} -->\n\n{_tables(script)[name]}\n\n<!-- /table -->"
+
+
+@cache
+def _tables(script: str) -> dict[str, str]:
+    made: dict[str, str] = importlib.import_module(script).tables()
+    return made
 
 
 def _filled(text: str, query: str) -> str:

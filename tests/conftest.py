@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from exports import Exported, shifted_in, shipped
@@ -123,13 +124,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for name, (has, what) in _NEEDS.items():
-        marked = [item for item in items if item.get_closest_marker(name)]
-        required = name in config.getoption("--require") or (
-            name == "gpu" and config.getoption("--require-gpu")
-        )
-        if marked and not required and not has():
-            for item in marked:
+    required = {*config.getoption("--require"), *(["gpu"] if config.getoption("--require-gpu") else [])}
+    marked: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        for name in {mark.name for mark in item.iter_markers()} & _NEEDS.keys() - required:
+            marked.setdefault(name, []).append(item)
+    for name, found in marked.items():
+        has, what = _NEEDS[name]
+        if not has():
+            for item in found:
                 item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
 
 
@@ -177,6 +180,17 @@ def cluster() -> Iterator[Cluster]:
 def postgresql(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The address of an empty database."""
     return cluster.database(f"test{abs(hash(request.node.nodeid))}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # No sandbox: CI runs as root, in a container; what is opened was made a moment ago.
+        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 # -- what the tests of the export read

@@ -39,7 +39,7 @@ def widened(folder: Path, count: int) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:.*its last line was torn")
-@pytest.mark.parametrize(("seed", "isolated"), [(1, False), (2, False), (3, False), (4, True)])
+@pytest.mark.parametrize(("seed", "isolated"), [(1, False), (2, True)])
 def test_a_sweep_that_is_killed_goes_on_where_it_was(
     folder: Path, tmp_path: Path, seed: int, isolated: bool
 ) -> None:

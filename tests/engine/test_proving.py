@@ -208,10 +208,6 @@ next: {role: input, type: int32, link: n, shape: [n]}
 """
 
 
-def by_reference(family: Family, cache: Path) -> ragged.Expected:
-    return lambda inputs: expected_outputs(family, inputs, cache)[0]
-
-
 @pytest.mark.parametrize(
     ("arrays", "data", "why"),
     [
@@ -262,9 +258,6 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
     )
     assert [size.told for size in sizes.sizes] == [{"n": 1}, {"n": 5}]  # three has no reference
     assert [made.sizes["n"] for made, _ in proofs] == [1, 5]
-
-
-# -- verdicts with a version -----------------------------------------------------------------------------------
 
 
 # -- what an earlier sweep left undone -------------------------------------------------------------------------

@@ -348,24 +348,6 @@ ROWS = [
 ]
 
 
-def test_a_table_tells_wins_and_losses() -> None:
-    text = tables.table(ROWS)
-    lines = text.splitlines()
-    assert "On GPU, medians of 31 samples in turns, the cache small cold:" in lines
-    assert "| small | torch (2.9) | 40 µs | 0.080 | 2.5e+09 interactions/s | 1e-7 |" in lines
-    assert [line.split(" | ")[1] for line in lines[4:7]] == ["torch (2.9)", "**autotune**", "plain.cu (13)"]
-    won = "the tuned kernel is 2.50 times as fast as plain.cu"
-    assert f"- small: {won}; torch is 12.50 times as fast as the tuned kernel." in lines
-    assert "- small: `records=soa`, the best of 216 measured" in lines
-    assert "- small: `records=soa`" in tables.table([row(measured="")]).splitlines()
-
-
-def test_a_table_says_what_waits_is_compared_with() -> None:
-    rows = [*ROWS, row(what="autotune, new inputs, waited for")]
-    assert "compared with a library's that waits" in tables.table(rows)
-    assert "that waits" not in tables.table(ROWS)
-
-
 def test_tables_are_written_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = tmp_path / "nbody" / "README.md"
     readme.parent.mkdir()

@@ -1,57 +1,44 @@
 """The forest example on the cpu device: against scikit-learn, against a walk in plain Python over random trees, its
 orders by what they promise, its files and its README."""
 
-import importlib
-from collections.abc import Sequence
-from itertools import combinations
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
-from cpu_results import Binary, compiled, results
+from cpu_results import Binary, compiled, covering, results, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import datasets, ensemble, tree
 
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
+from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import WorkloadError
 
 FAMILY = families.load_family(str(Path(__file__).parents[2] / "examples" / "forest"))
 MADE: Any = FAMILY.module
-TREES: Any = importlib.import_module(f"{MADE.__name__}.trees")
-STORAGE: Any = importlib.import_module(f"{MADE.__name__}.storage")
+TREES: Any = import_module(f"{MADE.__name__}.trees")
+STORAGE: Any = import_module(f"{MADE.__name__}.storage")
 POLICIES = FAMILY.space.policies
 
 
-def pairs(configuration: Any) -> list[tuple[str, Any, str, Any]]:
-    names = [policy.name for policy in POLICIES]
-    return [(a, configuration[a], b, configuration[b]) for a, b in combinations(names, 2)]
-
-
-def cover(configurations: Sequence[Any]) -> list[Any]:
-    """So few that each two values that go together are in one of them: the one with most new pairs, again and again."""
-    numbers: dict[Any, int] = {}
-    codes = np.array([[numbers.setdefault(p, len(numbers)) for p in pairs(c)] for c in configurations])
-    missing, chosen = np.ones(len(numbers), bool), []
-    while missing.any():
-        best = int(missing[codes].sum(axis=1).argmax())
-        missing[codes[best]] = False
-        chosen.append(configurations[best])
-    return chosen
-
-
-CHOSEN = cover(FAMILY.space.configurations()[::5])  # every fifth has every pair, as is tested
 EXTREMES = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, 1.5, float(np.nextafter(np.float32(1.5), np.float32(2)))]
+
+
+@cache
+def chosen() -> list[Configuration]:
+    """Every fifth has every pair of values, as is tested."""
+    return covering(FAMILY.space.configurations()[::5], 2)
 
 
 @pytest.fixture(scope="module")
 def binaries(backend: CpuBackend) -> list[Binary]:
-    return compiled(backend, [Variant(FAMILY, c) for c in CHOSEN], 16)
+    return compiled(backend, [Variant(FAMILY, c) for c in chosen()], 16)
 
 
 def of(forest: Any, rows: Any) -> Inputs:
@@ -79,15 +66,19 @@ def check(backend: CpuBackend, binaries: list[Binary], inputs: Inputs, expected:
 
 
 def test_the_chosen_have_every_pair_of_values() -> None:
-    every = {pair for c in FAMILY.space.configurations() for pair in pairs(c)}
-    assert {pair for c in CHOSEN for pair in pairs(c)} == every
-    assert len(CHOSEN) < 70
+    every = {pair for c in FAMILY.space.configurations() for pair in together(c, 2)}
+    assert {pair for c in chosen() for pair in together(c, 2)} == every
+    assert len(chosen()) < 70
 
 
 # ---- against scikit-learn
 
-X, Y = datasets.load_digits(return_X_y=True)
-WINE = datasets.load_wine(return_X_y=True)
+
+@cache
+def table(name: str) -> tuple[Any, Any]:
+    """Rows and targets of scikit-learn's ``digits`` or ``wine``. It is imported by the tests that need it: seconds."""
+    found: tuple[Any, Any] = getattr(import_module("sklearn.datasets"), f"load_{name}")(return_X_y=True)
+    return found
 
 
 def holed(rows: Any) -> Any:
@@ -97,21 +88,39 @@ def holed(rows: Any) -> Any:
     return rows
 
 
-MODELS = {
-    "forest": lambda: ensemble.RandomForestClassifier(9, random_state=1).fit(X[:600], Y[:600]),
-    "two-classes": lambda: ensemble.RandomForestClassifier(20, max_depth=3, random_state=2).fit(X, Y > 4),
-    "regression": lambda: ensemble.RandomForestRegressor(5, random_state=3).fit(X[:300], Y[:300] / 7),
-    "extra": lambda: ensemble.ExtraTreesRegressor(5, random_state=4).fit(X[:300], Y[:300]),
-    "best-first": lambda: ensemble.RandomForestRegressor(5, max_leaf_nodes=9, random_state=5).fit(X, Y),
-    "boosted": lambda: ensemble.GradientBoostingRegressor(n_estimators=30, random_state=6).fit(X[:400], Y[:400]),
-    "boosted-classes": lambda: ensemble.GradientBoostingClassifier(n_estimators=9).fit(X[:400], Y[:400] > 4),
-    "tree": lambda: tree.DecisionTreeClassifier(random_state=7).fit(*WINE),
-    "missing": lambda: ensemble.RandomForestRegressor(6, random_state=8).fit(holed(WINE[0]), WINE[1]),
-}  # fmt: skip
+MODELS = [
+    "forest",
+    "two-classes",
+    "regression",
+    "extra",
+    "best-first",
+    "boosted",
+    "boosted-classes",
+    "tree",
+    "missing",
+]
+
+
+def fitted(name: str) -> Any:
+    from sklearn import ensemble, tree
+
+    (x, y), wine = table("digits"), table("wine")
+    models = {
+        "forest": lambda: ensemble.RandomForestClassifier(9, random_state=1).fit(x[:600], y[:600]),
+        "two-classes": lambda: ensemble.RandomForestClassifier(20, max_depth=3, random_state=2).fit(x, y > 4),
+        "regression": lambda: ensemble.RandomForestRegressor(5, random_state=3).fit(x[:300], y[:300] / 7),
+        "extra": lambda: ensemble.ExtraTreesRegressor(5, random_state=4).fit(x[:300], y[:300]),
+        "best-first": lambda: ensemble.RandomForestRegressor(5, max_leaf_nodes=9, random_state=5).fit(x, y),
+        "boosted": lambda: ensemble.GradientBoostingRegressor(n_estimators=30, random_state=6).fit(x[:400], y[:400]),
+        "boosted-classes": lambda: ensemble.GradientBoostingClassifier(n_estimators=9).fit(x[:400], y[:400] > 4),
+        "tree": lambda: tree.DecisionTreeClassifier(random_state=7).fit(*wine),
+        "missing": lambda: ensemble.RandomForestRegressor(6, random_state=8).fit(holed(wine[0]), wine[1]),
+    }  # fmt: skip
+    return models[name]()
 
 
 def expected_of(model: Any, rows: Any) -> Any:
-    if isinstance(model, ensemble.GradientBoostingClassifier):
+    if type(model).__name__ == "GradientBoostingClassifier":
         return model.decision_function(rows)[:, None]
     if not hasattr(model, "classes_"):
         return model.predict(rows)[:, None]
@@ -123,8 +132,9 @@ def expected_of(model: Any, rows: Any) -> Any:
 def test_scikit_learns_models_give_the_same_leaves_and_outputs(
     name: str, backend: CpuBackend, binaries: list[Binary]
 ) -> None:
-    model = MODELS[name]()
-    rows = holed(WINE[0]) if name == "missing" else np.float32(WINE[0] if name == "tree" else X[600:733])
+    model, wine = fitted(name), table("wine")[0]
+    rows = np.float32(wine if name == "tree" else table("digits")[0][600:733])
+    rows = holed(wine) if name == "missing" else rows
     forest = TREES.of_sklearn(model)
     inputs = of(forest, rows)
     if name != "best-first":  # whose nodes are in another order; depth first they have the same numbers
@@ -137,18 +147,21 @@ def test_scikit_learns_models_give_the_same_leaves_and_outputs(
 
 
 def test_infinite_rows_end_where_scikit_learns_trees_say() -> None:
-    model = MODELS["forest"]()
-    rows = np.random.default_rng(3).choice(np.float32([-np.inf, 0, 5, 16, np.inf]), (200, X.shape[1]))
+    model, columns = fitted("forest"), table("digits")[0].shape[1]
+    rows = np.random.default_rng(3).choice(np.float32([-np.inf, 0, 5, 16, np.inf]), (200, columns))
     arrays = of(TREES.of_sklearn(model), rows).arrays
     ends = np.stack([e.tree_.apply(rows) for e in model.estimators_], axis=1)  # the model itself refuses inf
     np.testing.assert_array_equal(MADE.leaves(arrays) - arrays["roots"], ends)
 
 
 def test_models_that_cannot_be_read_are_refused() -> None:
+    from sklearn import ensemble
+
+    x, y = table("digits")
     for model, reason in (
         (ensemble.RandomForestRegressor(), "no fitted forest"),
-        (ensemble.RandomForestRegressor(2).fit(X[:50], X[:50, :2]), "with 2 targets"),
-        (ensemble.GradientBoostingClassifier(n_estimators=1).fit(X[:99], Y[:99]), "with 10 classes"),
+        (ensemble.RandomForestRegressor(2).fit(x[:50], x[:50, :2]), "with 2 targets"),
+        (ensemble.GradientBoostingClassifier(n_estimators=1).fit(x[:99], y[:99]), "with 10 classes"),
     ):
         with pytest.raises(WorkloadError, match=reason):
             TREES.of_sklearn(model)
@@ -240,6 +253,8 @@ def test_every_chosen_configuration_on_more_rows_than_a_block_has(
 
 def test_a_leaf_keeps_its_bits(backend: CpuBackend, binaries: list[Binary]) -> None:
     """One tree with so many leaves as rows of leaf_values: the numbers are denormal where they are taken for floats."""
+    from sklearn import tree
+
     model = tree.DecisionTreeRegressor().fit(np.arange(300)[:, None], np.arange(300))
     inputs = of(TREES.of_sklearn(model), np.arange(300)[::-1, None])
     expected = np.arange(300)[::-1, None]
@@ -360,9 +375,9 @@ def test_a_forest_is_the_same_when_it_was_written_and_read(path: Path, tmp_path:
 
 
 def test_train_makes_the_forest_that_ships() -> None:
-    train: Any = importlib.import_module(f"{MADE.__name__}.train")
+    train: Any = import_module(f"{MADE.__name__}.train")
     data, model = train.models()["wine-few"]
-    x, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    x, y = table(data)
     trained = TREES.of_sklearn(model.fit(np.float32(x), y))
     shipped, rows = TREES.load(MADE.FORESTS / "wine-few.npz")
     for name in TREES.Forest.__dataclass_fields__:

@@ -1,18 +1,14 @@
 """What a sweep has to see: each planted fault is caught, and the right kernel is not."""
 
-import importlib.util
 import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock
 from planted import FAULTS, Fault, Seen, families, sweep_all
 from result_files import RESULTS, read_frame
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -64,12 +60,3 @@ def test_no_measured_sweep_refused_the_right_kernel() -> None:
         measured = read_frame(path, keep_default_na=False).set_index("fault")
         assert set(measured.index) <= {fault.name for fault in FAULTS}
         assert measured.loc["none", "caught"] == 0, "the right kernel was refused"
-
-
-def _benchmark() -> Any:
-    path = ROOT / "benchmarks" / "planted_faults.py"
-    spec = importlib.util.spec_from_file_location("planted_benchmark", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

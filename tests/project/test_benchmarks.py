@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 import result_files
+import selection_record
+import selection_sweep
 from result_files import HEAD, RESULTS, read_head, read_rows
 from test_docs import TEXTS, fences
 
@@ -28,9 +30,10 @@ SMALL = {
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
-    "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} update=eager "
-    "update=lazy,launch=graph,tile_records=soa,tile=6",
-    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} method=expansions",
+    "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} "
+    "update=lazy,launch=persistent,tile_records=soa,tile=6",
+    "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
+    "method=expansions,cell=8,order=8,separation=30",
     "coulomb_peers": "--device cpu --workload 1a63-slice --rounds 1 --out {out}",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
@@ -47,7 +50,6 @@ SMALL = {
     "layout_pictures": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
-    "pages": "--check",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
@@ -100,6 +102,7 @@ ELSEWHERE = {
     "kernel_tuner_examples": "project/test_kernel_tuner_benchmarks.py",
     "hub_t1": "project/test_kernel_tuner_benchmarks.py",
     "drawn_sweep": "project/test_kernel_tuner_benchmarks.py",
+    "pages": "project/test_pages.py",
     "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
 }
 NEEDS = {"coulomb_published": pytest.mark.nvrtc}
@@ -110,7 +113,6 @@ CHECKING = [pytest.param(name, words, id=name, marks=NEEDS.get(name, ())) for na
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """A script's ``main``, to be called in an empty folder."""
-    monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.chdir(tmp_path)
     return lambda name: importlib.import_module(name).main
 
@@ -123,6 +125,20 @@ def test_a_script_runs_small(name: str, words: str, script: Any, tmp_path: Path)
     assert status in ((0, 1) if name == "store_overhead" else (0, None))  # 1: slower than it should be
     if "{out}" in words:
         assert read_rows(out)
+
+
+def test_what_selection_is_taught_with_is_swept_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection_sweep, "_LISTED", 0)  # no space is swept whole
+    (tmp_path / "pool").write_text("control\ngeneration=prefix\n")
+    words = ["--each", "1", "--most", "2", "--pool", str(tmp_path / "pool"), "--device", "cpu"]
+    selection_sweep.main(["cyclospectrum", *words, "--out", str(tmp_path)])
+    table = tmp_path / "taught.csv.xz"
+    selection_record.main([str(tmp_path / "cyclospectrum.pickle"), "--out", str(table)])
+    ((point, study),) = selection_record.read(table)["cyclospectrum"]
+    assert point == {"n": 314}
+    assert {trial.configuration["generation"] for trial in study.trials} == {"brute", "prefix"}
 
 
 @pytest.mark.filterwarnings("ignore:running on the cpu")

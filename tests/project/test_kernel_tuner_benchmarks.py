@@ -1,25 +1,21 @@
 """benchmarks/kernel_tuner_examples.py, hub_t1.py, drawn_sweep.py and what engine_peers.py does with a T1 file, on the
 cpu, on checkouts of our own making."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import drawn_sweep
+import engine_peers as peers
+import hub_t1 as hub
+import kernel_tuner_examples as examples
+import kernel_tuner_run as peer_run
 import numpy as np
 import pytest
 from result_files import read_rows
 
 from autotune.declaration import load_family, load_workload, prepare
 from autotune.record import read_record
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-examples = importlib.import_module("kernel_tuner_examples")
-hub = importlib.import_module("hub_t1")
-drawn_sweep = importlib.import_module("drawn_sweep")
-peer_run = importlib.import_module("kernel_tuner_run")
-peers = importlib.import_module("engine_peers")
 
 SOURCE = """\
 __constant__ float table[4];

@@ -5,10 +5,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "autotune"
@@ -38,9 +37,14 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FACES = ("__init__", "__main__")  # what a program and the command line begin with
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> Iterator[tuple[str, str]]:
     """(module, name) of each import of autotune's own, at any depth."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "autotune":
             yield from ((node.module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -63,21 +67,23 @@ def test_every_room_has_a_floor() -> None:
     assert sum(path.parent == PACKAGE for path in PACKAGE.glob("*.py")) <= 9
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_module_imports_from_floors_above_it_and_what_they_list(path: Path) -> None:
-    own = room(path)
-    for module, name in imports(path):
-        parts = [*module.split("."), name][1:]
-        other = parts[0]
+def test_a_module_imports_from_floors_above_it_and_what_they_list() -> None:
+    for path, (module, name) in [(each, found) for each in MODULES for found in imports(each)]:
+        own, other = room(path), [*module.split("."), name][1]
         if other == own or other not in FLOOR:
-            assert other == own or other in ("__version__", "study_html", "Kernel"), f"{module}: {name}"
+            assert other == own or other in ("__version__", "study_html", "Kernel"), (
+                f"{path}: {module}: {name}"
+            )
             continue
-        assert FLOOR[other] < FLOOR[own], f"{other} stands beside or below {own}"
+        assert FLOOR[other] < FLOOR[own], f"{path}: {other} stands beside or below {own}"
         if (PACKAGE / other).is_dir():
-            assert module == f"autotune.{other}", f"{module} is private to {other}"
-            assert name in listed(PACKAGE / other / "__init__.py"), f"autotune.{other} does not list {name}"
+            assert module == f"autotune.{other}", f"{path}: {module} is private to {other}"
+            assert name in listed(PACKAGE / other / "__init__.py"), (
+                f"{path}: autotune.{other} does not list {name}"
+            )
 
 
+@cache
 def offered(file: Path) -> dict[str, str]:
     """The names that a package's stub lists, by the module that has them."""
     stub = file.with_suffix(".pyi")
@@ -90,6 +96,7 @@ def offered(file: Path) -> dict[str, str]:
     }
 
 
+@cache
 def listed(file: Path) -> list[str]:
     if names := offered(file):
         return [*names]
@@ -114,11 +121,10 @@ FAMILIES = sorted(
 )
 
 
-@pytest.mark.parametrize("path", FAMILIES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_family_imports_what_is_for_families(path: Path) -> None:
-    for module, name in imports(path):
-        assert module in FOR_FAMILIES, f"{module} is private to autotune: a family imports autotune.family"
-        assert name in listed(FOR_FAMILIES[module]), f"{module} does not list {name}"
+def test_a_family_imports_what_is_for_families() -> None:
+    for path, (module, name) in [(each, found) for each in FAMILIES for found in imports(each)]:
+        assert module in FOR_FAMILIES, f"{path}: {module} is private to autotune: take autotune.family"
+        assert name in listed(FOR_FAMILIES[module]), f"{path}: {module} does not list {name}"
 
 
 def test_nothing_is_for_families_that_none_imports() -> None:
@@ -138,23 +144,22 @@ for name in autotune.family.__all__:
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("kernels/*/*.py")), ids=lambda path: path.relative_to(ROOT).as_posix()
-)
-def test_a_familys_application_is_imported_by_nothing_but_autotune_run(path: Path) -> None:
+def test_a_familys_application_is_imported_by_nothing_but_autotune_run() -> None:
     """Else every sweep and every program that calls the kernel would load it."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    allowed = [
-        node
-        for function in tree.body
-        if isinstance(function, ast.FunctionDef)
-        and (path.name, function.name) == ("family.py", "application")
-        for node in ast.walk(function)
-    ]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level and node not in allowed:
-            reached = [node.module or "", *(alias.name for alias in node.names)]
-            assert not any(name.split(".")[0] == "app" for name in reached), ast.unparse(node)
+    for path in ROOT.glob("kernels/*/*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        allowed = [
+            node
+            for function in tree.body
+            if isinstance(function, ast.FunctionDef)
+            and (path.name, function.name) == ("family.py", "application")
+            for node in ast.walk(function)
+        ]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level and node not in allowed:
+                reached = [node.module or "", *(alias.name for alias in node.names)]
+                said = f"{path}: {ast.unparse(node)}"
+                assert not any(name.split(".")[0] == "app" for name in reached), said
 
 
 # -- imports inside functions
@@ -211,16 +216,14 @@ INSIDE = {
 }
 
 
+@cache
 def trees() -> dict[str, ast.Module]:
     """Every module by its name below autotune; a package by its own."""
     found = {}
     for path in MODULES + [PACKAGE / f"{name}.py" for name in FACES]:
         name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+        found[name] = parsed(path)
     return found
-
-
-TREES = trees()
 
 
 def written(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -232,9 +235,10 @@ def written(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
             yield from ((alias.name, "") for alias in node.names)
 
 
-def at_once(tree: ast.Module) -> Iterator[tuple[str, str]]:
+@cache
+def at_once(module: str) -> tuple[tuple[str, str], ...]:
     """What importing the module imports; not what only types need."""
-    yield from written(tree.body)
+    return tuple(written(trees()[module].body))
 
 
 def inside(tree: ast.Module) -> set[tuple[str, str]]:
@@ -242,37 +246,39 @@ def inside(tree: ast.Module) -> set[tuple[str, str]]:
     return {found for function in functions for found in written(ast.walk(function))}
 
 
-def loaded(module: str, name: str) -> set[str]:
+@cache
+def loaded(module: str, name: str) -> frozenset[str]:
     """The modules below autotune that ``from module import name`` loads first, or the package from elsewhere."""
     if module.partition(".")[0] != "autotune":
-        return {module.partition(".")[0]}
+        return frozenset([module.partition(".")[0]])
     own = module.partition(".")[2]
-    packages = {own.rpartition(".")[0]} & TREES.keys()
-    if f"{own}.{name}" in TREES:
-        return {*packages, own, f"{own}.{name}"}
+    packages = {own.rpartition(".")[0]} & trees().keys()
+    if f"{own}.{name}" in trees():
+        return frozenset([*packages, own, f"{own}.{name}"])
     lazily = offered(PACKAGE / own / "__init__.py").get(name)
-    return {*packages, own, *([f"{own}.{lazily}"] if lazily else [])} - {""}
+    return frozenset([*packages, own, *([f"{own}.{lazily}"] if lazily else [])]) - {""}
 
 
-def closure(first: set[str]) -> set[str]:
+@cache
+def closure(first: frozenset[str]) -> set[str]:
     """All that is loaded with ``first``."""
     found, new = set(), set(first)
     while new:
         found |= new
-        imported = [pair for name in new if name in TREES for pair in at_once(TREES[name])]
+        imported = [pair for name in new if name in trees() for pair in at_once(name)]
         new = {one for pair in imported for one in loaded(*pair)} - found
     return found
 
 
-@pytest.mark.parametrize("module", sorted(TREES))
-def test_imports_inside_functions_keep_something_light(module: str) -> None:
-    given = closure({module})
-    for imported, name in sorted(inside(TREES[module])):
-        excepted = " ".join(INSIDE.get(module.partition(".")[0], {})).split()
-        if module in TABLES or (name or imported) in excepted:
-            continue
-        heavy = closure(loaded(imported, name)) & HEAVY - given
-        assert heavy, f"from {imported} import {name} saves nothing inside a function: import it at the top"
+def test_imports_inside_functions_keep_something_light() -> None:
+    for module, tree in trees().items():
+        given = closure(frozenset([module]))
+        for imported, name in sorted(inside(tree)):
+            excepted = " ".join(INSIDE.get(module.partition(".")[0], {})).split()
+            if module in TABLES or (name or imported) in excepted:
+                continue
+            heavy = closure(loaded(imported, name)) & HEAVY - given
+            assert heavy, f"{module}: from {imported} import {name} saves nothing inside a function"
 
 
 # -- packages
@@ -296,18 +302,18 @@ def test_no_circle() -> None:
 
     def walk(module: str, path: tuple[str, ...]) -> None:
         assert module not in path, f"a circle: {' -> '.join([*path[path.index(module) :], module])}"
-        if module in done or module not in TREES:
+        if module in done or module not in trees():
             return
-        for imported, name in written(ast.walk(TREES[module])):
+        for imported, name in written(ast.walk(trees()[module])):
             if imported.partition(".")[0] != "autotune":
                 continue
             own = imported.partition(".")[2]
-            target = f"{own}.{name}" if f"{own}.{name}" in TREES else own
+            target = f"{own}.{name}" if f"{own}.{name}" in trees() else own
             if target and target != module and not target.startswith("__"):
                 walk(target, (*path, module))
         done.add(module)
 
-    for module in TREES:
+    for module in trees():
         walk(module, ())
 
 
@@ -323,11 +329,10 @@ def test_tests_mirror_the_packages() -> None:
     assert folders == packages | {"examples", "families", "project", "root", "support"}
 
 
-@pytest.mark.parametrize(
-    "path", sorted((PACKAGE.parent / "tests" / "support").glob("*.py")), ids=lambda p: p.stem
-)
-def test_no_support_module_imports_what_is_gone(path: Path) -> None:
-    for module, name in written(ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
-        if module.partition(".")[0] == "autotune":
-            found = import_module(module)
-            assert not name or hasattr(found, name) or import_module(f"{module}.{name}"), f"{module}: {name}"
+def test_no_support_module_imports_what_is_gone() -> None:
+    for path in (PACKAGE.parent / "tests" / "support").glob("*.py"):
+        for module, name in written(ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+            if module.partition(".")[0] == "autotune":
+                found = import_module(module)
+                is_there = not name or hasattr(found, name) or import_module(f"{module}.{name}")
+                assert is_there, f"{path}: {module}: {name}"

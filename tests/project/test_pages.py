@@ -1,13 +1,16 @@
 """The figures and tables of README and docs/ are what their queries and scripts give."""
 
-import importlib
 import re
 import sys
+from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
+import layout_pictures
+import pages
 import pytest
+import queries
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -15,19 +18,13 @@ KEPT = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".xz"
 PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
 
 
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("pages")
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_says_what_its_queries_give(name: str, pages: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_says_what_its_queries_give(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert pages.main(["--check", str(PAGES[name])]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_file_that_a_section_names_has_a_query_there(name: str, pages: Any) -> None:
+def test_every_file_that_a_section_names_has_a_query_there(name: str) -> None:
     text = re.sub(
         r"^```.*?^```$", "", PAGES[name].read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
@@ -49,11 +46,11 @@ def test_every_file_that_a_section_names_has_a_query_there(name: str, pages: Any
         ("4.5·10⁻⁷", 9.96e-6, "1.0·10⁻⁵"), ("1.18e14", 1.2e14, "1.20e14"), ("1.8e-14", 1.86e-15, "1.9e-15"),
     ],
 )  # fmt: skip
-def test_a_number_is_written_as_the_page_has_it(number: str, value: float, told: str, pages: Any) -> None:
+def test_a_number_is_written_as_the_page_has_it(number: str, value: float, told: str) -> None:
     assert pages.printed(number, value) == told
 
 
-def test_a_query_gives_the_numbers_up_to_the_next(pages: Any) -> None:
+def test_a_query_gives_the_numbers_up_to_the_next() -> None:
     page = "<!-- figures\nn = 2\nn, [1e3 * n]\n-->\n\n1<!--=--> of 2,000<!--=-->.\n"
     page += "<!-- figures: 3.26 -->\n9.5<!--=-->\n"
     assert pages.rewritten(page) == page.replace("1<!--=-->", "2<!--=-->").replace("9.5", "3.3")
@@ -62,21 +59,19 @@ def test_a_query_gives_the_numbers_up_to_the_next(pages: Any) -> None:
 @pytest.mark.parametrize(
     "page", ["<!-- figures\n1, 2\n-->\n1<!--=-->\n", "1<!--=-->\n", "<!-- figures\n1\n-->\nx<!--=-->\n"]
 )
-def test_marks_and_numbers_must_agree(page: str, pages: Any) -> None:
+def test_marks_and_numbers_must_agree(page: str) -> None:
     with pytest.raises(ValueError, match=r"values for|without a number"):
         pages.rewritten(page)
 
 
-def test_every_table_that_a_script_makes_is_in_one_place(pages: Any) -> None:
+def test_every_table_that_a_script_makes_is_in_one_place() -> None:
     texts = [path.read_text(encoding="utf-8") for path in PAGES.values()]
     placed = sorted(place for text in texts for place in pages.TABLE.findall(text))
     scripts = {script for script, _ in placed}
-    assert placed == sorted((s, name) for s in scripts for name in importlib.import_module(s).tables())
+    assert placed == sorted((s, name) for s in scripts for name in import_module(s).tables())
 
 
-def test_only_what_is_between_the_marks_of_a_table_is_rewritten(
-    pages: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_is_between_the_marks_of_a_table_is_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
     made = SimpleNamespace(tables=lambda: {"a": "| A |", "b": "| B |"})
     monkeypatch.setitem(sys.modules, "made", made)
     text = (
@@ -90,17 +85,23 @@ def test_only_what_is_between_the_marks_of_a_table_is_rewritten(
     assert pages.rewritten(page) == page
 
 
-def test_readme_shows_the_sweep_that_was_recorded(pages: Any) -> None:
+def test_readme_shows_the_sweep_that_was_recorded() -> None:
     shown = PAGES["README.md"].read_text(encoding="utf-8").partition("<!-- sweep-output -->")[2]
-    q = importlib.import_module("queries")
-    sweep = q.rows(q.table("allpairs-h200-short.csv.xz"), workload="wide")
-    measured, excluded = q.count(sweep, state="measured"), q.count(sweep, state="excluded")
+    sweep = queries.rows(queries.table("allpairs-h200-short.csv.xz"), workload="wide")
+    measured, excluded = queries.count(sweep, state="measured"), queries.count(sweep, state="excluded")
     assert (
         f"{measured} of 1,304 tried, {excluded} excluded ({len(sweep)} selected): {measured} measured;"
         in shown
     )
-    best = q.winner(sweep, "allpairs", "wide")
+    best = queries.winner(sweep, "allpairs", "wide")
     for name, preset in (("control", "control naive"), ("coalesced", "coalesced"), ("shared", "shared")):
-        time = q.value(sweep, "time_ms", preset=preset)
+        time = queries.value(sweep, "time_ms", preset=preset)
         told = f"{time / 1e3:.2f} s" if time > 1e3 else f"{time:.0f} ms"
         assert re.search(rf"^{name} +{told} +{time / best:,.0f} x the winner", shown, re.MULTILINE)
+
+
+def test_every_layout_has_a_picture() -> None:
+    rows = PAGES["layouts.md"].read_text(encoding="utf-8").partition("| layout | values |")[2].splitlines()
+    titles = " ".join(picture.title for picture in layout_pictures.pictures())
+    layouts = [line.split("`")[1] for line in takewhile(lambda line: line.startswith("|"), rows[2:])]
+    assert layouts and not [layout for layout in layouts if layout not in titles]

@@ -1,7 +1,8 @@
 """docs/plain-kernels.md carried out: its files written, its commands run, its programs executed, on the cpu device."""
 
-import subprocess
-import sys
+import runpy
+from contextlib import chdir, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from test_how_to import carried_out, named_files
 from autotune.cli.commands import main
 from autotune.declaration import load_family
 
+pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 PAGE = "docs/plain-kernels.md"
 STEPS = (("const float* matrix", "Policy::matrix matrix"),
          ("matrix[(first + r) * n + begin + j]", "matrix.load(first + r, begin + j)"))  # fmt: skip
@@ -37,10 +39,9 @@ def run(folder: Path, name: str) -> str:
     for call in ('load("./times"', "load(blur", 'sweep("./times"', "sweep(kernel", "load(study"):
         program = program.replace(call, f'{call}, device="cpu"')
     (folder / name).write_text(program)
-    command = [sys.executable, "-W", "ignore", name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with chdir(folder), redirect_stdout(StringIO()) as printed:
+        runpy.run_path(name, run_name="__main__")
+    return printed.getvalue()
 
 
 def test_the_kernel_is_swept_and_called(place: Path) -> None:

@@ -5,7 +5,6 @@ With ``AUTOTUNE_SCREENSHOTS`` naming a folder, pictures of the pages are left th
 
 import csv
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,17 +24,6 @@ pytestmark = pytest.mark.chromium
 CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
 SECTIONS = ("verdict", "effects", "why", "choice", "search", "trials")
 TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "mummergpu-h200.csv.xz"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # No sandbox: CI runs as root, in a container; what is opened was made a moment ago.
-        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +100,22 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Any]:
         one.quiet()
 
 
+@pytest.fixture(scope="module")
+def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
+    """One window, for tests that leave each other what they look at; the last of them filters the table."""
+    one = Opened(browser, reports["mummergpu"])
+    yield one
+    one.context.close()
+    one.quiet()
+
+
+def at(one: Opened, part: str) -> Opened:
+    """The window, which has gone to a part of its report."""
+    one.page.goto(one.address + part)
+    one.page.locator(part).wait_for(state="visible")
+    return one
+
+
 def rows(page: Any, study: str = "study-1") -> list[list[str]]:
     """What the table of trials shows, without the buttons' column."""
     found: list[list[str]] = page.eval_on_selector_all(
@@ -147,30 +151,38 @@ def test_every_section_and_chart_is_drawn_without_a_word_on_the_console(opened: 
     assert one.page.locator("article:visible .chart text.xtick text, article:visible .xtick").count() > 50
 
 
-SEEN = [  # report, part, width of the window, colours
-    ("mummergpu", "", 1440, "light"), ("mummergpu", "#study-1", 1440, "light"), ("allpairs", "#study-3", 1024, "dark"),
-    ("mummergpu", "", 1024, "dark"), ("hostile", "#study-2", 390, "dark"),
-]  # fmt: skip
+SEEN = {  # in one window of each report: its parts, the window's width, its colours
+    "mummergpu": [("", 1440, "light"), ("#study-1", 1440, "light"), ("", 1024, "dark")],
+    "allpairs": [("#study-3", 1024, "dark")],
+    "hostile": [("#study-2", 390, "dark")],
+}
 
 
-@pytest.mark.parametrize(("name", "part", "width", "scheme"), SEEN)
-def test_a_page_is_readable(
-    opened: Any, name: str, part: str, width: int, scheme: str, tmp_path: Path
-) -> None:
-    """Nothing is wider than the window, and every text has a contrast of 4.5 to what is behind it. Leaves a picture."""
-    one = opened(name, part, viewport={"width": width, "height": 900}, color_scheme=scheme)
-    one.draw_all()
-    assert one.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+@pytest.mark.parametrize("name", SEEN)
+def test_a_page_is_readable(opened: Any, name: str, tmp_path: Path) -> None:
+    """Nothing is wider than the window, and every text has a contrast of 4.5 to what is behind it. Leaves pictures."""
     folder = Path(os.environ.get("AUTOTUNE_SCREENSHOTS") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}{part.replace('#', '-') or '-all'}-{width}-{scheme}.png"
-    one.page.screenshot(path=path, full_page=True)
-    assert path.stat().st_size > 50_000
-    one.page.locator("details").evaluate_all("all => all.forEach((one) => (one.open = true))")
-    texts = one.page.evaluate(CONTRAST)
-    assert len(texts) > 100
-    assert [text for text in texts if text["ratio"] < 4.5] == []
-    assert [text for text in texts if text["size"] < 10] == []
+    first, width, scheme = SEEN[name][0]
+    one = opened(name, first, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for part, width, scheme in SEEN[name]:
+        one.page.emulate_media(color_scheme=scheme)
+        one.page.set_viewport_size({"width": width, "height": 900})
+        one.page.goto(one.address + part)
+        if part:  # the page changes a moment after its address
+            one.page.locator(part).wait_for(state="visible")
+        one.draw_all()
+        assert one.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        path = folder / f"{name}{part.replace('#', '-') or '-all'}-{width}-{scheme}.png"
+        one.page.screenshot(path=path, full_page=True)
+        assert path.stat().st_size > 50_000
+        one.page.locator("article:visible details").evaluate_all(
+            "all => all.forEach((one) => (one.open = true))"
+        )
+        texts = one.page.evaluate(CONTRAST)
+        assert len(texts) > 100
+        assert [text for text in texts if text["ratio"] < 4.5] == []
+        assert [text for text in texts if text["size"] < 10] == []
 
 
 def test_the_switch_turns_light_to_dark_and_back(opened: Any) -> None:
@@ -191,60 +203,18 @@ def test_the_switch_turns_light_to_dark_and_back(opened: Any) -> None:
     assert switch.inner_text() == "Dark"
 
 
-# ---- the table of trials
+# ---- the table of trials, the charts, downloads
 
 
-def test_sorting(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1")
-    at = heads(one.page).index("footprint")
-    head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
-    head.locator("button").click()
-    assert head.get_attribute("aria-sort") == "ascending"
-    frame = read_frame(TABLES["mummergpu"])
-    frame = frame[frame["workload"] == "hsill"]
-    low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
-    assert {row[at] for row in rows(one.page)} == {low}
-    head.locator("button").press("Enter")
-    assert head.get_attribute("aria-sort") == "descending"
-    assert rows(one.page)[0][at] == high
+def downloaded(page: Any, button: Any) -> list[dict[str, str]]:
+    with page.expect_download() as waiting:
+        button.click()
+    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
-def test_filtering(opened: Any) -> None:
-    one = opened("allpairs", "#study-3")
-    told = one.page.locator("#study-3-trials [aria-live]")
-    assert told.text_content() == "1 to 25 of 1,072"
-    frame = read_frame(TABLES["allpairs"])
-    wide = frame[frame["workload"] == "wide"]
-    box = one.page.locator("#study-3-trials input[type=search]")
-    box.fill("memory=texture tile=4")
-    count = ((wide["memory"] == "texture") & (wide["tile"] == 4)).sum()
-    assert told.text_content() == f"1 to 25 of {count}"
-    memory = heads(one.page, "study-3").index("memory")
-    assert {row[memory] for row in rows(one.page, "study-3")} == {"texture"}
-    box.fill("")
-    one.page.locator("#study-3-trials .controls select").first.select_option("excluded")
-    assert told.text_content() == f"1 to 25 of {(wide['state'] == 'excluded').sum()}"
-    reason = one.page.locator("#study-3-trials tr.remark").first.text_content()
-    assert reason in set(wide["reason"].dropna())
-    box.fill("no such word")
-    assert told.text_content() == "none found"
-
-
-def test_a_point_leads_to_its_row(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-choice")
-    chart = one.page.locator("#study-1-chart-front_once")
-    chart.locator(".main-svg").first.wait_for()
-    one.draw_all()  # what is above it may still move it
-    point = chart.locator(".trace path.point").last
-    point.hover(force=True)
-    assert "block_size=256" in chart.locator(".hovertext").first.text_content()
-    point.click(force=True)
-    assert one.page.locator("#study-1-trials [aria-live]").text_content() == "1 to 1 of 1"
-    assert "block_size=" in one.page.locator("#study-1-trials input[type=search]").input_value()
-
-
-def test_two_side_by_side(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-trials")
+def test_two_side_by_side(shared: Opened) -> None:
+    one = at(shared, "#study-1-trials")
     frame = read_frame(TABLES["mummergpu"])
     times = frame[frame["workload"] == "hsill"].sort_values(["time_ms", "configuration"])["time_ms"].to_list()
     trials = one.page.locator("#study-1-trials .trials tbody tr")
@@ -267,8 +237,23 @@ def test_two_side_by_side(opened: Any) -> None:
     assert trials.nth(20).get_by_role("button", name="compare as B").get_attribute("aria-pressed") == "true"
 
 
-def test_the_bars_show_the_kernel_that_is_chosen(opened: Any) -> None:
-    one = opened("mummergpu", "#study-1-effects")
+def test_sorting(shared: Opened) -> None:
+    one = at(shared, "#study-1")
+    column = heads(one.page).index("footprint")
+    head = one.page.locator("#study-1-trials .trials thead th", has_text="footprint")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    frame = read_frame(TABLES["mummergpu"])
+    frame = frame[frame["workload"] == "hsill"]
+    low, high = (f"{frame['footprint_bytes'].agg(side) / 2**30:.2f} GiB" for side in ("min", "max"))
+    assert {row[column] for row in rows(one.page)} == {low}
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert rows(one.page)[0][column] == high
+
+
+def test_the_bars_show_the_kernel_that_is_chosen(shared: Opened) -> None:
+    one = at(shared, "#study-1-effects")
     one.page.locator("#study-1-chart-pairs_1").scroll_into_view_if_needed()
     one.page.locator("#study-1-chart-pairs_1 .main-svg").first.wait_for()
     label = "document.querySelector('#study-1-chart-pairs_1 .xtick').textContent"
@@ -277,18 +262,8 @@ def test_the_bars_show_the_kernel_that_is_chosen(opened: Any) -> None:
     one.until(f"{label} !== {before!r}")
 
 
-# ---- downloads
-
-
-def downloaded(page: Any, button: Any) -> list[dict[str, str]]:
-    with page.expect_download() as waiting:
-        button.click()
-    with Path(waiting.value.path()).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def test_tables_and_charts_are_downloaded_whole(opened: Any) -> None:
-    one = opened("mummergpu", "#study-2", accept_downloads=True)
+def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
+    one = at(shared, "#study-2")
     one.page.locator("#study-2-effects .chart").first.wait_for()
     frame = read_frame(TABLES["mummergpu"])
     ssuis = frame[frame["workload"] == "ssuis"].set_index("configuration")
@@ -312,6 +287,40 @@ def test_tables_and_charts_are_downloaded_whole(opened: Any) -> None:
     for row in found[::50]:
         ratio = times[row["workload"], row["configuration"]] / best[row["workload"]]
         assert float(row["time_over_best"]) == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_point_leads_to_its_row(shared: Opened) -> None:
+    one = at(shared, "#study-1-choice")
+    chart = one.page.locator("#study-1-chart-front_once")
+    chart.locator(".main-svg").first.wait_for()
+    one.draw_all()  # what is above it may still move it
+    point = chart.locator(".trace path.point").last
+    point.hover(force=True)
+    assert "block_size=256" in chart.locator(".hovertext").first.text_content()
+    point.click(force=True)
+    assert one.page.locator("#study-1-trials [aria-live]").text_content() == "1 to 1 of 1"
+    assert "block_size=" in one.page.locator("#study-1-trials input[type=search]").input_value()
+
+
+def test_filtering(opened: Any) -> None:
+    one = opened("allpairs", "#study-3")
+    told = one.page.locator("#study-3-trials [aria-live]")
+    assert told.text_content() == "1 to 25 of 1,072"
+    frame = read_frame(TABLES["allpairs"])
+    wide = frame[frame["workload"] == "wide"]
+    box = one.page.locator("#study-3-trials input[type=search]")
+    box.fill("memory=texture tile=4")
+    count = ((wide["memory"] == "texture") & (wide["tile"] == 4)).sum()
+    assert told.text_content() == f"1 to 25 of {count}"
+    memory = heads(one.page, "study-3").index("memory")
+    assert {row[memory] for row in rows(one.page, "study-3")} == {"texture"}
+    box.fill("")
+    one.page.locator("#study-3-trials .controls select").first.select_option("excluded")
+    assert told.text_content() == f"1 to 25 of {(wide['state'] == 'excluded').sum()}"
+    reason = one.page.locator("#study-3-trials tr.remark").first.text_content()
+    assert reason in set(wide["reason"].dropna())
+    box.fill("no such word")
+    assert told.text_content() == "none found"
 
 
 # ---- the keyboard

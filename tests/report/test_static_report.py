@@ -1,7 +1,5 @@
 """The static pass grown up: hints from registers and spills, occupancy over block sizes, its part of the report."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -285,16 +283,6 @@ def test_a_static_sweep_of_several_architectures(tmp_path: Path, capsys: pytest.
     assert f"report       {out / 'report.html'}" in capsys.readouterr().out
     page = read_page(out / "report.html")
     assert [row[0] for row in page.tables["static_doubler"][1:]] == list(ARCHS)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.mark.chromium

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
+from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.execution import Execution
@@ -41,6 +43,26 @@ def compiled(backend: Any, variants: Sequence[Variant], at_once: int = 8, optimi
         assert isinstance(binary, Compiled), binary
         made.append((variant, binary))
     return made
+
+
+def together(configuration: Configuration, count: int) -> list[tuple[Any, ...]]:
+    """Its values, ``count`` policies at a time."""
+    return list(combinations(sorted(configuration.items()), count))
+
+
+def covering(configurations: Sequence[Configuration], count: int) -> list[Configuration]:
+    """So few that values of any ``count`` policies that go together are so in one of them: the one with most that no
+    other has yet, again and again."""
+    numbers: dict[Any, int] = {}
+    has = np.array(
+        [[numbers.setdefault(t, len(numbers)) for t in together(c, count)] for c in configurations]
+    )
+    missing, chosen = np.ones(len(numbers), bool), []
+    while missing.any():
+        best = int(missing[has].sum(axis=1).argmax())
+        missing[has[best]] = False
+        chosen.append(configurations[best])
+    return chosen
 
 
 def executions(backend: Any, binaries: Sequence[Binary], inputs: Inputs) -> Iterator[Execution]:

@@ -1,6 +1,5 @@
 """The eri family in tests: configurations compiled for the cpu, molecules, libcint's word."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,22 +39,6 @@ def of_shells(
     """Inputs of (centre in bohr, exponents, coefficients of normalised primitives)."""
     made = [(centre, part("basis").contracted(list(a), list(c), "test")) for centre, a, c in shells]
     return bind(FAMILY, part("arrays").arrays_of(made), options, {})
-
-
-def every_pair_of_values() -> list[Configuration]:
-    """Configurations in which every two values of two policies occur together that do so anywhere in the space."""
-    space = FAMILY.space.configurations("full")
-    bits: dict[tuple[tuple[str, str], ...], int] = {}  # one of a number for each pair of values
-    pairs = []
-    for c in space:
-        both = itertools.combinations(sorted((k, str(v)) for k, v in c.items()), 2)
-        pairs.append(sum(bits.setdefault(pair, 1 << len(bits)) for pair in both))
-    left, chosen = sum(bits.values()), []
-    while left:
-        best = max(range(len(space)), key=lambda number: (pairs[number] & left).bit_count())
-        chosen.append(space[best])
-        left &= ~pairs[best]
-    return chosen
 
 
 def results(

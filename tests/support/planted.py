@@ -133,7 +133,7 @@ if (i == 5) *reinterpret_cast<volatile int*>(static_cast<unsigned long long>(n -
         name="endless",
         what="never ends",
         cpu=("timed_out", "no end within"),
-        blend=BLEND + '\nwhile (n != 1) asm volatile("" ::: "memory");',
+        blend=BLEND + "\nwhile (n != 1) idle();",
     ),
     Fault(
         name="deep",
@@ -473,9 +473,13 @@ AUTOTUNE_DEVICE void leave() {{
 #endif
 }}
 
+// A loop without effect may be left out; on a cpu others need the processor.
 #ifdef AUTOTUNE_CPU
+extern "C" int usleep(unsigned);
+inline void idle() {{ usleep(1000); }}
 inline __noinline__ float deep(int left) {{
 #else
+__device__ inline void idle() {{ asm volatile("" ::: "memory"); }}
 __device__ __noinline__ float deep(int left) {{
 #endif
   volatile float room[64];

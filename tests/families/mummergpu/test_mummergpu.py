@@ -1,6 +1,5 @@
-"""The mummergpu family on the cpu device: every layout of the paper, MUMmer itself, brute force."""
+"""The mummergpu family on the cpu device: every layout of the paper, brute force."""
 
-import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +10,7 @@ import pytest
 from cpu_results import check_verified, compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mem_oracle import OTHER, Mem, brute_force, run_mummer
-from mummergpu_helpers import mems_of, sequences, text_of, written
+from mem_oracle import OTHER, Mem, brute_force
 
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.static_pass import static_sweep, static_toolchain
@@ -94,7 +92,7 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
     variants = [Variant(FAMILY, configuration) for configuration in configurations]
     expected, _ = expected_outputs(FAMILY, given_, default_root() / "references")
     assert len(expected["mems"]) > 100
-    check_verified(backend, compiled(backend, variants, 24, "-O0"), given_, expected, ONCE)
+    check_verified(backend, compiled(backend, variants, 48, "-O0"), given_, expected, ONCE)
 
 
 def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
@@ -115,22 +113,6 @@ def test_orders_move_every_tree_array_and_keep_the_root_first() -> None:
 
 
 # ---- oracles
-
-
-@pytest.mark.mummer
-@pytest.mark.parametrize("preset", PRESETS + RANGES)
-def test_lambda_equals_mummer_byte_for_byte(backend: CpuBackend, preset: str, tmp_path: Path) -> None:
-    given_ = inputs("lambda")
-    bases, offsets = given_.arrays["queries"], given_.arrays["offsets"]["base"]
-    headers = [f"read{number} of lambda" for number in range(len(offsets) - 1)]
-    texts = [text_of(bases[a:b]).replace(".", "N") for a, b in itertools.pairwise(offsets)]
-    reads, fasta = tmp_path / "reads.fa", tmp_path / "lambda.fa"
-    reads.write_text("".join(f">{h}\n{text}\n" for h, text in zip(headers, texts, strict=True)))
-    codes = given_.arrays["reference"]
-    fasta.write_text(f">lambda\n{text_of(codes[:-1])}\n")
-    found = run(backend, given_, preset)
-    assert len(found) > 1000
-    assert written(sequences.read_reference(fasta), headers, mems_of(found)) == run_mummer(fasta, reads, 20)
 
 
 @st.composite
@@ -156,7 +138,9 @@ def codes_of(text: str) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.sampled_from([1, 1, 2, 3, 5, 10, 33, 40]), st.sampled_from(PRESETS + RANGES))
-def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimum: int, preset: str) -> None:
+def test_small_cases_equal_brute_force(
+    backend: CpuBackend, case: tuple[list[str], list[str]], minimum: int, preset: str
+) -> None:
     records, texts = case
     codes = np.concatenate([codes_of(f"{record}.") for record in records])
     starts = np.cumsum([0, *(len(record) + 1 for record in records)])[:-1].tolist()
@@ -167,8 +151,7 @@ def test_small_cases_equal_brute_force(case: tuple[list[str], list[str]], minimu
         return
     given_ = inputs_of(codes, reads, minimum)
     expected = brute_force(codes, starts, reads, minimum)
-    with CpuBackend() as backend:
-        found = run(backend, given_, preset)
+    found = run(backend, given_, preset)
     # The arrays have exactly the room that is needed; four starts of a read are written at once.
     assert given_.sizes["mem"] == max(1, len(expected))
     starting = [max(0, len(read) - minimum + 1) for read in reads]
@@ -293,23 +276,19 @@ def test_simulated_reads_depend_on_the_seed_alone() -> None:
 
 @pytest.mark.nvrtc
 def test_all_searches_compile_for_hopper_with_hardly_a_spill() -> None:
-    # Of the 64 programs every second, so that any five policies come in all their combinations; the order of the tree
+    # Of the 64 programs every fourth, so that any three policies come in all their combinations; the order of the tree
     # is the host's. All of them run on the cpu above.
-    control = FAMILY.space.control
-    configurations = [
-        c
-        for c in FAMILY.space.configurations("paper")
-        if sum(
-            c[name] != value for name, value in control.items() if name not in ("tree_order", "block_size")
-        )
-        % 2
-        == 0
-        or c in map(FAMILY.space.configuration, PRESETS)
-    ]
+    paper = list(FAMILY.space.configurations("paper", {"tree_order": ["construction"]}))
+    chosen = [name for name in paper[0] if len({c[name] for c in paper}) == 2]
+    configurations = [*map(FAMILY.space.configuration, PRESETS)]
+    for c in paper:
+        differs = [c[name] != FAMILY.space.control[name] for name in chosen]
+        if sum(differs[:4]) % 2 == sum(differs[2:]) % 2 == 0:
+            configurations.append(c)
     configurations += map(FAMILY.space.configuration, RANGES)
     cache = Cache(default_root())
     profiles = list(static_sweep(FAMILY, configurations, static_toolchain("sm_90"), "sm_90", cache, 2))
-    assert len(profiles) == len(configurations) >= 64
+    assert len(profiles) == len(configurations) >= 16
     for profile in profiles:
         assert not profile.message, profile.message
         assert [kernel.kernel for kernel in profile.kernels] == list(FAMILY.kernels)

@@ -13,12 +13,9 @@ from mem_oracle import reverse_complement, run_mummer
 from mummergpu_helpers import mums, text_of
 
 from autotune.cli.commands import main
-from autotune.declaration import family as families
-from autotune.declaration import workload as workloads
 
 pytestmark = [pytest.mark.mummer, pytest.mark.filterwarnings("ignore:no usable policy file")]
 
-SHIPPED = Path(__file__).parents[3] / "workloads" / "data"
 # Genomes and reads too large for the repository lie beside it.
 LARGE = Path(__file__).parents[4] / "shared" / "data"
 READS = 20_000
@@ -71,20 +68,6 @@ def test_20000_reads_of_listeria(tmp_path: Path) -> None:
     found = same(tmp_path, reference, reads, 20)
     # About half of the reads match, as many of their strands do.
     assert READS * 0.4 < len({match.read for match in found}) < READS * 0.6
-
-
-def test_phix_with_its_shipped_reads(tmp_path: Path) -> None:
-    family = families.load_family("mummergpu")
-    workload = workloads.load_workload(family, "phix")
-    inputs = workloads.prepare(family, workload, SHIPPED)
-    bases, offsets = inputs.arrays["queries"], inputs.arrays["offsets"]["base"]
-    texts = [text_of(bases[a:b]).replace(".", "N") for a, b in itertools.pairwise(offsets)]
-    reads = fasta(tmp_path / "reads.fa", "read", texts)
-    packed = SHIPPED / str(workload.parameters["reference"])
-    reference = tmp_path / "phix.fa"
-    reference.write_bytes(gzip.decompress(packed.read_bytes()))
-    found = same(tmp_path, reference, reads, int(workload.parameters["min_match_length"]))
-    assert len(found) == inputs.sizes["mem"] > 100
 
 
 # ---- repeats

@@ -43,18 +43,6 @@ def plainly(reference: Any, headers: list[str], *strands: list[Mem]) -> str:
 ONE = reference_of(["chromosome"], [0])
 
 
-def test_one_record() -> None:
-    forward = mems_of([Mem(0, 0, 0, 7), Mem(0, 4, 0, 4), Mem(2, 99_999_998, 9_998, 10_000)])
-    assert written(ONE, ["q1 some words", "q2", "q3\tmore"], forward) == (
-        "> q1\n"
-        "       1         1         7\n"
-        "       5         1         4\n"
-        "> q2\n"
-        "> q3\n"
-        "99999999      9999     10000\n"
-    )
-
-
 def test_both_strands() -> None:
     forward, reverse = mems_of([Mem(0, 4, 0, 4)]), mems_of([Mem(0, 1, 2, 5), Mem(1, 0, 0, 9)])
     assert written(ONE, ["q1", "q2"], forward, reverse) == (
@@ -68,54 +56,11 @@ def test_both_strands() -> None:
     )
 
 
-def test_several_records() -> None:
-    reference = reference_of(["r1", "", "longest"], [0, 10, 20])
-    forward = mems_of([Mem(0, 9, 0, 1), Mem(0, 10, 0, 1), Mem(0, 30, 4, 1)])
-    assert written(reference, ["q"], forward) == (
-        "> q\n"
-        "  r1             10         1         1\n"
-        "                  1         1         1\n"
-        "  longest        11         5         1\n"
-    )
-
-
-def test_numbers_wider_than_their_column() -> None:
-    forward = mems_of(
-        [Mem(0, 99_999_999, 0, 1), Mem(0, 123_456_788, 0, 123_456_789_012), Mem(1, 6, 10**15 - 1, 3)]
-    )
-    assert written(ONE, ["a", "b", "c"], forward) == (
-        "> a\n"
-        "100000000         1         1\n"
-        "123456789         1  123456789012\n"
-        "> b\n"
-        "       7  1000000000000000         3\n"
-        "> c\n"
-    )
-
-
 def test_names_that_are_not_ascii() -> None:
     reference = reference_of(["Ä", "bc"], [0, 10])
     assert written(reference, ["\udcff x", "", "ö x"], mems_of([Mem(2, 0, 0, 1)])) == (
         "> \udcff\n> \n> ö\n  Ä         1         1         1\n"
     )
-
-
-def test_dtypes_of_a_device() -> None:
-    forward = mums.Mems(
-        reads=np.array([0, 0], np.uint32),
-        positions=np.array([2**32 - 1, 0], np.uint32),
-        starts=np.array([2**16 - 1, 0], np.uint16),
-        lengths=np.array([2**16 - 1, 1], np.uint16),
-    )
-    assert written(ONE, ["a"], forward) == (
-        "> a\n4294967296     65536     65535\n       1         1         1\n"
-    )
-
-
-@pytest.mark.parametrize("reads", [[1, 0], [0, 3], [-1, 0]])
-def test_matches_that_do_not_belong_to_the_block(reads: list[int]) -> None:
-    with pytest.raises(AssertionError, match="matches"):
-        written(ONE, ["a", "b"], mems_of([Mem(read, 0, 0, 1) for read in reads]))
 
 
 MEMS = st.lists(
@@ -139,27 +84,6 @@ def test_equals_plain_formatting(
     strands = [forward] if reverse is None else [forward, reverse]
     with patch.object(mums, "_LINES_AT_ONCE", at_once):
         assert written(reference, headers, *map(mems_of, strands)) == plainly(reference, headers, *strands)
-
-
-def test_more_rows_than_are_made_at_once() -> None:
-    generator = np.random.default_rng(1)
-    counts = generator.integers(0, 9, 30_000)
-    counts[[7, 20_000]] = 70_000
-    found = np.stack(
-        [
-            np.repeat(np.arange(len(counts)), counts),
-            *(generator.integers(1, high, counts.sum()) for high in (3_000_000, 100, 36)),
-        ],
-        axis=1,
-    )
-    lines = written(
-        ONE, [f"r{n}" for n in range(len(counts))], mems_of(found.tolist(), np.int32)
-    ).splitlines()
-    assert [number for number, line in enumerate(lines) if line.startswith(">")] == (
-        np.concatenate(([0], np.cumsum(counts[:-1] + 1))).tolist()
-    )
-    rows = np.array([line.split() for line in lines if not line.startswith(">")], np.int64)
-    assert np.array_equal(rows, found[:, 1:] + [1, 1, 0])
 
 
 # ---- reading it back

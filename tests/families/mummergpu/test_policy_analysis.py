@@ -1,32 +1,14 @@
-"""The analysis of the paper's policies: what is known of the authors' rows comes out; the document is up to date."""
+"""The analysis of the paper's policies. Its tables are those of a page, which test_pages.py compares."""
 
-import importlib.util
 import itertools
-import sys
 from pathlib import Path
 from typing import Any
 
+import mummergpu_policy_analysis as analysis
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-
-ROOT = Path(__file__).parents[3]
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location(
-        "mummergpu_policy_analysis", ROOT / "benchmarks" / "mummergpu_policy_analysis.py"
-    )
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-analysis = load()
 
 
 @pytest.fixture(scope="module")
@@ -65,47 +47,6 @@ def write(path: Path, *frames: pd.DataFrame) -> list[Path]:
 
 
 # -- the authors' rows ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("workload", "letter", "measure", "expected"),
-    [
-        ("hsill", "T", "match", "-9.7 [-36, +11]"),
-        ("hsill", "Q", "match", "+4.6 [-6, +56]"),
-        ("hsill", "m", "match", "-13.4 [-28, +37]"),
-        ("hsill", "t", "print", "+23.1 [+7, +52]"),
-        ("hsill", "n", "print", "-12.5 [-27, -8]"),
-        ("lmono", "n", "print", "+110.3 [+40, +196]"),
-        ("lmono", "t", "print", "+16.7 [-24, +93]"),
-        ("cbrigg", "Q", "match", "+3.7 [-9, +58]"),
-    ],
-)
-def test_effects_in_the_authors_rows(
-    paper: Any, workload: str, letter: str, measure: str, expected: str
-) -> None:
-    percents = analysis.effect(paper["8800 GTX", workload], letter, measure)
-    assert len(percents) == 64
-    assert analysis.ranged(percents) == expected
-
-
-def test_workloads_rank_differently_in_the_authors_rows(paper: Any) -> None:
-    times = [
-        analysis.by_name(paper["8800 GTX", workload], "total") for workload in ("hsill", "lmono", "cbrigg")
-    ]
-    ranks = [round(analysis.spearman(a, b), 2) for a, b in itertools.combinations(times, 2)]
-    assert ranks == [0.05, 0.29, 0.81]
-
-
-def test_the_papers_default_and_the_minimax_in_the_authors_rows(paper: Any) -> None:
-    times = {
-        workload: analysis.by_name(paper["8800 GTX", workload], "total") for workload in analysis.PUBLISHED
-    }
-    regret = analysis.regrets(times)
-    assert regret.loc["Tn"].round(3).to_dict() == {"hsill": 1.002, "lmono": 1.593, "cbrigg": 1.28}
-    assert regret.rank(method="min").loc["Tn"].to_dict() == {"hsill": 2, "lmono": 70, "cbrigg": 69}
-    assert regret.idxmin().to_dict() == {"hsill": "Trn", "lmono": "Tm", "cbrigg": "Tm"}
-    largest = regret.max(axis=1)
-    assert (largest.idxmin(), round(largest.min(), 2)) == ("Rm", 1.28)
 
 
 def test_what_the_paper_says_of_hsill_comes_out_of_its_rows(paper: Any) -> None:
@@ -236,31 +177,3 @@ def test_rank_correlation_is_spearmans() -> None:
     assert analysis.spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
     assert analysis.spearman(a, a * 3) == pytest.approx(1)
     assert analysis.spearman(a, a * 0) is None
-
-
-def test_regret_is_of_each_workloads_best() -> None:
-    times = {"x": pd.Series({"a": 2.0, "b": 1.0, "c": 1.2}), "y": pd.Series({"c": 4.4, "a": 4.0, "b": 6.0})}
-    regret = analysis.regrets(times)
-    assert regret.loc["c"].to_dict() == pytest.approx({"x": 1.2, "y": 1.1})
-    assert regret.max(axis=1).idxmin() == "c"
-
-
-def test_tables_of_a_sweep_of_ours_beside_theirs(tmp_path: Path, paper: Any) -> None:
-    frames = [sweep(name, Q=2.0, T=0.5) for name in ("cbrigg", "lmono", "ssuis", "hsill")]
-    ours = analysis.read("H200", write(tmp_path / "r.csv", *frames))
-    tables = analysis.all_tables(ours | paper)
-    header = tables["effects-match"].splitlines()[0]
-    assert "| H200 hsill | H200 ssuis | H200 lmono | H200 cbrigg | 8800 GTX hsill |" in header
-    assert "| 4.2 | `Q` query_memory=texture | +100.0 [+100, +100] |" in tables["effects-match"]
-    assert (
-        "| 4.4 | `T` | match | -11 on average | -10.6 [-35, +10] | -50.0 [-50, -50] |" in tables["sentences"]
-    )
-    assert (
-        "| H200 hsill | `RT` | 0.5 | 2.00 x | 1.00 x | 1 of 128 | 1.00 x | `Q` | 4.00 x |"
-        in tables["layouts-match"]
-    )
-    assert "| H200 hsill | match | 20 to 21 | 50 or 100 |" in tables["occupancy"]
-    # Once over all workloads of a device, and once over the three that both have.
-    assert [line.split("|")[1].strip() for line in tables["minimax"].splitlines()[2:]] == ["H200"] * 2 + [
-        "8800 GTX"
-    ] * 2

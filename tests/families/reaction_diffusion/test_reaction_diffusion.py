@@ -114,7 +114,7 @@ def test_a_wave_ends_in_any_row(backend: CpuBackend, shape: tuple[int, int]) -> 
 def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tuple[int, int]) -> None:
     # One tile with walls on all sides, then up to nine, without marks in rims and with them. A tile has a block.
     tile = "field_memory=register_tile,boundary=clamp,strip=4,block_size=256,vector_width=2,time_block=4"
-    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
+    bound = inputs(np.ones(shape, np.bool_), {}, seconds=0.0019, sample_seconds=0.0007)
     texts = [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")]
     with CpuBackend(9) as backend:
         for seed in (0, 1):  # blocks in their order, and in one that is drawn
