@@ -1,15 +1,15 @@
 """family.yaml, family.py and a workload of an adopted kernel, as text that a person will go on with."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from autotune.adopt.arrays import Array, Arrays
-from autotune.adopt.elements import type_name
+from autotune.adopt.elements import Symbol, type_name
+from autotune.adopt.expression import only
 from autotune.adopt.function import Function, Variable
 from autotune.adopt.launch import LaunchShape
-from autotune.adopt.symbols import Symbol
 from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
 
@@ -132,51 +132,43 @@ class Declaration:
     def policies(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Each with its keys as YAML text."""
         accessors = [a for a in self.arrays.all.values() if a.is_accessor]
+        wide, inputs = (
+            [a for a in accessors if len(a.shape) > 1],
+            [a for a in accessors if not a.is_written],
+        )
         for array in accessors:
-            if array.record and len(array.fields) > 1:
-                yield f"{array.name}_records", {
-                    "layout": "records", "data": f"[{self.declared(array)}]", "values": "[aos, soa, aosoa32]",
-                    "default": "aos",
-                    "doc": "the fields of a record side by side; each in a run of its own; so for 32 records at a time",
-                }  # fmt: skip
-        yield from self._axes([a for a in accessors if len(a.shape) > 1])
-        yield from self._memories([a for a in accessors if not a.is_written])
-        wide = [self.declared(a) for a in accessors if len(a.shape) > 1]
-        if wide:
-            yield "padding", {
-                "layout": "padding", "data": f"[{', '.join(wide)}]", "values": "[1, 32]", "default": "1",
-                "doc": "rows begin at a multiple of so many elements",
-            }  # fmt: skip
-        for extent in self.linked:
-            yield f"order_of_{extent}", {
-                "layout": "order", "data": f"[{extent}]", "values": "[given, first_use]", "default": "given",
-                "doc": "as the caller has them, or in the order in which links name them (orders in family.py)",
-            }  # fmt: skip
-        for name, values in self.geometry.policies.items():
-            yield name, {
-                "values": f"[{', '.join(map(str, sorted(values)))}]", "default": str(values[0]),
-                "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
-            }  # fmt: skip
-
-    def _axes(self, wide: list[Array]) -> Iterator[tuple[str, dict[str, str]]]:
+            if len(array.element.fields) > 1:
+                yield f"{array.name}_records", _chooses(
+                    "records", [self.declared(array)], ["aos", "soa", "aosoa32"],
+                    "the fields of a record side by side; each in a run of its own; so for 32 records at a time",
+                )  # fmt: skip
         for array in wide[:_MOST_AXES]:
             shape = self.shape(array)
             ways = {"given": shape, "reversed": shape[::-1]}
-            if len(shape) > 2:
-                ways["rotated"] = [*shape[1:], shape[0]]
+            ways |= {"rotated": [*shape[1:], shape[0]]} if len(shape) > 2 else {}
             means = ", ".join(f"{name}: [{', '.join(way)}]" for name, way in ways.items())
-            yield f"{array.name}_axes", {
-                "layout": "axes", "data": f"[{self.declared(array)}]", "values": f"[{', '.join(ways)}]",
-                "means": f"{{{means}}}", "default": "given", "doc": "the last index listed is the contiguous one",
-            }  # fmt: skip
-
-    def _memories(self, inputs: list[Array]) -> Iterator[tuple[str, dict[str, str]]]:
-        """Where the compiler may choose (``__restrict__``), global comes closest; read-only loads, forced, cost up
-        to 12 % where that was measured (docs/adopted.md)."""
+            doc = "the last index listed is the contiguous one"
+            yield (
+                f"{array.name}_axes",
+                _chooses("axes", [self.declared(array)], ways, doc, means=f"{{{means}}}"),
+            )
         if inputs:
-            yield "memory", {
-                "layout": "memory", "data": f"[{', '.join(a.name for a in inputs)}]",
-                "values": "[global, readonly, texture]", "default": "global", "doc": "which instruction loads",
+            # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
+            # 12 % where that was measured (docs/adopted.md).
+            values = ["global", "readonly", "texture"]
+            yield "memory", _chooses("memory", [a.name for a in inputs], values, "which instruction loads")
+        if wide:
+            names, doc = [self.declared(a) for a in wide], "rows begin at a multiple of so many elements"
+            yield "padding", _chooses("padding", names, ["1", "32"], doc)
+        for extent in self.linked:
+            yield f"order_of_{extent}", _chooses(
+                "order", [extent], ["given", "first_use"],
+                "as the caller has them, or in the order in which links name them (orders in family.py)",
+            )  # fmt: skip
+        for name, sizes in self.geometry.policies.items():
+            yield name, {
+                "values": f"[{', '.join(map(str, sorted(sizes)))}]", "default": str(sizes[0]),
+                "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
             }  # fmt: skip
 
     @cached_property
@@ -186,23 +178,21 @@ class Declaration:
         return tuple(name for name in found if self._is_free(name))
 
     def _is_followed(self, array: Array) -> bool:
-        return (
-            array.link in self.bound and array.is_accessor and not array.is_ascending and not array.is_walked
-        )
+        is_link = array.link in self.bound and array.is_accessor
+        return is_link and not array.is_ascending and not array.is_walked
+
+    def is_link(self, array: Array) -> bool:
+        """Whether its numbers are declared as links, since what they lead to can be reordered."""
+        return array.link in self.linked and self._is_followed(array)
 
     def _is_free(self, extent: str) -> bool:
         if extent in {p.name for p in self.function.variables.values() if p.is_parameter} - self.bound:
             return False
-        for array in self.arrays.all.values():
-            if extent not in array.shape:
-                continue
-            if not array.is_accessor or array.is_ascending or array.shape.count(extent) > 1:
+        for array in (a for a in self.arrays.all.values() if extent in a.shape):
+            indices = (array.indices(access)[array.shape.index(extent)] for access in array.pointer.accesses)
+            is_one = array.is_accessor and not array.is_ascending and array.shape.count(extent) == 1
+            if not is_one or not all(map(only, indices)):
                 return False
-            place = array.shape.index(extent)
-            for access in array.pointer.accesses:
-                index = array.indices(access)[place]
-                if len(index) != 1 or len(index[0].factors) != 1 or index[0].sign < 0:
-                    return False
         return True
 
     # -- family.yaml ------------------------------------------------------------------------------------
@@ -223,35 +213,42 @@ class Declaration:
         lines += [*self._extents(), *self._scalars(), "data:"]
         for array in self.arrays.all.values():
             lines += self._data(array)
-        lines += [symbol.declared() for symbol in self.symbols]
+        for symbol in self.symbols:
+            shape = f"shape: [{', '.join(symbol.shape)}], access: symbol"
+            lines.append(f"  {symbol.name}: {{role: input, {symbol.element.declared()}, {shape}}}")
         lines += ["", "kernels:"]
         for array in self.copied:
             count = " * ".join(self.shape(array))
             lines += [f"  {COPY}_{array.name}:", f"    arguments: [{array.name}, {self.declared(array)}]",
                       f'    grid: ["ceil_div({count}, 256)"]', "    block: [256]"]  # fmt: skip
-        lines += self._kernel()
+        lines.append(f"  {self.function.name}:")
+        lines += [
+            f"    {key}: {text}" for key, text in self._launched(f"  # check: {self.geometry.where}").items()
+        ]
+        if self.shared_bytes:
+            lines[-1] += "  # check"
         lines += [
             "",
             "# A first set: every combination is tried, so take out what you do not want.",
             "policies:",
         ]
         for name, keys in self.policies():
-            lines.append(f"  {self._free(name)}:")
-            lines += [f"    {key}: {value}" for key, value in keys.items()]
+            lines += [f"  {self._free(name)}:", *(f"    {key}: {value}" for key, value in keys.items())]
         if self.geometry.divided:
             lines += ["", "constraints:"]
             for whole, by in dict.fromkeys(self.geometry.divided):
                 lines += [f"  - require: ({self._of_extents(whole)}) % {by} == 0",
                           "    reason: the launch counts on it that blocks divide what there is"]  # fmt: skip
-        lines += self._baseline()
+        relative, absolute = self._tolerance()
+        beside = "  # check: with a reference of your own, as far as it rounds otherwise"
         lines += [
+            *self._baseline(),
             "",
             "# What is right: the result of the kernel as it was, on the same device.",
             "reference: baseline",
+            f"tolerance: {{relative: {relative}, absolute: {absolute}}}{beside}",
+            "",
         ]
-        relative, absolute = self._tolerance()
-        beside = "  # check: with a reference of your own, as far as it rounds otherwise"
-        lines += [f"tolerance: {{relative: {relative}, absolute: {absolute}}}{beside}", ""]
         return "\n".join(lines)
 
     @property
@@ -261,33 +258,24 @@ class Declaration:
 
     def _extents(self) -> list[str]:
         lines = []
+        types = {c.spelling: type_name(c.type) for c in self.function.parameters}
+        firsts = {array.shape[0] for array in self.arrays.all.values()}
         for extent in self.arrays.extents.values():
             name = self._extent(extent.name)
             if not extent.is_given:
                 lines.append(f"  {name}: {{value: {quoted(extent.text)}}}")
             elif name != extent.name:
                 lines.append(f"  {name}: {{value: {extent.name}}}")
-            elif (type_ := self._argument_type(name)) not in ("", "int32"):
-                lines.append(f"  {name}: {{type: {type_}}}")
-            elif name in (a.shape[0] for a in self.arrays.all.values()) and not type_:
+            elif types.get(name, "") not in ("", "int32"):
+                lines.append(f"  {name}: {{type: {types[name]}}}")
+            elif name in firsts and not types.get(name):
                 lines.append(f"  {name}: size  # check: nothing in the kernel bounds this index")
         for symbol in self.symbols:
-            lines += [
-                f"  {name}: {{value: {count}}}"
-                for name, count in zip(symbol.shape, symbol.counts, strict=True)
-            ]
+            sizes = zip(symbol.shape, symbol.counts, strict=True)
+            lines += [f"  {name}: {{value: {count}}}" for name, count in sizes]
         return ["extents:", *lines, ""] if lines else []
 
-    def _argument_type(self, name: str) -> str:
-        """The type of the kernel's parameter of that name; empty where there is none."""
-        for cursor in self.function.parameters:
-            if cursor.spelling == name:
-                return type_name(cursor.type)
-        return ""
-
     def _scalars(self) -> list[str]:
-        if not self.scalars:
-            return []
         lines = ["scalars:"]
         for name, type_ in self.scalars.items():
             of = self.unnamed.get(name)
@@ -295,109 +283,74 @@ class Declaration:
                 f"  # check: an extent of {of}, which nothing in the kernel or its launch says" if of else ""
             )
             lines.append(f"  {name}: {{type: {type_}}}{told}")
-        return [*lines, ""]
+        return [*lines, ""] if self.scalars else []
 
     def _data(self, array: Array) -> list[str]:
-        element = (
-            f"record: {array.record}, fields: {{{self._fields(array)}}}"
-            if array.record
-            else f"type: {array.type}"
-        )
-        shape = f"shape: [{', '.join(self.shape(array))}]"
-        if array.is_accessor and len(array.shape) == 1:
+        element, text = array.element.declared(), f"shape: [{', '.join(self.shape(array))}]"
+        if not array.is_accessor:
+            text += ", access: pointer"
+        elif len(array.shape) == 1:
             # As an int is one: 32 bits without a sign may wrap around, which keeps a compiler from going on from one
             # address to the next.
-            shape += ", index_bits: 64"
-        access = "" if array.is_accessor else ", access: pointer"
-        told = f"  # stays a pointer: {array.pointer.reason}" if array.pointer.reason else ""
-        if told and array.is_opaque:
-            told += "; declared as bytes"
-        if not array.is_written:
-            link = f", link: {self._extent(array.link)}" if self.is_link(array) else ""
-            return [f"  {array.name}: {{role: input, {element}{link}, {shape}{access}}}{told}"]
+            text += ", index_bits: 64"
+        told = "; declared as bytes" if array.is_opaque else ""
+        told = f"  # stays a pointer: {array.pointer.reason}{told}" if array.pointer.reason else ""
         if array not in self.in_place:
-            return [f"  {array.name}: {{role: output, {element}, {shape}{access}}}{told}"]
+            role = "output" if array.is_written else "input"
+            if role == "input" and self.is_link(array):
+                element += f", link: {self._extent(array.link)}"
+            return [f"  {array.name}: {{role: {role}, {element}, {text}}}{told}"]
         begins = "" if array.is_accessor else f", begins_as: {array.name}"
         how = "written in part" if array.name in self.kept else "read and written"
         return [
             f"  # {array.name} is {how}: what the caller gives, and what comes of it.",
-            f"  {array.name}: {{role: input, {element}, {shape}{access}}}{told}",
-            f"  {self.declared(array)}: {{role: output, {element}, {shape}{access}{begins}}}",
+            f"  {array.name}: {{role: input, {element}, {text}}}{told}",
+            f"  {self.declared(array)}: {{role: output, {element}, {text}{begins}}}",
         ]
 
-    def is_link(self, array: Array) -> bool:
-        """Whether its numbers are declared as links, since what they lead to can be reordered."""
-        return array.link in self.linked and self._is_followed(array)
-
-    @staticmethod
-    def _fields(array: Array) -> str:
-        return ", ".join(f"{name}: {type_}" for name, type_ in array.fields.items())
-
-    def _arguments(self) -> list[str]:
-        """The kernel's parameters, by the names of what they are given."""
+    def _launched(self, said: str = "") -> dict[str, str]:
+        """How the kernel is launched, by keys of family.yaml; ``said`` stands behind the grid."""
         names = [cursor.spelling for cursor in self.function.parameters]
-        return [self.declared(self.arrays.all[name]) if name in self.arrays.all else name for name in names]
-
-    def _kernel(self) -> list[str]:
-        arguments = self._arguments()
+        given = [self.declared(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
         grid = ", ".join(quoted(self._of_extents(item)) for item in self.geometry.grid)
-        lines = [f"  {self.function.name}:"]
-        lines += [
-            f"    arguments: [{', '.join(arguments)}]",
-            f"    grid: [{grid}]  # check: {self.geometry.where}",
-            f"    block: [{', '.join(self.geometry.block)}]",
-        ]
-        if self.shared_bytes:
-            lines.append(f"    shared_bytes: {quoted(self._of_extents(self.shared_bytes))}  # check")
-        return lines
+        found = {"arguments": f"[{', '.join(given)}]", "grid": f"[{grid}]{said}",
+                 "block": f"[{', '.join(self.geometry.block)}]"}  # fmt: skip
+        return found | (
+            {"shared_bytes": quoted(self._of_extents(self.shared_bytes))} if self.shared_bytes else {}
+        )
 
     def _of_extents(self, text: str) -> str:
         """An expression over extents, by the names that they have in the end."""
-        return re.sub(
-            r"[A-Za-z_]\w*",
-            lambda found: self._extent(found[0]) if found[0] in self.arrays.extents else found[0],
-            text,
-        )
+        return replaced(text, {name: self._extent(name) for name in self.arrays.extents})
 
     def _baseline(self) -> list[str]:
         """The kernel as it was, to be timed beside control."""
-        usual = {name: str(values[0]) for name, values in self.geometry.policies.items()}
-
-        def fixed(text: str) -> str:
-            return re.sub(r"[A-Za-z_]\w*", lambda found: usual.get(found[0], found[0]), text)
-
-        copies = {self.declared(array): array.name for array in self.copied}
-        names = self._arguments()
-        grid = ", ".join(quoted(fixed(self._of_extents(item))) for item in self.geometry.grid)
+        usual = {name: str(value) for name, value in self.geometry.usual.items()}
+        launch = self._launched()
+        launch |= {key: replaced(text, usual) for key, text in launch.items() if key != "arguments"}
         lines = ["", "# The kernel as it was, timed in the same run.", "baseline:", f"  source: {BEFORE}",
-                 f"  kernel: {self.function.name}", f"  arguments: [{', '.join(names)}]", f"  grid: [{grid}]",
-                 f"  block: [{', '.join(map(fixed, self.geometry.block))}]"]  # fmt: skip
-        if self.shared_bytes:
-            lines.append(f"  shared_bytes: {quoted(fixed(self._of_extents(self.shared_bytes)))}")
-        if copies:
-            lines.append(f"  begins_as: {{{', '.join(f'{n}: {given}' for n, given in copies.items())}}}")
+                 f"  kernel: {self.function.name}", *(f"  {key}: {text}" for key, text in launch.items())]  # fmt: skip
+        if self.copied:
+            lines.append(
+                f"  begins_as: {{{', '.join(f'{self.declared(a)}: {a.name}' for a in self.copied)}}}"
+            )
         if self.symbols:
             lines.append(f"  symbols: {{{', '.join(f'{s.name}: {s.name}' for s in self.symbols)}}}")
         return lines
 
     def _tolerance(self) -> tuple[str, str]:
-        types = {t for a in self.arrays.all.values() for t in ([a.type] if a.type else a.fields.values())}
-        adds = any(
-            access.use in ("add", "address")
-            for a in self.arrays.all.values()
-            for access in a.pointer.accesses
-        )
+        arrays = self.arrays.all.values()
+        types = {type_ for a in arrays for type_ in (a.element.type, *a.element.fields.values())}
+        adds = any(access.use in ("add", "address") for a in arrays for access in a.pointer.accesses)
         if "float32" in types:
             return ("0.0001", "0.0001") if adds else ("0.00001", "0.000001")
         return ("0.000000001", "0.000000001") if adds else ("0.00000000001", "0.000000000001")
 
     def workload_yaml(self, sizes: Mapping[str, int]) -> str:
-        numbers = ", ".join(f"{name}: {value}" for name, value in sizes.items())
-        parameters = f"{numbers}, seed: 1" if numbers else "seed: 1"
+        numbers = ", ".join(f"{name}: {value}" for name, value in {**sizes, "seed": 1}.items())
         lines = [yamlfile.editor_line("workload"), "schema: 1", "workload: adopted", f"family: {self.name}",
-                 f"parameters: {{{parameters}}}  # check: sizes like those of your program"]  # fmt: skip
-        given = self.numbers(sizes)
-        if given:
+                 f"parameters: {{{numbers}}}  # check: sizes like those of your program"]  # fmt: skip
+        if given := self.numbers(sizes):
             lines.append(f"scalars: {{{', '.join(f'{n}: {v}' for n, v in given.items())}}}")
         return "\n".join(lines) + "\n"
 
@@ -412,26 +365,36 @@ class Declaration:
         return "".join(_copy(array, self.declared(array)) for array in self.copied)
 
 
+def _chooses(
+    layout: str, data: Iterable[str], values: Iterable[str], doc: str, **more: str
+) -> dict[str, str]:
+    """A policy of a layout; the first value is the default."""
+    return {"layout": layout, "data": f"[{', '.join(data)}]", "values": f"[{', '.join(values)}]", **more,
+            "default": next(iter(values)), "doc": doc}  # fmt: skip
+
+
 def _copy(array: Array, after: str) -> str:
-    name, rank = array.name, len(array.shape)
-    lines = [
-        "",
-        f"// What comes of {name} begins as what the caller gives.",
-        "template <class Policy>",
-        f"__global__ void {COPY}_{name}(typename Policy::{name} {name}, typename Policy::{after} {after}) {{",
-        "  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;",
-    ]
-    counts = [f"{name}.extent({axis})" for axis in range(rank)]
-    lines.append(f"  if (i >= {' * '.join(counts)}) return;")
-    indices, rest = [], "i"
-    for axis in range(rank - 1, 0, -1):
-        indices.append(f"{rest} % {counts[axis]}")
+    name, counts = array.name, [f"{array.name}.extent({axis})" for axis in range(len(array.shape))]
+    indices, rest = list[str](), "i"
+    for axis in range(len(counts) - 1, 0, -1):
+        indices.insert(0, f"{rest} % {counts[axis]}")
         rest = f"({rest} / {counts[axis]})" if axis > 1 else f"{rest} / {counts[axis]}"
-    indices.append(rest)
-    text = ", ".join(reversed(indices))
-    lines += [f"  {after}.store({name}.load({text}), {text});", "}", ""]
-    return "\n".join(lines)
+    text = ", ".join([rest, *indices])
+    return f"""
+// What comes of {name} begins as what the caller gives.
+template <class Policy>
+__global__ void {COPY}_{name}(typename Policy::{name} {name}, typename Policy::{after} {after}) {{
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= {" * ".join(counts)}) return;
+  {after}.store({name}.load({text}), {text});
+}}
+"""
 
 
 def quoted(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f'"{text}"'
+
+
+def replaced(text: str, names: Mapping[str, str]) -> str:
+    """With other words for those names."""
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
