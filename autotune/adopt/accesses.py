@@ -186,11 +186,11 @@ class _Followed:
         if kind(statement) != "DECL_STMT" or len(children(statement)) != 1:
             raise NotFollowed(f"{becomes}, declared beside other variables")
         begin = span(declared)[0]
-        last = max(
-            (span(u)[1] for u in names_in(function.body) if function.variable(u) is variable), default=begin
-        )
+        ends = [span(use)[1] for use in names_in(function.body) if function.variable(use) is variable]
         for other in function.variables_in(declared):
-            if any(change > begin for change in other.changes) and not function.is_same(other, begin, last):
+            if any(change > begin for change in other.changes) and not function.is_same(
+                other, begin, max([begin, *ends])
+            ):
                 raise NotFollowed(f"{becomes}, and {other.name} in it changes after that")
         self.pointer.removed.append(span(statement))
         self.collect(variable, offset)
@@ -246,7 +246,7 @@ class _Followed:
     def _finish(self, top: Cursor, whole: Access, member: Cursor | None = None) -> None:
         """``top`` is the element or the part of it that is read or written."""
         parent, parts = self.function.parent(top), children(self.function.parent(top))
-        plain = replace(whole, use="element", tail="")
+        plain, name = replace(whole, use="element", tail=""), self.pointer.name
         if member is not None:
             plain = replace(plain, place=span(member), member=member.spelling)
         match kind(parent):
@@ -264,18 +264,14 @@ class _Followed:
             case "UNARY_OPERATOR" if unary(parent) == "&":
                 node, call = self.function.around(parent)
                 if kind(call) != "CALL_EXPR":
-                    raise NotFollowed(f"the address of an element of {self.pointer.name} is kept")
+                    raise NotFollowed(f"the address of an element of {name} is kept")
                 self._by_address(call, node, plain.index, plain.member)
-            case "VAR_DECL" | "CALL_EXPR" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if (
-                self.pointer.is_constant
-            ):
+            case "VAR_DECL" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if self.pointer.is_constant:
                 self._add(whole)
             case "CALL_EXPR":
-                self._add(plain)
+                self._add(whole if self.pointer.is_constant else plain)
             case _:
-                raise NotFollowed(
-                    f"an element of {self.pointer.name} is used in a way that is not known here"
-                )
+                raise NotFollowed(f"an element of {name} is used in a way that is not known here")
 
     def _assigned(self, assignment: Cursor, plain: Access, value: Cursor) -> Access:
         """A statement ``x[i] = v`` is a store; anywhere else an element is assigned to where it lies."""

@@ -55,7 +55,8 @@ class Adoption:
 @dataclass
 class Adopter:
     """``values`` are those of the kernel's template, ``grid`` and ``block`` its launch, as the command line has them;
-    ``told`` is called with what is done next."""
+    ``told`` is called with what is done next. What the runs told so far: ``flat`` are arrays to take as one line,
+    ``kept`` outputs with gaps, ``seen`` the room of sizes that nothing tells."""
 
     source: CudaSource
     kernel: str
@@ -65,6 +66,9 @@ class Adopter:
     grid: str = ""
     block: str = ""
     told: Callable[[str], None] = lambda _: None
+    flat: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    seen: dict[str, int] = field(default_factory=dict)
 
     def adopt(self) -> Adoption:
         """Read and rewrite the kernel and run both; guesses that the runs refute are made again. Raises
@@ -72,26 +76,22 @@ class Adopter:
         begun = time.perf_counter()
         self.told("reading the kernel")
         self.source, self.host = plain(self.source, self.kernel, self.values)
-        flat: frozenset[str] = frozenset()
-        kept: frozenset[str] = frozenset()
-        seen: dict[str, int] = {}
-        notes: dict[str, None] = {}
-        budget = Budget()
+        notes, budget = dict[str, None](), Budget()
         for _ in range(_TRIES):
-            adoption = self._made(flat, kept, seen, budget)
+            adoption = self._made(budget)
             outcome, declaration = adoption.outcome, adoption.declaration
-            left = {name for name in outcome.left if declaration.arrays.all[name].by} - flat
-            gaps = {name for name, part in outcome.written.items() if part < 1} - kept
+            left = {name for name in outcome.left if declaration.arrays.all[name].by} - self.flat
+            gaps = {name for name, part in outcome.written.items() if part < 1} - self.kept
             gaps -= {array.name for array in declaration.in_place}
             larger = self._larger(adoption)
             if left:
-                flat |= left
+                self.flat |= left
                 note = "an index left its row, so it is taken as one line"
-            elif any(seen.get(name, 0) < size for name, size in larger.items()):
-                seen |= larger
+            elif any(self.seen.get(name, 0) < size for name, size in larger.items()):
+                self.seen |= larger
                 continue
             elif gaps and outcome.is_proved:
-                kept |= gaps
+                self.kept |= gaps
                 note = "some elements are not written, so they keep what the caller gives"
             else:
                 break
@@ -113,9 +113,7 @@ class Adopter:
 
     @staticmethod
     def _beyond(outcome: Outcome) -> str:
-        found = (
-            f"{name} is touched from byte {first} to {last}" for name, (first, last) in outcome.beyond.items()
-        )
+        found = (f"{name} is touched from byte {p[0]} to {p[1]}" for name, p in outcome.beyond.items())
         return f"the sizes are a guess that does not hold: {', '.join(found)}" if outcome.beyond else ""
 
     @staticmethod
@@ -130,9 +128,7 @@ class Adopter:
 
     # -- one attempt ------------------------------------------------------------------------------------
 
-    def _made(
-        self, flat: frozenset[str], kept: frozenset[str], seen: Mapping[str, int], budget: Budget
-    ) -> Adoption:
+    def _made(self, budget: Budget) -> Adoption:
         function = Function(self.source, self.source.kernel(self.kernel))
         excerpt = Excerpt(self.source, function.cursor)
         self._refuse_unread(function.name, excerpt.mistakes())
@@ -140,7 +136,7 @@ class Adopter:
         callees = Callees(self.source, uses, excerpt.functions)
         callees.follow()
         through = {name for name, pointer in uses.pointers.items() if pointer.through}
-        arrays = Arrays(uses, flat | through, self.host)
+        arrays = Arrays(uses, self.flat | through, self.host)
         if not arrays.all:
             inside = ", ".join(f"{c.type.spelling} {c.spelling}" for c in function.parameters)
             raise FamilyError(
@@ -151,7 +147,7 @@ class Adopter:
         geometry = KernelLaunch(arrays, launch, self.host.not_understood).geometry
         declaration = Declaration(
             self.name, self.source.path.name, arrays, geometry, f"{function.name} of {self.source.path.name}",
-            self.defines, kept, geometry.shared_bytes or _shared(function, geometry.block),
+            self.defines, self.kept, geometry.shared_bytes or _shared(function, geometry.block),
             symbols_of(excerpt.symbols),
         )  # fmt: skip
         if not any(declaration.policies()):
@@ -162,9 +158,8 @@ class Adopter:
             )
         fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
         turns = (*_TURNS, max(17, *(n + 1 for n in (0, *fixed) if n <= _MOST_FIXED)))  # the last leaves rows
-        declaration.small = [
-            _sizes(declaration, numbers, seen, turn) for numbers, turn in zip(_SMALL, turns, strict=True)
-        ]
+        given = zip(_SMALL, [self.seen] * 3, turns, strict=True)
+        declaration.small = [_sizes(declaration, *each) for each in given]
         files = self._files(declaration, excerpt, callees)
         return Adoption(declaration, files, self._tried(declaration, files, budget))
 
@@ -173,8 +168,8 @@ class Adopter:
             return
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         includes = re.findall(r"#\s*include\s*<[^>\n]*>", self.source.text())
-        what, advice = lacked(" ".join(includes)), HEADERS
-        if what:
+        advice = HEADERS
+        if what := lacked(" ".join(includes)):
             advice = (
                 f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; {lacking(what)}"
             )

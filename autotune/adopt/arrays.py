@@ -205,9 +205,8 @@ class Arrays:
             for index in array.firsts
             if any(factor.value is None for factor in names(index))
         }
-        name = next((self.unbounded[key] for key in keys if key in self.unbounded), "") or self._named(
-            own, own
-        )
+        known = (self.unbounded[key] for key in keys if key in self.unbounded)
+        name = next(known, "") or self._named(own, own)
         self.unbounded |= dict.fromkeys(keys - self.unbounded.keys(), name)
         return name
 

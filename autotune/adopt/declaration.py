@@ -8,7 +8,7 @@ from functools import cached_property
 from autotune.adopt.arrays import Array, Arrays
 from autotune.adopt.elements import Symbol, type_name
 from autotune.adopt.expression import only
-from autotune.adopt.function import Function, Variable
+from autotune.adopt.function import Function
 from autotune.adopt.launch import LaunchShape
 from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
@@ -41,9 +41,8 @@ class Declaration:
     @cached_property
     def in_place(self) -> tuple[Array, ...]:
         """Arrays that the kernel reads and writes, or writes in part."""
-        return tuple(
-            a for a in self.arrays.all.values() if a.is_written and (a.is_read or a.name in self.kept)
-        )
+        written = (a for a in self.arrays.all.values() if a.is_written)
+        return tuple(a for a in written if a.is_read or a.name in self.kept)
 
     @cached_property
     def inputs(self) -> tuple[Array, ...]:
@@ -94,30 +93,20 @@ class Declaration:
     @cached_property
     def scalars(self) -> dict[str, str]:
         """The kernel's numbers that no shape decides, with their types. Raises FamilyError for other parameters."""
-        found = {}
-        for cursor in self.function.parameters:
-            variable = self.function.variables[cursor.location.offset]
-            if variable.name in self.arrays.all or variable.name in self.bound:
-                continue
-            found[variable.name] = self._scalar_type(variable)
+        found, function, shaped = {}, self.function, {*self.arrays.all, *self.bound}
+        for cursor in (c for c in function.parameters if c.spelling not in shaped):
+            type_ = found[cursor.spelling] = type_name(cursor.type)
+            if not type_ or "float16" in type_:
+                why = "a family's kernel takes arrays and numbers: pass its members one by one"
+                if type_:
+                    why = "a number of a family has no 16-bit type: pass a float and convert it in the kernel"
+                raise FamilyError(
+                    f"{function.source.path}:{function.source.line(cursor.location.offset)}: {function.name} takes "
+                    f"{cursor.type.spelling} {cursor.spelling}, and {why}"
+                )
         for extent in self.arrays.extents.values():
             if extent.is_given and extent.name not in self.bound:
                 found.setdefault(extent.name, "int32")
-        return found
-
-    def _scalar_type(self, variable: Variable) -> str:
-        found = type_name(variable.cursor.type)
-        if not found or "float16" in found:
-            line = self.function.source.line(variable.place)
-            why = (
-                "a number of a family has no 16-bit type: pass a float and convert it in the kernel"
-                if found
-                else "a family's kernel takes arrays and numbers: pass its members one by one"
-            )
-            raise FamilyError(
-                f"{self.function.source.path}:{line}: {self.function.name} takes {variable.cursor.type.spelling} "
-                f"{variable.name}, and {why}"
-            )
         return found
 
     def shape(self, array: Array) -> list[str]:
@@ -132,10 +121,8 @@ class Declaration:
     def policies(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Each with its keys as YAML text."""
         accessors = [a for a in self.arrays.all.values() if a.is_accessor]
-        wide, inputs = (
-            [a for a in accessors if len(a.shape) > 1],
-            [a for a in accessors if not a.is_written],
-        )
+        wide = [a for a in accessors if len(a.shape) > 1]
+        inputs = [a.name for a in accessors if not a.is_written]
         for array in accessors:
             if len(array.element.fields) > 1:
                 yield f"{array.name}_records", _chooses(
@@ -146,17 +133,17 @@ class Declaration:
             shape = self.shape(array)
             ways = {"given": shape, "reversed": shape[::-1]}
             ways |= {"rotated": [*shape[1:], shape[0]]} if len(shape) > 2 else {}
-            means = ", ".join(f"{name}: [{', '.join(way)}]" for name, way in ways.items())
-            doc = "the last index listed is the contiguous one"
-            yield (
-                f"{array.name}_axes",
-                _chooses("axes", [self.declared(array)], ways, doc, means=f"{{{means}}}"),
+            means, doc = (
+                {name: listed(way) for name, way in ways.items()},
+                "the last index listed is the contiguous one",
             )
+            found = _chooses("axes", [self.declared(array)], ways, doc, means=mapped(means))
+            yield f"{array.name}_axes", found
         if inputs:
             # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
             # 12 % where that was measured (docs/adopted.md).
             values = ["global", "readonly", "texture"]
-            yield "memory", _chooses("memory", [a.name for a in inputs], values, "which instruction loads")
+            yield "memory", _chooses("memory", inputs, values, "which instruction loads")
         if wide:
             names, doc = [self.declared(a) for a in wide], "rows begin at a multiple of so many elements"
             yield "padding", _chooses("padding", names, ["1", "32"], doc)
@@ -167,7 +154,7 @@ class Declaration:
             )  # fmt: skip
         for name, sizes in self.geometry.policies.items():
             yield name, {
-                "values": f"[{', '.join(map(str, sorted(sizes)))}]", "default": str(sizes[0]),
+                "values": listed(map(str, sorted(sizes))), "default": str(sizes[0]),
                 "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
             }  # fmt: skip
 
@@ -198,6 +185,12 @@ class Declaration:
     # -- family.yaml ------------------------------------------------------------------------------------
 
     def family_yaml(self) -> str:
+        constraints = []
+        for whole, by in dict.fromkeys(self.geometry.divided):
+            constraints += [f"  - require: ({self._of_extents(whole)}) % {by} == 0",
+                            "    reason: the launch counts on it that blocks divide what there is"]  # fmt: skip
+        relative, absolute = self._tolerance()
+        beside = "  # check: with a reference of your own, as far as it rounds otherwise"
         lines = [
             yamlfile.editor_line("family"),
             f"# Made by `autotune adopt` from {self.source}; change it as you like. What says `check` was guessed.",
@@ -207,43 +200,18 @@ class Declaration:
             f"source: {self.name}.cu",
             "default_workload: adopted",
             "",
-        ]
-        if self.defines:
-            lines += [f"compile_options: [{', '.join(quoted(d) for d in self.defines)}]", ""]
-        lines += [*self._extents(), *self._scalars(), "data:"]
-        for array in self.arrays.all.values():
-            lines += self._data(array)
-        for symbol in self.symbols:
-            shape = f"shape: [{', '.join(symbol.shape)}], access: symbol"
-            lines.append(f"  {symbol.name}: {{role: input, {symbol.element.declared()}, {shape}}}")
-        lines += ["", "kernels:"]
-        for array in self.copied:
-            count = " * ".join(self.shape(array))
-            lines += [f"  {COPY}_{array.name}:", f"    arguments: [{array.name}, {self.declared(array)}]",
-                      f'    grid: ["ceil_div({count}, 256)"]', "    block: [256]"]  # fmt: skip
-        lines.append(f"  {self.function.name}:")
-        lines += [
-            f"    {key}: {text}" for key, text in self._launched(f"  # check: {self.geometry.where}").items()
-        ]
-        if self.shared_bytes:
-            lines[-1] += "  # check"
-        lines += [
-            "",
+            *([f"compile_options: {listed(map(quoted, self.defines))}", ""] if self.defines else []),
+            *_section("extents:", self._extents()),
+            *_section("scalars:", self._scalars()),
+            *_section("data:", self._data()),
+            *_section("kernels:", self._kernels()),
             "# A first set: every combination is tried, so take out what you do not want.",
-            "policies:",
-        ]
-        for name, keys in self.policies():
-            lines += [f"  {self._free(name)}:", *(f"    {key}: {value}" for key, value in keys.items())]
-        if self.geometry.divided:
-            lines += ["", "constraints:"]
-            for whole, by in dict.fromkeys(self.geometry.divided):
-                lines += [f"  - require: ({self._of_extents(whole)}) % {by} == 0",
-                          "    reason: the launch counts on it that blocks divide what there is"]  # fmt: skip
-        relative, absolute = self._tolerance()
-        beside = "  # check: with a reference of your own, as far as it rounds otherwise"
-        lines += [
-            *self._baseline(),
-            "",
+            *_section(
+                "policies:", (t for name, keys in self.policies() for t in _block(self._free(name), keys))
+            ),
+            *_section("constraints:", constraints),
+            "# The kernel as it was, timed in the same run.",
+            *_section("baseline:", self._baseline()),
             "# What is right: the result of the kernel as it was, on the same device.",
             "reference: baseline",
             f"tolerance: {{relative: {relative}, absolute: {absolute}}}{beside}",
@@ -256,87 +224,88 @@ class Declaration:
         """Arrays in place whose layout can be chosen: a kernel copies what they begin as."""
         return [a for a in self.in_place if a.is_accessor]
 
-    def _extents(self) -> list[str]:
-        lines = []
+    def _extents(self) -> Iterator[str]:
         types = {c.spelling: type_name(c.type) for c in self.function.parameters}
         firsts = {array.shape[0] for array in self.arrays.all.values()}
         for extent in self.arrays.extents.values():
             name = self._extent(extent.name)
-            if not extent.is_given:
-                lines.append(f"  {name}: {{value: {quoted(extent.text)}}}")
-            elif name != extent.name:
-                lines.append(f"  {name}: {{value: {extent.name}}}")
+            if not extent.is_given or name != extent.name:
+                yield f"  {name}: {{value: {quoted(extent.text)}}}"
             elif types.get(name, "") not in ("", "int32"):
-                lines.append(f"  {name}: {{type: {types[name]}}}")
+                yield f"  {name}: {{type: {types[name]}}}"
             elif name in firsts and not types.get(name):
-                lines.append(f"  {name}: size  # check: nothing in the kernel bounds this index")
+                yield f"  {name}: size  # check: nothing in the kernel bounds this index"
         for symbol in self.symbols:
-            sizes = zip(symbol.shape, symbol.counts, strict=True)
-            lines += [f"  {name}: {{value: {count}}}" for name, count in sizes]
-        return ["extents:", *lines, ""] if lines else []
+            for name, count in zip(symbol.shape, symbol.counts, strict=True):
+                yield f"  {name}: {{value: {count}}}"
 
-    def _scalars(self) -> list[str]:
-        lines = ["scalars:"]
+    def _scalars(self) -> Iterator[str]:
         for name, type_ in self.scalars.items():
-            of = self.unnamed.get(name)
-            told = (
-                f"  # check: an extent of {of}, which nothing in the kernel or its launch says" if of else ""
-            )
-            lines.append(f"  {name}: {{type: {type_}}}{told}")
-        return [*lines, ""] if self.scalars else []
+            told = "  # check: an extent of {}, which nothing in the kernel or its launch says"
+            yield f"  {name}: {{type: {type_}}}{told.format(self.unnamed[name]) if name in self.unnamed else ''}"
 
-    def _data(self, array: Array) -> list[str]:
-        element, text = array.element.declared(), f"shape: [{', '.join(self.shape(array))}]"
-        if not array.is_accessor:
-            text += ", access: pointer"
-        elif len(array.shape) == 1:
-            # As an int is one: 32 bits without a sign may wrap around, which keeps a compiler from going on from one
-            # address to the next.
-            text += ", index_bits: 64"
-        told = "; declared as bytes" if array.is_opaque else ""
-        told = f"  # stays a pointer: {array.pointer.reason}{told}" if array.pointer.reason else ""
-        if array not in self.in_place:
-            role = "output" if array.is_written else "input"
-            if role == "input" and self.is_link(array):
-                element += f", link: {self._extent(array.link)}"
-            return [f"  {array.name}: {{role: {role}, {element}, {text}}}{told}"]
-        begins = "" if array.is_accessor else f", begins_as: {array.name}"
-        how = "written in part" if array.name in self.kept else "read and written"
-        return [
-            f"  # {array.name} is {how}: what the caller gives, and what comes of it.",
-            f"  {array.name}: {{role: input, {element}, {text}}}{told}",
-            f"  {self.declared(array)}: {{role: output, {element}, {text}{begins}}}",
-        ]
+    def _data(self) -> Iterator[str]:
+        for array in self.arrays.all.values():
+            element, text = array.element.declared(), f"shape: {listed(self.shape(array))}"
+            if not array.is_accessor:
+                text += ", access: pointer"
+            elif len(array.shape) == 1:
+                # As an int is one: 32 bits without a sign may wrap around, which keeps a compiler from going on from
+                # one address to the next.
+                text += ", index_bits: 64"
+            told = "; declared as bytes" if array.is_opaque else ""
+            told = f"  # stays a pointer: {array.pointer.reason}{told}" if array.pointer.reason else ""
+            if array in self.in_place:
+                begins = "" if array.is_accessor else f", begins_as: {array.name}"
+                how = "written in part" if array.name in self.kept else "read and written"
+                yield f"  # {array.name} is {how}: what the caller gives, and what comes of it."
+                yield f"  {array.name}: {{role: input, {element}, {text}}}{told}"
+                yield f"  {self.declared(array)}: {{role: output, {element}, {text}{begins}}}"
+            else:
+                role = "output" if array.is_written else "input"
+                link = (
+                    f", link: {self._extent(array.link)}" if role == "input" and self.is_link(array) else ""
+                )
+                yield f"  {array.name}: {{role: {role}, {element}{link}, {text}}}{told}"
+        for symbol in self.symbols:
+            text = f"shape: {listed(symbol.shape)}, access: symbol"
+            yield f"  {symbol.name}: {{role: input, {symbol.element.declared()}, {text}}}"
 
-    def _launched(self, said: str = "") -> dict[str, str]:
-        """How the kernel is launched, by keys of family.yaml; ``said`` stands behind the grid."""
+    def _kernels(self) -> Iterator[str]:
+        for array in self.copied:
+            yield from _block(f"{COPY}_{array.name}", {
+                "arguments": listed([array.name, self.declared(array)]),
+                "grid": f'["ceil_div({" * ".join(self.shape(array))}, 256)"]', "block": "[256]",
+            })  # fmt: skip
+        launch = self._launched()
+        launch["grid"] += f"  # check: {self.geometry.where}"
+        launch |= {key: f"{launch[key]}  # check" for key in launch.keys() & {"shared_bytes"}}
+        yield from _block(self.function.name, launch)
+
+    def _launched(self) -> dict[str, str]:
+        """How the kernel is launched, by keys of family.yaml."""
         names = [cursor.spelling for cursor in self.function.parameters]
         given = [self.declared(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
-        grid = ", ".join(quoted(self._of_extents(item)) for item in self.geometry.grid)
-        found = {"arguments": f"[{', '.join(given)}]", "grid": f"[{grid}]{said}",
-                 "block": f"[{', '.join(self.geometry.block)}]"}  # fmt: skip
-        return found | (
-            {"shared_bytes": quoted(self._of_extents(self.shared_bytes))} if self.shared_bytes else {}
-        )
+        grid = (quoted(self._of_extents(item)) for item in self.geometry.grid)
+        found = {"arguments": listed(given), "grid": listed(grid), "block": listed(self.geometry.block)}
+        if self.shared_bytes:
+            found["shared_bytes"] = quoted(self._of_extents(self.shared_bytes))
+        return found
 
     def _of_extents(self, text: str) -> str:
         """An expression over extents, by the names that they have in the end."""
         return replaced(text, {name: self._extent(name) for name in self.arrays.extents})
 
-    def _baseline(self) -> list[str]:
+    def _baseline(self) -> Iterator[str]:
         """The kernel as it was, to be timed beside control."""
-        usual = {name: str(value) for name, value in self.geometry.usual.items()}
-        launch = self._launched()
-        launch |= {key: replaced(text, usual) for key, text in launch.items() if key != "arguments"}
-        lines = ["", "# The kernel as it was, timed in the same run.", "baseline:", f"  source: {BEFORE}",
-                 f"  kernel: {self.function.name}", *(f"  {key}: {text}" for key, text in launch.items())]  # fmt: skip
+        usual, launch = {name: str(value) for name, value in self.geometry.usual.items()}, self._launched()
+        keys = {"source": BEFORE, "kernel": self.function.name, "arguments": launch.pop("arguments")}
+        keys |= {key: replaced(text, usual) for key, text in launch.items()}
         if self.copied:
-            lines.append(
-                f"  begins_as: {{{', '.join(f'{self.declared(a)}: {a.name}' for a in self.copied)}}}"
-            )
+            keys["begins_as"] = mapped({self.declared(a): a.name for a in self.copied})
         if self.symbols:
-            lines.append(f"  symbols: {{{', '.join(f'{s.name}: {s.name}' for s in self.symbols)}}}")
-        return lines
+            keys["symbols"] = mapped({s.name: s.name for s in self.symbols})
+        return (f"  {key}: {text}" for key, text in keys.items())
 
     def _tolerance(self) -> tuple[str, str]:
         arrays = self.arrays.all.values()
@@ -347,12 +316,11 @@ class Declaration:
         return ("0.000000001", "0.000000001") if adds else ("0.00000000001", "0.000000000001")
 
     def workload_yaml(self, sizes: Mapping[str, int]) -> str:
-        numbers = ", ".join(f"{name}: {value}" for name, value in {**sizes, "seed": 1}.items())
+        parameters, given = mapped({**sizes, "seed": 1}), self.numbers(sizes)
         lines = [yamlfile.editor_line("workload"), "schema: 1", "workload: adopted", f"family: {self.name}",
-                 f"parameters: {{{numbers}}}  # check: sizes like those of your program"]  # fmt: skip
-        if given := self.numbers(sizes):
-            lines.append(f"scalars: {{{', '.join(f'{n}: {v}' for n, v in given.items())}}}")
-        return "\n".join(lines) + "\n"
+                 f"parameters: {parameters}  # check: sizes like those of your program",
+                 *([f"scalars: {mapped(given)}"] if given else []), ""]  # fmt: skip
+        return "\n".join(lines)
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, float]:
         """A value for each scalar: nothing has a default."""
@@ -365,12 +333,19 @@ class Declaration:
         return "".join(_copy(array, self.declared(array)) for array in self.copied)
 
 
-def _chooses(
-    layout: str, data: Iterable[str], values: Iterable[str], doc: str, **more: str
-) -> dict[str, str]:
+def _chooses(layout: str, data: list[str], values: Iterable[str], doc: str, **more: str) -> dict[str, str]:
     """A policy of a layout; the first value is the default."""
-    return {"layout": layout, "data": f"[{', '.join(data)}]", "values": f"[{', '.join(values)}]", **more,
-            "default": next(iter(values)), "doc": doc}  # fmt: skip
+    return {"layout": layout, "data": listed(data), "values": listed(values), **more, "default": next(iter(values)),
+            "doc": doc}  # fmt: skip
+
+
+def _section(head: str, lines: Iterable[str]) -> list[str]:
+    found = [*lines]
+    return [head, *found, ""] if found else []
+
+
+def _block(name: str, keys: Mapping[str, str]) -> list[str]:
+    return [f"  {name}:", *(f"    {key}: {text}" for key, text in keys.items())]
 
 
 def _copy(array: Array, after: str) -> str:
@@ -393,6 +368,14 @@ __global__ void {COPY}_{name}(typename Policy::{name} {name}, typename Policy::{
 
 def quoted(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f'"{text}"'
+
+
+def listed(items: Iterable[str]) -> str:
+    return f"[{', '.join(items)}]"
+
+
+def mapped(items: Mapping[str, object]) -> str:
+    return f"{{{', '.join(f'{name}: {value}' for name, value in items.items())}}}"
 
 
 def replaced(text: str, names: Mapping[str, str]) -> str:

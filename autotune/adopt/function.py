@@ -116,11 +116,8 @@ class Function:
     @cached_property
     def variables(self) -> dict[int, Variable]:
         """By the place of their declaration."""
-        made = (
-            Variable(c.spelling, c, kind(c) == "PARM_DECL")
-            for c in walk(self.cursor, "VAR_DECL", "PARM_DECL")
-        )
-        found = {variable.place: variable for variable in made}
+        declared = walk(self.cursor, "VAR_DECL", "PARM_DECL")
+        found = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
         for cursor in names_in(self.body):
             named = found.get(cursor.referenced.location.offset) if cursor.referenced else None
             # A value is read through a conversion that nobody wrote; whatever else is done with a variable changes it.
@@ -160,10 +157,10 @@ class Function:
         start = variable.initial
         if variable.changes or start is None:
             return not variable.changes and variable.is_parameter and variable.is_integer
-        others = ((number(c), self.variable(c)) for c in names_in(start))
-        return not any(walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "MEMBER_REF_EXPR")) and all(
-            value is not None or (other is not None and self.is_invariant(other)) for value, other in others
-        )
+        if any(walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "MEMBER_REF_EXPR")):
+            return False
+        others = (self.variable(c) for c in names_in(start) if number(c) is None)
+        return all(other is not None and self.is_invariant(other) for other in others)
 
     # -- arithmetic -------------------------------------------------------------------------------------
 
@@ -272,11 +269,7 @@ class Function:
             for one, other, seen in ((left, right, operator), (right, left, _MIRRORED[operator])):
                 # Below the limit: i < n and, where a thread leaves, i >= n; i != n where a loop goes on.
                 is_exit = seen in (">", ">=")
-                if (
-                    (is_loop and is_exit)
-                    or (not is_loop and seen == "!=")
-                    or (leaves and seen in ("<", "<="))
-                ):
+                if (is_exit if is_loop else seen == "!=") or (leaves and seen in ("<", "<=")):
                     continue
                 more = 1 if seen in ("<=", ">") else 0
                 if any(map(is_block, walk(one))):

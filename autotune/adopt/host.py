@@ -98,9 +98,8 @@ class HostProgram:
                 where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
                 values = [v.strip() for v in (match["values"] or "").split(",") if v.strip()]
                 arguments, configuration = split(_inside(text, opened)), split(text[match.end() : end])
-                found.append(
-                    HostCall(self, where, _scope(text, match.start()), arguments, configuration, values)
-                )
+                scope = _scope(text, match.start())
+                found.append(HostCall(self, where, scope, arguments, configuration, values))
         return found
 
     @cached_property
@@ -110,11 +109,9 @@ class HostProgram:
             try:
                 return call.launch()
             except _Unknown as problem:
-                is_name = str(problem).isidentifier()
-                why = f"{problem} is none of the kernel's numbers" if is_name else problem
-                self.not_understood = (
-                    self.not_understood or f"the launch in {call.where} is not understood ({why})"
-                )
+                why = f"{problem} is none of the kernel's numbers" if str(problem).isidentifier() else problem
+                told = f"the launch in {call.where} is not understood ({why})"
+                self.not_understood = self.not_understood or told
         return None
 
     def asked(self, grid: str, block: str) -> HostLaunch:
@@ -134,15 +131,13 @@ class HostProgram:
     def relations(self) -> Iterator[tuple[str, str]]:
         """Numbers of the kernel that the program makes of others, or fixes, each with what it is."""
         for call in self.calls[:1]:
-            given = [(p, a) for p, a in zip(self.parameters, call.arguments, strict=False)]
+            given = list(zip(self.parameters, call.arguments, strict=False))
             for parameter, text in given:
                 texts = {item.strip() for item in call.given(text)} if text.isidentifier() else {text}
                 others = replace(call, arguments=[a if p != parameter else "" for p, a in given])
-                if parameter in self.numbers and len(texts) == 1:
-                    try:
-                        yield parameter, others.said(texts.pop())
-                    except _Unknown:
-                        continue
+                known = others.known(texts.pop()) if parameter in self.numbers and len(texts) == 1 else None
+                if known is not None:
+                    yield parameter, ast.unparse(known)
 
     def elements(self, array: str, size: int) -> list[str] | None:
         """The factors of how many elements of ``size`` bytes the host allocates for an array; None where it is not
@@ -151,22 +146,17 @@ class HostProgram:
         for call in self.calls:
             named = re.sub(r"^\(.*?\)\s*", "", (call.arguments[place:] or [""])[0])
             for text in self.texts.values():
-                for match in _ALLOCATED.finditer(text):
-                    if match[1] != named:
-                        continue
+                for match in (found for found in _ALLOCATED.finditer(text) if found[1] == named):
                     room = split(text[match.end() : closed(text, text.index("(", match.start()))])[0]
                     here = HostCall(self, call.where, _scope(text, match.start()), call.arguments)
-                    try:
-                        return _over(here.read(room), size)
-                    except _Unknown:
-                        continue
+                    if (known := here.known(room)) and (factors := _over(known, size)):
+                        return factors
         return None
 
     def macro(self, name: str) -> tuple[list[str], str] | None:
         """The parameters and the text of a macro, or of a function that only returns something."""
-        if found := re.search(
-            rf"^[ \t]*#[ \t]*define[ \t]+{name}(\([^)]*\))?[ \t]+([^\n]+)$", self.all, re.MULTILINE
-        ):
+        macro = rf"^[ \t]*#[ \t]*define[ \t]+{name}(\([^)]*\))?[ \t]+([^\n]+)$"
+        if found := re.search(macro, self.all, re.MULTILINE):
             return [p.strip() for p in (found[1] or "()")[1:-1].split(",") if p.strip()], found[2]
         if found := re.search(rf"\b{name}\s*\(([^()]*)\)\s*\{{\s*return\s+([^;]+);\s*\}}", self.all):
             return [p.split()[-1].lstrip("&*") for p in found[1].split(",") if p.strip()], found[2]
@@ -191,20 +181,14 @@ class HostCall:
             raise _Unknown("a launch has a grid and a block")
         block = [self._block(text) for text in self._dimensions(self.configuration[1])]
         grid = [self.said(text) for text in self._dimensions(self.configuration[0])]
-        try:
-            shared = self.said(self.configuration[2]) if len(self.configuration) > 2 else "0"
-        except _Unknown:
-            shared = "0"
-        shared = "" if shared == "0" else shared
+        known = self.known(self.configuration[2]) if len(self.configuration) > 2 else None
+        shared = "" if known is None or _value(known) == 0 else ast.unparse(known)
         return HostLaunch(self.where, tuple(grid), tuple(block), shared, tuple(self.open.values()))
 
     def value(self, text: str) -> str:
         """A value of a template: a number where it is one, else the text."""
-        try:
-            found = _value(self.read(text))
-        except _Unknown:
-            return text
-        return text if found is None else str(found)
+        found = self.known(text)
+        return text if found is None or _value(found) is None else ast.unparse(found)
 
     def _block(self, text: str) -> str:
         try:
@@ -248,6 +232,13 @@ class HostCall:
     def said(self, text: str) -> str:
         """``read`` as text."""
         return ast.unparse(self.read(text))
+
+    def known(self, text: str) -> ast.expr | None:
+        """``read``, None where something in it is not explained."""
+        try:
+            return self.read(text)
+        except _Unknown:
+            return None
 
     def read(self, text: str) -> ast.expr:
         """The expression over the kernel's parameters. Raises _Unknown with the name that nothing explains."""
@@ -376,16 +367,12 @@ def _rounded_up(node: ast.expr) -> ast.expr:
     match node:
         case ast.BinOp(ast.BinOp(whole, ast.Add(), plus), ast.FloorDiv(), by) if _is_one_less(plus, by):
             return _call("ceil_div", whole, by)
-        case ast.BinOp(
-            ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), ast.Constant(1)), ast.FloorDiv(), by
-        ):
+        case ast.BinOp(ast.BinOp(ast.BinOp(one, ast.Add(), other), ast.Sub(), one_), ast.FloorDiv(), by):
             for whole, plus in ((one, other), (other, one)):
-                if ast.unparse(plus) == ast.unparse(by):
+                if _value(one_) == 1 and ast.unparse(plus) == ast.unparse(by):
                     return _call("ceil_div", whole, by)
-        case ast.BinOp(quotient, ast.Add(), ast.Constant(1)) | ast.BinOp(
-            ast.Constant(1), ast.Add(), quotient
-        ):
-            match quotient:
+        case ast.BinOp(one, ast.Add(), other):
+            match one if _value(other) == 1 else other if _value(one) == 1 else None:
                 case ast.BinOp(ast.BinOp(whole, ast.Sub(), ast.Constant(1)), ast.FloorDiv(), by):
                     return _call("ceil_div", whole, by)
     return node
@@ -406,19 +393,17 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _over(bytes_: ast.expr, size: int) -> list[str]:
-    """The factors of a number of bytes over the bytes of an element."""
-    factors, constant, rest = list[str](), 1, [bytes_]
-    while rest:
-        match rest.pop():
+    """The factors of a number of bytes over the bytes of an element; none where elements do not divide it."""
+    factors, constant, open_ = list[str](), 1, [bytes_]
+    while open_:
+        match open_.pop():
             case ast.BinOp(left, ast.Mult(), right):
-                rest += [right, left]
+                open_ += [right, left]
             case factor:
                 constant *= _value(factor) or 1
                 factors += [] if _value(factor) is not None else [ast.unparse(factor)]
-    if constant % size:
-        raise _Unknown("a number of bytes that elements do not divide")
-    constant //= size
-    return [*factors, *([str(constant)] if constant > 1 or not factors else [])]
+    elements, rest = divmod(constant, size)
+    return [] if rest else [*factors, *([str(elements)] if elements > 1 or not factors else [])]
 
 
 # -- text -------------------------------------------------------------------------------------------------

@@ -89,19 +89,13 @@ def inputs_module(declaration: Declaration) -> str:
         records="".join(f"{name.upper()} = np.dtype([{fields}])\n" for name, fields in records.items()),
         made="\n".join(f'    made["{name}"] = {call}' for name, call in made.items()),
     )
-    used = [
-        name
-        for name in _GENERATORS
-        if f"{name}(generator" in text or (name == "records" and "walks(" in text)
-    ]
+    used = [name for name in _GENERATORS if f"{name}(" in text or (name == "records" and "walks(" in text)]
     return "".join([text, *(_GENERATORS[name] for name in used), _ragged(declaration), _orders(declaration)])
 
 
 def _made(declaration: Declaration, array: Array) -> str:
     """The call that gives an array its content."""
-    texts = {
-        name: _number(declaration, name) for name in (*array.shape, *([array.link] if array.link else []))
-    }
+    texts = {name: _number(declaration, name) for name in {*array.shape, array.link} if name}
     shape = _shape(texts[name] for name in array.shape)
     if array.is_walked:
         return f"walks(generator, {_dtype(array.element)}, {shape}, {array.ends_at})"

@@ -44,6 +44,9 @@ _TRACED = ("-O0", "-fsanitize=thread", "-nodefaultlibs", "-w")
 _SECONDS = 60.0  # for all runs of an adoption
 MOST_ELEMENTS = 1 << 26
 ENOUGH = 0.9  # of an output, which the runs have to write
+_UNWRITTEN = (
+    "; so it is, too, where the kernel reads a variable that nothing wrote, which begins otherwise in each"
+)
 _TRACE = "autotune/trace/hooks.cpp"
 
 
@@ -100,15 +103,13 @@ class Proof:
             self.told(f"run {seed} of {len(sizes)}, {self.budget.left:.0f} s left")
             begun = time.monotonic()
             found = self._one(images, inputs, seed)
-            if found.differs and self._can_fill:
-                images["filled"] = self._built("filled", self._before(), "pattern")
-                found = self._one(images, inputs, seed)
             self.budget.left -= time.monotonic() - begun
             outcome.take(found)
             if not outcome.is_proved:
-                outcome.why += (
-                    f" ({', '.join(f'{n}={value}' for n, value in {**given, 'seed': seed}.items())})"
-                )
+                sizes_ = ", ".join(f"{name}={value}" for name, value in {**given, "seed": seed}.items())
+                outcome.why += f" ({sizes_})"
+                if found.differs and self._can_fill:
+                    outcome.why += _UNWRITTEN
                 if found.crashed and self.declaration.guesses:
                     outcome.why += f"; a guess may be wrong: {', '.join(self.declaration.guesses)}"
                 break
@@ -136,10 +137,8 @@ class Proof:
         source = self._variant.source
         variant = replace(source, struct=self._checked(source.struct), kernels=(self._kernel,))
         after = replace(batch(self.family, (self._variant,)), source=rewritten, variants=(variant,))
-        return {
-            "original": self._built("original", self._before(), "zero"),
-            "rewritten": self._built("rewritten", after, "pattern"),
-        }
+        original = self._built("original", self._before(), "zero")
+        return {"original": original, "rewritten": self._built("rewritten", after, "pattern")}
 
     @cached_property
     def _trace(self) -> str:
@@ -147,9 +146,8 @@ class Proof:
         hooks = include_dir() / _TRACE
         variant = VariantSource(hashlib.sha256(hooks.read_bytes()).hexdigest(), "trace", "", ())
         unit, cache = Batch(hooks, (include_dir(),), (variant,)), Cache(default_root())
-        return str(
-            compile_one(unit, RuntimeCxx(find_compiler()), cache, "the trace does not compile: ").image
-        )
+        compiler = RuntimeCxx(find_compiler())
+        return str(compile_one(unit, compiler, cache, "the trace does not compile: ").image)
 
     def _before(self) -> Batch:
         """The kernel as it was."""

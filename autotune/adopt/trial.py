@@ -20,9 +20,6 @@ MOST_EVENTS = 1 << 23
 _READ, _WRITE, _CHANGE = range(3)
 _WINDOW = 64
 _BORDER = 4
-_UNWRITTEN = (
-    "the kernel as it was reads a variable that nothing wrote: its result is another with other content there"
-)
 _UNSEEN = (
     "no access of its arrays was seen, so nothing was compared: either it makes none, or it stores what a function "
     "returns as a whole record, which the compiler does not show"
@@ -48,8 +45,8 @@ class TracedArray:
 
 @dataclass(frozen=True)
 class TracedLaunch:
-    """``images`` are the kernels ``original`` and ``rewritten``, each with its symbol, and ``filled`` where it is asked
-    for: the original with other content in what nothing wrote. ``arguments`` are names of arrays, and numbers."""
+    """``images`` are the kernels ``original`` and ``rewritten``, each with its symbol, ``trace`` the library that notes
+    accesses. ``arguments`` are names of arrays, and numbers."""
 
     kernel: str
     trace: str
@@ -101,37 +98,8 @@ class _Run:
     bytes: dict[str, Bytes]
     left: set[str]
 
-    def is_like(self, other: "_Run") -> bool:
-        """Whether both touched the same places and left the same bytes."""
-        same = self.count == other.count and np.array_equal(self.events, other.events)
-        return same and all(np.array_equal(made, other.bytes[name]) for name, made in self.bytes.items())
 
-
-class AccessTrace:
-    """The library that writes accesses down."""
-
-    def __init__(self, path: str) -> None:
-        self.library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-        self.library.autotune_trace_count.restype = ctypes.c_uint64
-        self.room = np.zeros(MOST_EVENTS, np.uint64)
-
-    def begin(self, rooms: Mapping[str, Bytes]) -> None:
-        place = ctypes.c_void_p(self.room.ctypes.data)
-        self.library.autotune_trace_begin(place, ctypes.c_uint64(self.room.size))
-        for room in rooms.values():
-            begin = room.ctypes.data
-            self.library.autotune_trace_range(ctypes.c_void_p(begin), ctypes.c_void_p(begin + room.nbytes))
-
-    def end(self) -> tuple[Events, int]:
-        count = int(self.library.autotune_trace_count())
-        return self.room[: min(count, MOST_EVENTS)].copy(), count
-
-    def left(self, array: int) -> int:
-        """A bit for each axis whose index left its extent."""
-        return int(self.library.autotune_trace_left(array))
-
-
-def run(launch: TracedLaunch, which: str, trace: AccessTrace) -> _Run:
+def run(launch: TracedLaunch, which: str, trace: ctypes.CDLL) -> _Run:
     """Launch one of the kernels once."""
     backend = CpuBackend(1)
     image, symbol = launch.images[which]
@@ -148,10 +116,14 @@ def run(launch: TracedLaunch, which: str, trace: AccessTrace) -> _Run:
         else:
             rest = launch.arrays[given].rest if which == "rewritten" else b""
             arguments.append((rooms[given].ctypes.data + GUARD).to_bytes(8, "little") + rest)
-    trace.begin(rooms)
+    events = np.zeros(MOST_EVENTS, np.uint64)
+    trace.autotune_trace_begin(ctypes.c_void_p(events.ctypes.data), ctypes.c_uint64(events.size))
+    for begin, size in ((room.ctypes.data, room.nbytes) for room in rooms.values()):
+        trace.autotune_trace_range(ctypes.c_void_p(begin), ctypes.c_void_p(begin + size))
     backend.launch(module, launch.kernel, launch.geometry, arguments)
-    events, count = trace.end()
-    return _Run(events, count, rooms, {name for number, name in enumerate(rooms) if trace.left(number)})
+    count = int(trace.autotune_trace_count())
+    left = {name for number, name in enumerate(rooms) if trace.autotune_trace_left(number)}
+    return _Run(events[:count], count, rooms, left)
 
 
 def normal(events: Events, record_bytes: list[int], with_record_writes: bool = True) -> Rows:
@@ -175,13 +147,13 @@ def normal(events: Events, record_bytes: list[int], with_record_writes: bool = T
     return rows
 
 
-def compare(launch: TracedLaunch, trace: AccessTrace) -> Outcome:
+def compare(launch: TracedLaunch) -> Outcome:
     """What is to be said of one launch."""
+    trace = ctypes.CDLL(launch.trace, mode=ctypes.RTLD_GLOBAL)
+    trace.autotune_trace_count.restype = ctypes.c_uint64
     which = "kernel as it was"
     try:
         original = run(launch, "original", trace)
-        if "filled" in launch.images and not run(launch, "filled", trace).is_like(original):
-            return Outcome(False, _UNWRITTEN)
         which = "rewritten kernel"
         rewritten = run(launch, "rewritten", trace)
     except LaunchError as problem:
@@ -193,14 +165,15 @@ def compare(launch: TracedLaunch, trace: AccessTrace) -> Outcome:
         shorter = min(one.shape[1], other.shape[1]) - _WINDOW
         one, other = one[:, :shorter], other[:, :shorter]
     at, turned = first_difference(one, other)
-    outcome = Outcome(
-        True, accesses=original.count, turned=turned, left=rewritten.left, beyond=beyond(one, launch)
-    )
+    outcome = Outcome(True, accesses=original.count, turned=turned, left=rewritten.left)
     for number, (name, array) in enumerate(launch.arrays.items()):
         mine = one[:, one[0] == number]
         outcome.touched[name] = part(mine, array, with_reads=True)
         if array.is_written:
             outcome.written[name] = part(mine, array, with_reads=False)
+        first, last = (int(mine[1].min()), int((mine[1] + mine[2]).max())) if mine.shape[1] else (0, 0)
+        if first < 0 or last > array.content.nbytes:
+            outcome.beyond[name] = first, last
     if at >= 0 and any(sizes):
         seen = [normal(r.events, sizes, with_record_writes=False) for r in (original, rewritten)]
         if not is_cut and first_difference(*seen)[0] < 0:
@@ -246,18 +219,6 @@ def said(rows: Rows, at: int, names: list[str]) -> str:
     return f"{('reads', 'writes', 'changes')[kind]} {size} bytes at byte {offset} of {names[array]}"
 
 
-def beyond(rows: Rows, launch: TracedLaunch) -> dict[str, tuple[int, int]]:
-    """The first and the last byte that is touched of each array of which the kernel touches what is outside."""
-    found = {}
-    for number, (name, array) in enumerate(launch.arrays.items()):
-        mine = rows[:, rows[0] == number]
-        if mine.shape[1]:
-            first, last = int(mine[1].min()), int((mine[1] + mine[2]).max())
-            if first < 0 or last > array.content.nbytes:
-                found[name] = (first, last)
-    return found
-
-
 def part(rows: Rows, array: TracedArray, with_reads: bool) -> float:
     """The part of an array's elements that is written, or touched at all; but for a border of a few rows at each side,
     which a stencil leaves out. Of an array whose size nothing tells it is that up to the last element touched."""
@@ -282,6 +243,6 @@ def serve(pipe: Connection, launch: TracedLaunch) -> None:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     try:
-        pipe.send(compare(launch, AccessTrace(launch.trace)))
+        pipe.send(compare(launch))
     except (AutotuneError, MemoryError, OSError) as problem:
         pipe.send(Outcome(False, f"the run died: {type(problem).__name__}: {problem}", crashed=True))

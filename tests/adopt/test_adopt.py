@@ -754,7 +754,7 @@ def test_a_result_that_hangs_on_what_nobody_wrote_is_no_proof(tmp_path: Path) ->
     text = f"{HEAD}(const float* x, float* y, int n) {{ {I} float t[4]; t[0] = x[i]; y[i] = t[0] + t[3]; }}"
     outcome = Adopter(source(tmp_path, text), "k", "mine").adopt().outcome
     assert not outcome.is_proved
-    assert "reads a variable that nothing wrote" in outcome.why
+    assert "where the kernel reads a variable that nothing wrote" in outcome.why
 
 
 def test_dynamic_shared_memory_runs_on_the_cpu_device(tmp_path: Path) -> None:
