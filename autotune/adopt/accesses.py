@@ -5,18 +5,7 @@ from functools import cached_property
 
 from autotune.adopt.expression import ZERO, Sum, names, negative
 from autotune.adopt.function import Function, Variable
-from autotune.adopt.source import (
-    Cursor,
-    Span,
-    bare,
-    binary,
-    children,
-    kind,
-    names_in,
-    span,
-    type_kind,
-    unary,
-)
+from autotune.adopt.source import Cursor, Span, bare, binary, children, kind, names_in, span, type_kind, unary
 
 _POINTERS = ("POINTER", "INCOMPLETEARRAY")
 _STEPS = ("++", "--", "p++", "p--")

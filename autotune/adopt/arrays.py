@@ -11,19 +11,7 @@ from autotune.adopt.elements import TYPES, Element, element_of, type_name
 from autotune.adopt.expression import Factor, Sum, alone, names, only, split, strides
 from autotune.adopt.function import Function, Variable, is_launch
 from autotune.adopt.host import HostProgram, divisors
-from autotune.adopt.source import (
-    Cursor,
-    Span,
-    bare,
-    binary,
-    children,
-    identifiers,
-    kind,
-    number,
-    span,
-    type_kind,
-    walk,
-)
+from autotune.adopt.source import Cursor, bare, binary, children, identifiers, number, span, type_kind, walk
 
 _BYTES = Element("uint8")  # what family.yaml has no word for
 
@@ -117,10 +105,6 @@ class Arrays:
 
     def _element(self, pointer: Pointer) -> Array:
         element, why = element_of(pointer.element)
-        if element.record:
-            outer = pointer.element.get_declaration().semantic_parent
-            if outer is not None and kind(outer) in ("STRUCT_DECL", "CLASS_DECL", "FUNCTION_DECL"):
-                why = f"struct {element.record} is declared inside another"
         if why:
             pointer.stays(why, self.function.source.line(pointer.variable.place))
         return Array(pointer, element if element.bytes else _BYTES, is_opaque=not element.bytes)
@@ -325,23 +309,21 @@ class _Links:
                         for holder in self._read_in(leaf):
                             self._point(holder, extent if only(index) == leaf else "", leaf)
 
-    def _reading(self, place: Span) -> list[Array]:
+    def _reading(self, begin: int, end: int) -> list[Array]:
         """The arrays that the text there reads."""
-        return [
-            array
-            for array in self.arrays
-            if any(place[0] <= a.place[0] and a.place[1] <= place[1] for a in array.pointer.accesses)
-        ]
+        places = [(array, access.place) for array in self.arrays for access in array.pointer.accesses]
+        found = [array.name for array, place in places if begin <= place[0] and place[1] <= end]
+        return [array for array in self.arrays if array.name in found]
 
     def _given(self, cursor: Cursor) -> list[Array]:
         """The arrays that the expression reads, itself or by way of variables."""
         others = (self.holders.get(v.place, ()) for v in self.function.variables_in(cursor))
-        return [*self._reading(span(cursor)), *(array for held in others for array in held)]
+        return [*self._reading(*span(cursor)), *(array for held in others for array in held)]
 
     def _read_in(self, leaf: Factor) -> list[Array]:
         if leaf.declared is not None:
             return self.holders.get(leaf.declared, [])
-        return self._reading(leaf.span) if leaf.span else []
+        return self._reading(*leaf.span) if leaf.span else []
 
     def _mark_walks(self) -> None:
         """Arrays with which an index is replaced by what the element there says: ``i = next[i]``."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.adopt.source import Cursor
+from autotune.adopt.source import Cursor, kind
 
 TYPES = {
     "CHAR_S": "int8", "SCHAR": "int8", "UCHAR": "uint8", "CHAR_U": "uint8", "BOOL": "uint8", "SHORT": "int16",
@@ -90,7 +90,9 @@ def element_of(cursor_type: Any) -> tuple[Element, str]:
     if not fields:
         return Element(), f"struct {record} is not known here"
     _fill(fields, found.get_size())
-    return Element("", record, fields), ""
+    outer = found.get_declaration().semantic_parent
+    is_inner = outer is not None and kind(outer) in ("STRUCT_DECL", "CLASS_DECL", "FUNCTION_DECL")
+    return Element("", record, fields), f"struct {record} is declared inside another" if is_inner else ""
 
 
 def _add_fields(fields: dict[str, str], record: Any, begin: int, prefix: str) -> None:
@@ -127,5 +129,5 @@ def _fill(fields: dict[str, str], offset: int) -> None:
 def symbols_of(cursors: Iterable[Cursor]) -> tuple[Symbol, ...]:
     """Those whose elements family.yaml has words for."""
     found = ((str(cursor.spelling), *parts_of(cursor.type)) for cursor in cursors)
-    known = ((name, tuple(counts) or (1,), *element_of(type_)) for name, counts, type_ in found)
-    return tuple(Symbol(name, counts, element) for name, counts, element, why in known if not why)
+    known = (Symbol(name, tuple(counts) or (1,), element_of(type_)[0]) for name, counts, type_ in found)
+    return tuple(symbol for symbol in known if symbol.element.bytes)

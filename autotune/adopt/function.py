@@ -69,11 +69,6 @@ class Bound:
     is_loop: bool
     is_exit: bool
 
-    @property
-    def rank(self) -> tuple[bool, bool]:
-        """Loops and conditions first, and those under which threads leave last."""
-        return self.is_exit, not self.is_loop
-
 
 @dataclass
 class Function:
@@ -259,7 +254,7 @@ class Function:
 
     @cached_property
     def bounds(self) -> list[Bound]:
-        """What comparisons say, the best of each variable first."""
+        """What comparisons say: loops and conditions first, and those under which threads leave last."""
         found = []
         for cursor in walk(self.body, "BINARY_OPERATOR"):
             if (operator := binary(cursor)) not in _MIRRORED:
@@ -276,7 +271,7 @@ class Function:
                     found.append(Bound(None, one, other, more, is_loop, is_exit))
                 for variable, plus in self._offset(one):
                     found.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
-        return sorted(found, key=lambda bound: bound.rank)
+        return sorted(found, key=lambda bound: (bound.is_exit, not bound.is_loop))
 
     def bounds_of(self, variable: Variable) -> Iterator[Bound]:
         return (bound for bound in self.bounds if bound.variable is variable)

@@ -111,9 +111,7 @@ def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     family = family_name(asked.out_folder.name if asked.out_folder else found.spelling)
     folder = asked.out_folder or Path(family)
     if folder.exists() or folder.is_symlink():
-        raise UsageError(
-            f"{folder} is there already, and nothing is overwritten: name another folder with -o"
-        )
+        raise UsageError(f"{folder} is there already, and nothing is overwritten: name another one with -o")
     if family in families():
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))

@@ -212,21 +212,18 @@ class CudaSource:
         """The one of that name, or the only one. Raises FamilyError, UnknownName, UsageError."""
         is_missing = name not in self.kernels if name else not self.kernels
         if is_missing and (mistakes := self._unread(name)):
-            raise FamilyError(
-                f"{mistakes[0]}: {f'kernel {name}' if name else 'a kernel'} cannot be read; {HEADERS}"
-            )
-        if not self.kernels:
+            what = f"kernel {name}" if name else "a kernel"
+            raise FamilyError(f"{mistakes[0]}: {what} cannot be read; {HEADERS}")
+        known = [*self.kernels]
+        if not known:
             raise FamilyError(
                 f"{self.path}: no __global__ function is defined here; name the file that has it"
             )
-        if not name and len(self.kernels) > 1:
-            raise UsageError(
-                f"{self.path} has {len(self.kernels)} kernels: add --kernel {'|'.join(self.kernels)}"
-            )
-        name = name or next(iter(self.kernels))
-        if name not in self.kernels:
-            raise UnknownName("kernel", name, self.kernels, str(self.path))
-        return self.kernels[name]
+        if not name and len(known) > 1:
+            raise UsageError(f"{self.path} has {len(known)} kernels: add --kernel {'|'.join(known)}")
+        if name and name not in known:
+            raise UnknownName("kernel", name, known, str(self.path))
+        return self.kernels[name or known[0]]
 
     def _unread(self, name: str) -> list[str]:
         """What is wrong with a kernel of that name (of any, where there is none) that libclang gave up on."""

@@ -585,6 +585,12 @@ def test_names_that_the_kernel_has_are_not_used_twice(
     }
 
 
+def test_a_number_named_seed_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEAD}(const float* x, float* y, int n, int seed) {{ {I} y[i] = x[i] * seed; }}"
+    workload = adopted(tmp_path, text, monkeypatch).files["workloads/adopted.yaml"]
+    assert re.findall("^parameters: .*seed: 1.*seed:", workload, re.MULTILINE) == []
+
+
 WALKS = {
     "arrays": "(const int* left, const int* right, const float* v, int* y, int n)",
     "records": "(const N* t, int* y, int n)",
