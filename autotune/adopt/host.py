@@ -244,8 +244,6 @@ class HostCall:
         """The expression over the kernel's parameters. Raises _Unknown with the name that nothing explains."""
         if self.depth > _DEEPEST or len(text) > _LONGEST:
             raise _Unknown(text.strip()[:_LONGEST])
-        if twin := self._twin(text):
-            return ast.Name(twin)
         if ternary := _TERNARY.match(_bare(text)):
             text = f"({ternary['then']}) if ({ternary['test']}) else ({ternary['other']})"
         text = _SUFFIX.sub(r"\1", _CAST.sub("", _SIZEOF.sub(self._size, text)))
@@ -257,16 +255,6 @@ class HostCall:
             raise _Unknown(repr(text)) from None
         finally:
             self.depth -= 1
-
-    def _twin(self, text: str) -> str:
-        """The parameter that is given what a variable of exactly this text holds; empty where there is none."""
-        if text.strip().isalnum():
-            return ""
-        for parameter, argument in zip(self.host.parameters, self.arguments, strict=False):
-            held = self.given(argument) if parameter in self.host.numbers and argument.isidentifier() else ()
-            if {re.sub(r"\s", "", one) for one in held} == {re.sub(r"\s", "", text)}:
-                return parameter
-        return ""
 
     def _size(self, found: "re.Match[str]") -> str:
         name = found[1].split()[-1]
