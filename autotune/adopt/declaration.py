@@ -78,9 +78,9 @@ class Declaration:
     @cached_property
     def guesses(self) -> list[str]:
         """What nothing says, and is a guess."""
-        sizes = [f"the size of {a.name}" for a in self.arrays.all.values() if self.is_open(a)]
-        shared = f"{self.shared_bytes} bytes of shared memory"
-        return [*sizes, *([shared] if self.shared_bytes and not self.geometry.shared_bytes else [])]
+        found = [f"the size of {a.name}" for a in self.arrays.all.values() if self.is_open(a)]
+        is_guess = self.shared_bytes and not self.geometry.shared_bytes
+        return [*found, f"{self.shared_bytes} bytes of shared memory"] if is_guess else found
 
     # -- numbers ----------------------------------------------------------------------------------------
 

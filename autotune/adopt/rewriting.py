@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from autotune.adopt.accesses import Access, Pointer
 from autotune.adopt.expression import Factor, split, written
@@ -43,24 +44,21 @@ class Text:
 def rewrite_accesses(text: Text, pointer: Pointer, by: list[Factor], record: str) -> None:
     """Edit every access of an array with these inner strides, of elements of this struct."""
     for access in pointer.accesses:
-        text.replace(access.place, _maker(text, pointer, access, by, record))
+        text.replace(access.place, partial(_rewritten, text, pointer, access, by, record))
     for place in pointer.removed:
         declared = text.source.text(*place)
         text.replace(place, f"/* {declared.replace('*/', '* /')} */" if "\n" not in declared else "")
 
 
-def _maker(text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str) -> Callable[[], str]:
-    def made() -> str:
-        name, indices = pointer.name, ", ".join(index_texts(text, pointer, access, by))
-        if access.use == "load":
-            return f"{name}.load({indices}){access.tail}"
-        if access.use in ("store", "add"):
-            assert access.value is not None
-            return f"{name}.{access.use}({text.between(*access.value)}, {indices})"
-        place = f"autotune::field<&{record}::{access.member}>" if access.member else "autotune::element"
-        return f"{'&' if access.use == 'address' else ''}{place}({name}, {indices})"
-
-    return made
+def _rewritten(text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str) -> str:
+    name, indices = pointer.name, ", ".join(index_texts(text, pointer, access, by))
+    if access.use == "load":
+        return f"{name}.load({indices}){access.tail}"
+    if access.use in ("store", "add"):
+        assert access.value is not None
+        return f"{name}.{access.use}({text.between(*access.value)}, {indices})"
+    place = f"autotune::field<&{record}::{access.member}>" if access.member else "autotune::element"
+    return f"{'&' if access.use == 'address' else ''}{place}({name}, {indices})"
 
 
 def index_texts(text: Text, pointer: Pointer, access: Access, by: list[Factor]) -> list[str]:
