@@ -1,23 +1,20 @@
 """Every use of a kernel's pointers: which element, and what is done with it; or why it cannot be said."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.expression import IndexExpression, Span, Sum, names, terms
-from autotune.adopt.function import Function, Variable, identity
-from autotune.adopt.source import Cursor, bare, binary, children, kind, span, unary, walk
+from autotune.adopt.expression import ZERO, Sum, names, negative
+from autotune.adopt.function import Function, Variable
+from autotune.adopt.source import Cursor, Span, bare, binary, children, kind, names_in, span, type_kind, unary
 
-_TRANSPARENT = ("UNEXPOSED_EXPR", "PAREN_EXPR")
-ZERO = IndexExpression("#0", spelling="0", value=0)
+_POINTERS = ("POINTER", "INCOMPLETEARRAY")
+_STEPS = ("++", "--", "p++", "p--")
 
 
 class NotFollowed(Exception):
     """A use of a pointer that has no index; says why."""
 
-    def __init__(self, line: int, why: str) -> None:
-        super().__init__(f"line {line}: {why}")
-        self.line, self.why = line, why
+    line = 0
 
 
 @dataclass(frozen=True)
@@ -25,18 +22,21 @@ class Access:
     """One element's use. ``place`` is the text to replace, ``use`` what is done: ``load``, ``store``, ``add``,
     ``element`` (its place is needed: assigned within an expression, added to, passed by reference), ``address`` (the
     address of an element, given to a function). ``member`` is the first field where a part of a record is written,
-    ``tail`` what follows the element (``.`` for an arrow), ``value`` what is stored or added."""
+    ``tail`` what follows the element (``.`` for an arrow), ``value`` what is stored or added, ``given`` the index as it
+    stands there."""
 
     place: Span
     index: Sum
-    use: str
-    line: int
+    use: str = "load"
     given: Cursor | None = None
     member: str = ""
     tail: str = ""
     value: Span | None = None
-    reads: bool = False
-    writes: bool = False
+    reads: bool = True
+
+    @property
+    def writes(self) -> bool:
+        return self.use != "load"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ class Passed:
 
     callee: str
     number: int
-    place: Span
     line: int
 
 
@@ -73,9 +72,22 @@ class Pointer:
 
     @property
     def is_written(self) -> bool:
-        return any(access.writes for access in self.accesses) or any(
-            other.is_written for other in self.through
-        )
+        return any(a.writes for a in self.accesses) or any(other.is_written for other in self.through)
+
+    @property
+    def element(self) -> Cursor:
+        """The type of what it points to."""
+        declared = self.variable.cursor.type.get_canonical()
+        return declared.get_pointee() if declared.kind.name == "POINTER" else declared.element_type
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(self.variable.cursor.type.get_canonical().get_pointee().is_const_qualified())
+
+    def stays(self, reason: str, line: int) -> None:
+        """It does, if for no other reason."""
+        if not self.reason:
+            self.reason, self.line = reason, line
 
 
 @dataclass
@@ -86,235 +98,180 @@ class Uses:
 
     @cached_property
     def pointers(self) -> dict[str, Pointer]:
-        found = {}
-        for cursor in self.function.parameters:
-            if cursor.type.get_canonical().kind.name in ("POINTER", "INCOMPLETEARRAY"):
-                variable = self.function.variables[cursor.location.offset]
-                found[variable.name] = self._pointer(variable)
-        return found
+        variables = [self.function.variables[c.location.offset] for c in self.function.parameters]
+        found = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
+        for pointer in found:
+            try:
+                _Followed(self.function, pointer).collect(pointer.variable, ())
+            except NotFollowed as problem:
+                pointer.stays(str(problem), problem.line)
+        return {pointer.name: pointer for pointer in found}
 
-    def _pointer(self, variable: Variable) -> Pointer:
-        pointer = Pointer(variable)
-        try:
-            self._collect(pointer, variable, ())
-            self._refuse_two_uses(pointer)
-        except NotFollowed as problem:
-            pointer.reason, pointer.line = problem.why, problem.line
-        return pointer
 
-    @staticmethod
-    def _refuse_two_uses(pointer: Pointer) -> None:
-        """An argument that a macro has twice is one text: it cannot be read here and written there."""
-        uses: dict[Span, str] = {}
-        for access in pointer.accesses:
-            if uses.setdefault(access.place, access.use) != access.use:
-                raise NotFollowed(access.line, f"a macro reads and writes the same element of {pointer.name}")
+@dataclass
+class _Followed:
+    function: Function
+    pointer: Pointer
 
-    def _collect(self, pointer: Pointer, variable: Variable, offset: Sum) -> None:
-        for cursor in walk(self.function.body):
+    def collect(self, variable: Variable, offset: Sum) -> None:
+        for cursor in names_in(self.function.body):
             if self.function.variable(cursor) is variable:
-                self._use(pointer, cursor, offset)
+                try:
+                    self._use(cursor, offset)
+                except NotFollowed as problem:
+                    problem.line = problem.line or self.function.source.line(span(cursor)[0])
+                    raise
+
+    def _add(self, access: Access) -> None:
+        """An argument that a macro has twice is one text: it cannot be read here and written there."""
+        if any(a.place == access.place and a.use != access.use for a in self.pointer.accesses):
+            raise NotFollowed(f"a macro reads and writes the same element of {self.pointer.name}")
+        self.pointer.accesses.append(access)
 
     # -- from the pointer's name up to the element ------------------------------------------------------
 
-    def _use(self, pointer: Pointer, cursor: Cursor, offset: Sum) -> None:
-        function = self.function
-        at, line = span(cursor)[0], function.source.line(span(cursor)[0])
-        node, parent = self._up(cursor)
-        while kind(parent) == "BINARY_OPERATOR" and binary(parent) in ("+", "-") and is_pointer(parent):
+    def _use(self, cursor: Cursor, offset: Sum) -> None:
+        function, at = self.function, span(cursor)[0]
+        node, parent = function.around(cursor)
+        while binary(parent) in ("+", "-") and is_pointer(parent):
             left, right = children(parent)
-            other = right if identity(left) == identity(node) else left
-            sign = -1 if binary(parent) == "-" else 1
-            offset = (*offset, *terms(function.expression(other, at), sign))
-            node, parent = self._up(parent)
+            moved = function.expression(right if left == node else left, at)
+            offset = (*offset, *(negative(moved) if binary(parent) == "-" else moved))
+            node, parent = function.around(parent)
         match kind(parent):
-            case "ARRAY_SUBSCRIPT_EXPR" if identity(children(parent)[0]) == identity(node):
-                index = (*offset, *terms(function.expression(children(parent)[1], at)))
-                self._element(pointer, parent, index, line, children(parent)[1])
+            case "ARRAY_SUBSCRIPT_EXPR" if children(parent)[0] == node:
+                index = children(parent)[1]
+                self._element(parent, (*offset, *function.expression(index, at)), index)
             case "UNARY_OPERATOR" if unary(parent) == "*":
-                self._element(pointer, parent, offset or terms(ZERO), line)
+                self._element(parent, offset or ZERO)
             case "MEMBER_REF_EXPR":
-                self._arrow(pointer, parent, offset or terms(ZERO), line)
+                self._arrow(parent, offset or ZERO)
             case "VAR_DECL":
-                self._alias(pointer, parent, offset, line)
+                self._alias(parent, offset)
             case "CALL_EXPR":
-                self._call(pointer, parent, node, cursor, offset, line)
+                self._call(parent, node, cursor, offset)
             case _:
-                raise NotFollowed(line, self._other(pointer, parent))
+                raise NotFollowed(self._other(parent))
 
-    def _up(self, cursor: Cursor) -> tuple[Cursor, Cursor]:
-        """The cursor with the parentheses and conversions around it, and what stands around those."""
-        parent = self.function.parent(cursor)
-        while parent is not None and kind(parent) in _TRANSPARENT:
-            cursor, parent = parent, self.function.parent(parent)
-        assert parent is not None, "an expression stands in a function"
-        return cursor, parent
-
-    def _other(self, pointer: Pointer, parent: Cursor) -> str:
-        name, operator = pointer.name, binary(parent) or unary(parent)
+    def _other(self, parent: Cursor) -> str:
+        name, operator = self.pointer.name, binary(parent) or unary(parent)
         if operator in ("==", "!=") or kind(parent) in ("IF_STMT", "CONDITIONAL_OPERATOR"):
             return f"{name} is compared or tested as a pointer"
-        if operator.endswith("=") or operator in ("++", "--", "p++", "p--"):
+        if operator.endswith("=") or operator in _STEPS:
             return f"{name} is moved ({operator.removeprefix('p')}), so where it points to is not known here"
         if "CAST" in kind(parent):
             return f"{name} is read as another type ({parent.type.spelling})"
         return f"{name} is used as a pointer in a way that has no index ({kind(parent).lower()})"
 
-    def _alias(self, pointer: Pointer, declared: Cursor, offset: Sum, line: int) -> None:
+    def _alias(self, declared: Cursor, offset: Sum) -> None:
         """``const float* row = x + i * n;``: what is done with row is done with x."""
-        variable = self.function.variables[declared.location.offset]
-        statement = variable.statement
+        function, statement = self.function, self.function.parent(declared)
+        variable = function.variables[declared.location.offset]
+        becomes = f"{self.pointer.name} becomes {declared.spelling}"
         if not is_pointer(declared):
-            raise NotFollowed(line, f"{pointer.name} becomes {declared.type.spelling} {declared.spelling}")
+            raise NotFollowed(f"{self.pointer.name} becomes {declared.type.spelling} {declared.spelling}")
         if variable.changes:
-            changed = self.function.source.line(variable.changes[0])
-            raise NotFollowed(
-                line, f"{pointer.name} becomes {declared.spelling}, which changes in line {changed}"
-            )
-        if statement is None or len(children(statement)) != 1:
-            raise NotFollowed(
-                line, f"{pointer.name} becomes {declared.spelling}, declared beside other variables"
-            )
+            raise NotFollowed(f"{becomes}, which changes in line {function.source.line(variable.changes[0])}")
+        if kind(statement) != "DECL_STMT" or len(children(statement)) != 1:
+            raise NotFollowed(f"{becomes}, declared beside other variables")
         begin = span(declared)[0]
-        for name in names_in(declared):
-            other = self.function.variable(name)
-            if other is not None and any(change > begin for change in other.changes):
-                last = max(
-                    span(use)[1]
-                    for use in walk(self.function.body)
-                    if self.function.variable(use) is variable
-                )
-                if not self.function.is_same(other, begin, last):
-                    why = f"{pointer.name} becomes {declared.spelling}, and {other.name} in it changes after that"
-                    raise NotFollowed(line, why)
-        pointer.removed.append(span(statement))
-        self._collect(pointer, variable, offset)
+        ends = [span(use)[1] for use in names_in(function.body) if function.variable(use) is variable]
+        for other in function.variables_in(declared):
+            if any(change > begin for change in other.changes) and not function.is_same(
+                other, begin, max([begin, *ends])
+            ):
+                raise NotFollowed(f"{becomes}, and {other.name} in it changes after that")
+        self.pointer.removed.append(span(statement))
+        self.collect(variable, offset)
 
-    def _call(
-        self, pointer: Pointer, call: Cursor, node: Cursor, name: Cursor, offset: Sum, line: int
-    ) -> None:
-        function = call.spelling
+    def _call(self, call: Cursor, node: Cursor, name: Cursor, offset: Sum) -> None:
+        function, arguments = call.spelling, list(call.get_arguments())
         if function.startswith("atomic") or function == "__ldg":
-            self._by_address(pointer, call, node, offset or terms(ZERO), line)
-            return
-        arguments = [identity(argument) for argument in call.get_arguments()]
-        if not offset and identity(node) in arguments and function in self.function.source.functions:
-            pointer.passed.append(Passed(function, arguments.index(identity(node)), span(name), line))
-            return
-        what = f"a place in {pointer.name}" if offset else pointer.name
-        raise NotFollowed(line, f"{what} is passed to {function or 'a function'}")
+            self._by_address(call, node, offset or ZERO)
+        elif not offset and node in arguments and function in self.function.source.functions:
+            line = self.function.source.line(span(name)[0])
+            self.pointer.passed.append(Passed(function, arguments.index(node), line))
+        else:
+            what = f"a place in {self.pointer.name}" if offset else self.pointer.name
+            raise NotFollowed(f"{what} is passed to {function or 'a function'}")
 
     # -- from the element to what is done with it -------------------------------------------------------
 
-    def _arrow(self, pointer: Pointer, member: Cursor, index: Sum, line: int) -> None:
+    def _arrow(self, member: Cursor, index: Sum) -> None:
         """``p->x``, where p is the pointer or one that was added to."""
         begin, end = span(member)
         text = self.function.source.text(begin, end)
         arrow = text.rfind("->")
         if self.function.source.macro_around((begin, end)) or arrow < 0:
-            raise NotFollowed(line, f"{pointer.name} is used inside a macro")
-        place = (begin, begin + len(text[: arrow + 2].encode()))
-        self._record(pointer, member, place, index, line, ".")
+            raise NotFollowed(f"{self.pointer.name} is used inside a macro")
+        self._record(member, Access((begin, begin + len(text[: arrow + 2].encode())), index, tail="."))
 
-    def _element(
-        self, pointer: Pointer, element: Cursor, index: Sum, line: int, given: Cursor | None = None
-    ) -> None:
-        place = span(element)
-        macro = self.function.source.macro_around(place)
-        if macro and (place != macro or self._is_part(element, macro)):
-            text = self.function.source.text(*macro).split("(")[0]
-            raise NotFollowed(line, f"{pointer.name} is one part of what the macro {text} stands for")
-        parent = self.function.parent(element)
-        while parent is not None and kind(parent) == "PAREN_EXPR":
-            element, parent = parent, self.function.parent(parent)
-        if parent is not None and kind(parent) == "MEMBER_REF_EXPR":
-            self._record(pointer, parent, place, index, line, "", given)
-            return
-        self._finish(pointer, element, place, index, line, given=given)
+    def _element(self, element: Cursor, index: Sum, given: Cursor | None = None) -> None:
+        place, source = span(element), self.function.source
+        macro = source.macro_around(place)
+        if macro and (place != macro or span(self.function.around(element)[1]) == macro):
+            part = source.text(*macro).split("(")[0]
+            raise NotFollowed(f"{self.pointer.name} is one part of what the macro {part} stands for")
+        element, parent = self.function.around(element, ("PAREN_EXPR",))
+        whole = Access(place, index, given=given)
+        if kind(parent) == "MEMBER_REF_EXPR":
+            self._record(parent, whole)
+        else:
+            self._finish(element, whole)
 
-    def _is_part(self, element: Cursor, macro: Span) -> bool:
-        parent = self.function.parent(element)
-        while parent is not None and kind(parent) in _TRANSPARENT:
-            parent = self.function.parent(parent)
-        return parent is not None and span(parent) == macro
-
-    def _record(
-        self, pointer: Pointer, member: Cursor, place: Span, index: Sum, line: int, tail: str,
-        given: Cursor | None = None,
-    ) -> None:  # fmt: skip
+    def _record(self, member: Cursor, whole: Access) -> None:
         """A field of an element, or a part of that."""
         top, parent = member, self.function.parent(member)
-        while parent is not None and (
+        while (
             kind(parent) in ("PAREN_EXPR", "MEMBER_REF_EXPR")
-            or (kind(parent) == "UNEXPOSED_EXPR" and "ARRAY" in top.type.get_canonical().kind.name)
-            or (
-                kind(parent) == "ARRAY_SUBSCRIPT_EXPR"
-                and identity(bare(children(parent)[0])) == identity(bare(top))
-            )
+            or (kind(parent) == "UNEXPOSED_EXPR" and "ARRAY" in type_kind(top))
+            or (kind(parent) == "ARRAY_SUBSCRIPT_EXPR" and bare(children(parent)[0]) == bare(top))
         ):
             top, parent = parent, self.function.parent(parent)
         if kind(member.referenced) != "FIELD_DECL":
-            raise NotFollowed(line, f"a function of an element of {pointer.name} is called")
-        self._finish(pointer, top, place, index, line, member, tail, given)
+            raise NotFollowed(f"a function of an element of {self.pointer.name} is called")
+        self._finish(top, whole, member)
 
-    def _finish(
-        self, pointer: Pointer, top: Cursor, place: Span, index: Sum, line: int, member: Cursor | None = None,
-        tail: str = "", given: Cursor | None = None,
-    ) -> None:  # fmt: skip
+    def _finish(self, top: Cursor, whole: Access, member: Cursor | None = None) -> None:
         """``top`` is the element or the part of it that is read or written."""
-        whole = Access(place, index, "load", line, given, tail=tail, reads=True)
-        parent = self.function.parent(top)
-        assert parent is not None, "an element stands in a function"
-        written = span(member) if member is not None else place
-        name = member.spelling if member is not None else ""
-        plain = Access(written, index, "element", line, given, name, reads=True, writes=True)
+        parent, parts = self.function.parent(top), children(self.function.parent(top))
+        plain, name = replace(whole, use="element", tail=""), self.pointer.name
+        if member is not None:
+            plain = replace(plain, place=span(member), member=member.spelling)
         match kind(parent):
             case "UNEXPOSED_EXPR":
-                pointer.accesses.append(whole)
-            case "BINARY_OPERATOR" if binary(parent) == "=" and identity(children(parent)[0]) == identity(
-                top
-            ):
-                pointer.accesses.append(self._assigned(parent, plain, children(parent)[1]))
-            case "CALL_EXPR" if parent.spelling == "operator=" and len(children(parent)) == 3:
-                target, _, value = children(parent)
-                if identity(bare(target)) != identity(bare(top)):
-                    pointer.accesses.append(whole)
-                else:
-                    pointer.accesses.append(self._assigned(parent, plain, value))
+                self._add(whole)
+            case "BINARY_OPERATOR" if binary(parent) == "=" and parts[0] == top:
+                self._add(self._assigned(parent, plain, parts[1]))
+            case "CALL_EXPR" if parent.spelling == "operator=" and len(parts) == 3:
+                is_target = bare(parts[0]) == bare(top)
+                self._add(self._assigned(parent, plain, parts[2]) if is_target else whole)
             case "COMPOUND_ASSIGNMENT_OPERATOR":
-                pointer.accesses.append(plain)
-            case "UNARY_OPERATOR" if unary(parent) in ("++", "--", "p++", "p--"):
-                pointer.accesses.append(plain)
+                self._add(plain)
+            case "UNARY_OPERATOR" if unary(parent) in _STEPS:
+                self._add(plain)
             case "UNARY_OPERATOR" if unary(parent) == "&":
-                node, call = self._up(parent)
+                node, call = self.function.around(parent)
                 if kind(call) != "CALL_EXPR":
-                    raise NotFollowed(line, f"the address of an element of {pointer.name} is kept")
-                self._by_address(pointer, call, node, index, line, plain)
-            case "VAR_DECL" | "CALL_EXPR" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if is_constant(pointer):
-                pointer.accesses.append(whole)
+                    raise NotFollowed(f"the address of an element of {name} is kept")
+                self._by_address(call, node, plain.index, plain.member)
+            case "VAR_DECL" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if self.pointer.is_constant:
+                self._add(whole)
             case "CALL_EXPR":
-                pointer.accesses.append(plain)
+                self._add(whole if self.pointer.is_constant else plain)
             case _:
-                raise NotFollowed(
-                    line, f"an element of {pointer.name} is used in a way that is not known here"
-                )
+                raise NotFollowed(f"an element of {name} is used in a way that is not known here")
 
     def _assigned(self, assignment: Cursor, plain: Access, value: Cursor) -> Access:
         """A statement ``x[i] = v`` is a store; anywhere else an element is assigned to where it lies."""
-        begin, end = span(assignment)
-        source = self.function.source
-        simple = source.text(plain.place[1], span(value)[0]).strip() == "=" and not plain.member
-        is_alone = self._is_statement(assignment) and not source.macro_around((begin, end))
+        source, place = self.function.source, span(assignment)
+        is_simple = source.text(plain.place[1], span(value)[0]).strip() == "=" and not plain.member
+        is_alone = self._is_statement(assignment) and not source.macro_around(place)
         loads = any(factor.span is None or self._loads(factor.span) for factor in names(plain.index))
-        use = "store" if simple and is_alone and not loads and not self._is_list(value) else "element"
-        place = (begin, end) if use == "store" else plain.place
-        return Access(
-            place, plain.index, use, plain.line, plain.given, plain.member, value=span(value), writes=True
-        )
-
-    @staticmethod
-    def _is_list(value: Cursor) -> bool:
-        return kind(bare(value)) == "INIT_LIST_EXPR"
+        plain = replace(plain, value=span(value), reads=False)
+        if is_simple and is_alone and not loads and kind(bare(value)) != "INIT_LIST_EXPR":
+            return replace(plain, place=place, use="store")
+        return plain
 
     def _loads(self, place: Span) -> bool:
         """Whether the text may read memory: its order against the value's would be another."""
@@ -322,51 +279,26 @@ class Uses:
         return "[" in text or "*" in text.lstrip("*(") or "->" in text
 
     def _is_statement(self, cursor: Cursor) -> bool:
-        parent = self.function.parent(cursor)
-        while parent is not None and kind(parent) == "UNEXPOSED_EXPR":
-            cursor, parent = parent, self.function.parent(parent)
-        if parent is None or kind(parent) == "COMPOUND_STMT":
-            return parent is not None
-        if kind(parent) in ("CASE_STMT", "DEFAULT_STMT", "LABEL_STMT"):
-            return True
+        cursor, parent = self.function.around(cursor, ("UNEXPOSED_EXPR",))
         if kind(parent) == "IF_STMT":
-            return identity(children(parent)[0]) != identity(cursor)
-        return kind(parent) in ("FOR_STMT", "WHILE_STMT") and identity(children(parent)[-1]) == identity(
-            cursor
-        )
+            return bool(children(parent)[0] != cursor)
+        if kind(parent) in ("FOR_STMT", "WHILE_STMT"):
+            return bool(children(parent)[-1] == cursor)
+        return kind(parent) in ("COMPOUND_STMT", "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT")
 
-    def _by_address(
-        self, pointer: Pointer, call: Cursor, node: Cursor, index: Sum, line: int, plain: Access | None = None
-    ) -> None:
-        function, arguments = call.spelling, list(call.get_arguments())
-        member = plain.member if plain else ""
-        if function == "__ldg" and not member:
-            pointer.accesses.append(Access(span(call), index, "load", line, reads=True))
-            return
-        if not function.startswith("atomic"):
-            raise NotFollowed(
-                line, f"the address of an element of {pointer.name} is passed to {function or 'a function'}"
-            )
+    def _by_address(self, call: Cursor, node: Cursor, index: Sum, member: str = "") -> None:
+        function = call.spelling
         is_added = function == "atomicAdd" and not member and self._is_statement(call)
-        if is_added and not self.function.source.macro_around(span(call)):
-            value = span(arguments[1])
-            pointer.accesses.append(
-                Access(span(call), index, "add", line, value=value, reads=True, writes=True)
-            )
-            return
-        pointer.accesses.append(
-            Access(span(bare(node)), index, "address", line, member=member, reads=True, writes=True)
-        )
-
-
-def names_in(cursor: Cursor) -> Iterator[Cursor]:
-    yield from (c for c in walk(cursor) if kind(c) == "DECL_REF_EXPR")
+        if function == "__ldg" and not member:
+            self._add(Access(span(call), index))
+        elif not function.startswith("atomic"):
+            why = f"the address of an element of {self.pointer.name} is passed to {function or 'a function'}"
+            raise NotFollowed(why)
+        elif is_added and not self.function.source.macro_around(span(call)):
+            self._add(Access(span(call), index, "add", value=span(list(call.get_arguments())[1])))
+        else:
+            self._add(Access(span(bare(node)), index, "address", member=member))
 
 
 def is_pointer(cursor: Cursor) -> bool:
-    return str(cursor.type.get_canonical().kind.name) in ("POINTER", "INCOMPLETEARRAY", "CONSTANTARRAY")
-
-
-def is_constant(pointer: Pointer) -> bool:
-    """Whether what it points to is const."""
-    return bool(pointer.variable.cursor.type.get_canonical().get_pointee().is_const_qualified())
+    return type_kind(cursor) in (*_POINTERS, "CONSTANTARRAY")

@@ -2,16 +2,18 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from autotune.adopt.accesses import Access, Pointer, Uses, is_constant, names_in
-from autotune.adopt.elements import TYPES, record_fields, size_of, type_name
-from autotune.adopt.expression import IndexExpression, Sum, names, split, strides, terms
-from autotune.adopt.function import Bound, Function, Variable, is_launch
+from autotune.adopt.accesses import Access, Pointer, Uses
+from autotune.adopt.elements import TYPES, Element, element_of, type_name
+from autotune.adopt.expression import Factor, Sum, alone, names, only, split, strides
+from autotune.adopt.function import Function, Variable, is_launch
 from autotune.adopt.host import HostProgram, divisors
-from autotune.adopt.source import Cursor, bare, binary, children, kind, number, span, walk
+from autotune.adopt.source import Cursor, bare, binary, children, identifiers, number, span, type_kind, walk
+
+_BYTES = Element("uint8")  # what family.yaml has no word for
 
 
 @dataclass(frozen=True)
@@ -28,37 +30,24 @@ class Extent:
 
 @dataclass
 class Array:
-    """A declared array. ``by`` are its inner strides, innermost first. ``fields`` by name where it holds records.
-    ``link`` is the extent that its numbers are places of, ``is_ascending`` where they are the begins of runs,
-    ``is_walked`` where they lead from one element of it to the next, and ``ends_at`` the number that ends a walk."""
+    """A declared array. ``by`` are its inner strides, innermost first. ``link`` is the extent that its numbers are
+    places of, ``is_ascending`` where they are the begins of runs, ``is_walked`` where they lead from one element of it
+    to the next, and ``ends_at`` the number that ends a walk. ``is_opaque`` where its elements are nothing that
+    family.yaml has a word for."""
 
     pointer: Pointer
-    type: str = ""
-    record: str = ""
-    fields: dict[str, str] = field(default_factory=dict)
+    element: Element = _BYTES
+    is_opaque: bool = False
     shape: tuple[str, ...] = ()
-    by: list[IndexExpression] = field(default_factory=list)
+    by: list[Factor] = field(default_factory=list)
     link: str = ""
     is_ascending: bool = False
     is_walked: bool = False
     ends_at: int = 0
-    is_bool: bool = False
 
     @property
     def name(self) -> str:
         return self.pointer.name
-
-    @property
-    def bytes(self) -> int:
-        """Of one element."""
-        return size_of(self.type) if self.type else sum(size_of(type_) for type_ in self.fields.values())
-
-    @property
-    def is_opaque(self) -> bool:
-        """Whether its elements are nothing that family.yaml has a word for."""
-        declared = self.pointer.variable.cursor.type.get_canonical()
-        pointee = declared.get_pointee() if declared.kind.name == "POINTER" else declared.element_type
-        return not self.record and not type_name(pointee)
 
     @property
     def is_accessor(self) -> bool:
@@ -67,14 +56,24 @@ class Array:
     @property
     def is_written(self) -> bool:
         """A pointer that is left may write, where it is not const."""
-        return self.pointer.is_written or bool(self.pointer.reason and not is_constant(self.pointer))
+        return self.pointer.is_written or bool(self.pointer.reason and not self.pointer.is_constant)
 
     @property
     def is_read(self) -> bool:
         return self.pointer.is_read or bool(self.pointer.reason)
 
+    @property
+    def accesses(self) -> list[Access]:
+        """Where it is an accessor."""
+        return self.pointer.accesses if self.is_accessor else []
+
     def indices(self, access: Access) -> list[Sum]:
         return split(access.index, self.by)
+
+    @property
+    def firsts(self) -> list[Sum]:
+        """The outermost index of each access."""
+        return [self.indices(access)[0] for access in self.accesses]
 
 
 @dataclass
@@ -96,45 +95,19 @@ class Arrays:
     def all(self) -> dict[str, Array]:
         found = {name: self._element(pointer) for name, pointer in self.uses.pointers.items()}
         for array in found.values():
-            if array.is_accessor and array.name not in self.flat:
-                array.by = strides([access.index for access in array.pointer.accesses])
+            if array.name not in self.flat:
+                array.by = strides([access.index for access in array.accesses])
         # What a caller gives says how large it is, so that comes first where outputs share an extent with it.
         for array in sorted(found.values(), key=lambda array: array.is_written and not array.is_read):
             array.shape = self._shape(array)
-        self._link(found)
+        _Links(self.function, list(found.values()), self._parameters).find()
         return found
 
-    # -- elements ---------------------------------------------------------------------------------------
-
     def _element(self, pointer: Pointer) -> Array:
-        declared = pointer.variable.cursor.type.get_canonical()
-        pointee = declared.get_pointee() if declared.kind.name == "POINTER" else declared.element_type
-        array = Array(pointer)
-        array.type = type_name(pointee)
-        array.is_bool = pointee.get_canonical().kind.name == "BOOL"
-        if array.type:
-            return array
-        if pointee.get_canonical().kind.name == "RECORD":
-            record = pointee.get_declaration()
-            array.record = record.spelling
-            fields, why = record_fields(pointee)
-            array.fields = fields
-            if not why and record.semantic_parent is not None and kind(record.semantic_parent) in (
-                "STRUCT_DECL", "CLASS_DECL", "FUNCTION_DECL"):  # fmt: skip
-                why = "is declared inside another"
-            if why and not pointer.reason:
-                pointer.reason, pointer.line = f"struct {record.spelling} {why}", self._line(pointer)
-            if not fields:
-                array.record, array.type = "", "uint8"
-            return array
-        if not pointer.reason:
-            pointer.reason = f"{pointee.spelling} is no number and no struct"
-            pointer.line = self._line(pointer)
-        array.type = "uint8"
-        return array
-
-    def _line(self, pointer: Pointer) -> int:
-        return self.function.source.line(pointer.variable.place)
+        element, why = element_of(pointer.element)
+        if why:
+            pointer.stays(why, self.function.source.line(pointer.variable.place))
+        return Array(pointer, element if element.bytes else _BYTES, is_opaque=not element.bytes)
 
     # -- extents ----------------------------------------------------------------------------------------
 
@@ -151,73 +124,53 @@ class Arrays:
             self.extents[outer] = Extent(outer, text)
         return (outer, *reversed(inner))
 
-    def _inner(self, array: Array, number: int, stride: IndexExpression) -> str:
-        text = self.said(terms(stride))
-        if text is None:
-            return ""
-        name = text
-        if not text.isidentifier():
-            spelling = self._text(stride)
-            name = (
-                spelling
-                if spelling.isidentifier()
-                else f"{array.name}_{('columns', 'rows', 'planes')[number]}"
-            )
-        return self._named(name, text).name
+    def _inner(self, array: Array, number: int, stride: Factor) -> str:
+        text = self.said(alone(stride))
+        if text is None or text.isidentifier():
+            return self._named(text, text) if text else ""
+        spelling = self.function.source.text(*stride.span) if stride.span else stride.spelling
+        own = f"{array.name}_{('columns', 'rows', 'planes')[number]}"
+        return self._named(spelling if spelling.isidentifier() else own, text)
 
     def _allocated(self, array: Array, inner: Sequence[str]) -> str:
         """The text of the outer extent where the host program says how much room it gives; empty where it does not."""
-        factors = self.host.elements(array.name, array.bytes) if self.host else None
-        for name in inner if factors else ():
-            text = self.extents[name].text
-            if factors and text in factors:
+        factors = self.host.elements(array.name, array.element.bytes) if self.host else None
+        if factors is None:
+            return ""
+        for text in (self.extents[name].text for name in inner):
+            if text in factors:
                 factors.remove(text)
             elif factors and text.isdigit() and factors[-1].isdigit() and not int(factors[-1]) % int(text):
                 factors[-1] = str(int(factors[-1]) // int(text))
             else:
                 return ""
-        if factors is None:
-            return ""
         is_sum = [not (f.isalnum() or f.isidentifier()) and len(factors) > 1 for f in factors]
         return " * ".join(f"({f})" if sum_ else f for f, sum_ in zip(factors, is_sum, strict=True)) or "1"
 
-    @staticmethod
-    def _own(array: Array, inner: Sequence[str]) -> str:
-        """The name of an extent that nothing names: X_size of an array of one extent, else X_rows."""
-        return f"{array.name}_{'rows' if inner else 'size'}"
-
     def _outer(self, array: Array, inner: Sequence[str]) -> str:
+        own = f"{array.name}_{'rows' if inner else 'size'}"
         room = self._allocated(array, inner)
         if room and not room.isdigit():
-            return self._named(room if room.isidentifier() else self._own(array, inner), room).name
-        found: list[str] = []
-        for access in array.pointer.accesses if array.is_accessor else ():
-            first = array.indices(access)[0]
-            said = self.limit(first) or self._inside_another(first)
-            if said is not None:
-                found.append(said)
-        indices = (array.indices(access)[0] for access in array.pointer.accesses if array.is_accessor)
-        found = found or [text for text in map(self._launched, indices) if text]
-        if room and not any(re.search(r"[A-Za-z_]", text) for text in found):
+            return self._named(room if room.isidentifier() else own, room)
+        said = (self.limit(first) or self._inside_another(first) for first in array.firsts)
+        found = [text for text in said if text] or [t for t in map(self._launched, array.firsts) if t]
+        if room and not any(map(identifiers, found)):
             found = [room]
         if not found:
-            return self._shared_or_own(array, inner)
+            return self._shared(array, own)
         text = max(found, key=lambda said: (found.count(said), len(said)))
-        parameters = [said for said in found if said in self._parameters]
-        text = (
-            parameters[0]
-            if parameters and not text.isidentifier() and self._is_below(text, parameters[0])
-            else text
-        )
-        return self._named(text if text.isidentifier() else self._own(array, inner), text).name
+        parameter = next((said for said in found if said in self._parameters), "")
+        if parameter and re.fullmatch(rf"{parameter} - \d+", text):
+            text = parameter
+        return self._named(text if text.isidentifier() else own, text)
 
     def _launched(self, index: Sum) -> str:
         """What the host's launch keeps an index below that nothing compares: a block's number, or a thread's."""
-        launch = self.host.launch if self.host else None
-        if launch is None or len(index) != 1 or len(index[0].factors) != 1 or index[0].sign < 0:
+        launch, leaf = self.host.launch if self.host else None, only(index)
+        if launch is None or leaf is None:
             return ""
-        leaf = index[0].factors[0]
-        start = self.function.variables[leaf.declared].initial if leaf.declared is not None else None
+        variable = self.function.named(leaf)
+        start = variable.initial if variable else None
         inside = list(walk(start)) if start is not None else []
         for axis, grid, block in zip("xyz", launch.grid, [*launch.block, "1", "1"], strict=False):
             text = ""
@@ -225,82 +178,71 @@ class Arrays:
                 text = grid
             elif all(any(is_launch(c, name, axis) for c in inside) for name in ("blockIdx", "threadIdx")):
                 text = next((whole for whole, by, _ in divisors(grid) if by == block), "")
-            if text and set(re.findall(r"[A-Za-z_]\w*", text)) <= self._parameters.keys():
+            if text and identifiers(text) <= self._parameters.keys():
                 return text
         return ""
 
-    def _shared_or_own(self, array: Array, inner: Sequence[str]) -> str:
+    def _shared(self, array: Array, own: str) -> str:
         """The extent of another array that is indexed by the same expression, else one of its own."""
         keys = {
             frozenset(f"{term.sign}{'*'.join(sorted(f.key for f in term.factors))}" for term in index)
-            for index in (array.indices(access)[0] for access in array.pointer.accesses if array.is_accessor)
+            for index in array.firsts
             if any(factor.value is None for factor in names(index))
         }
-        known = next((self.unbounded[key] for key in keys if key in self.unbounded), "")
-        name = known or self._named(self._own(array, inner), self._own(array, inner)).name
+        known = (self.unbounded[key] for key in keys if key in self.unbounded)
+        name = next(known, "") or self._named(own, own)
         self.unbounded |= dict.fromkeys(keys - self.unbounded.keys(), name)
         return name
 
     def _inside_another(self, index: Sum) -> str | None:
         """Where the index is one variable: the stride that the same variable is a column of in another array."""
-        if len(index) != 1 or len(index[0].factors) != 1 or index[0].factors[0].declared is None:
+        leaf = only(index)
+        if leaf is None or leaf.declared is None:
             return None
-        key = index[0].factors[0].key
         for other in self.uses.pointers.values():
             by = [] if other.reason or other.name in self.flat else strides([a.index for a in other.accesses])
             for access in other.accesses if by else ():
                 for column, stride in zip(reversed(split(access.index, by)[1:]), by, strict=True):
-                    if len(column) == 1 and [f.key for f in column[0].factors] == [key]:
-                        return self.said(terms(stride))
+                    if len(column) == 1 and [f.key for f in column[0].factors] == [leaf.key]:
+                        return self.said(alone(stride))
         return None
-
-    @staticmethod
-    def _is_below(text: str, name: str) -> bool:
-        return re.fullmatch(rf"{name} - \d+", text) is not None
 
     @cached_property
     def _parameters(self) -> dict[str, Variable]:
         found = (self.function.variables[c.location.offset] for c in self.function.parameters)
-        return {v.name: v for v in found if v.cursor.type.get_canonical().kind.name in TYPES}
+        return {v.name: v for v in found if type_kind(v.cursor) in TYPES}
 
-    def _named(self, name: str, text: str) -> Extent:
+    def _named(self, name: str, text: str) -> str:
         """The extent of that text, made where there is none yet; a name of a parameter stands for that alone."""
-        for known in self.extents.values():
-            if known.text == text:
-                return known
+        if known := next((e.name for e in self.extents.values() if e.text == text), ""):
+            return known
         is_own = name == text and name not in self._parameters  # nothing says what it is
         taken = {*self.extents, *self.uses.pointers, *(self._parameters if name != text else ())}
         while name in taken:
             name += "_"
         self.extents[name] = Extent(name, name if is_own else text)
-        return self.extents[name]
+        return name
 
     def limit(self, index: Sum) -> str | None:
         """What the index stays below, where it is one bounded variable with a number added."""
-        plus, variables = 0, []
-        for term in index:
-            if all(factor.value is not None for factor in term.factors):
-                plus += term.sign * math.prod(factor.value or 0 for factor in term.factors)
-            elif len(term.factors) == 1 and term.factors[0].declared is not None and term.sign > 0:
-                variables.append(self.function.variables[term.factors[0].declared])
-            else:
-                return None
-        if len(variables) != 1:
+        numbers = [t for t in index if all(factor.value is not None for factor in t.factors)]
+        plus = sum(t.sign * math.prod(factor.value or 0 for factor in t.factors) for t in numbers)
+        leaf = only(tuple(t for t in index if t not in numbers))
+        variable = self.function.named(leaf) if leaf else None
+        if variable is None:
             return None
-        for bound in ranked(self.function.bounds.get(variables[0].place, [])):
-            text = self.said(
-                terms(self.function.expression(bound.limit, span(bound.limit)[0])), bound.plus + plus
-            )
+        for bound in self.function.bounds_of(variable):
+            text = self.said(self.function.arithmetic(bound.limit), bound.plus + plus)
             if text is not None and text != "0":
                 return text
-        return self._part(variables[0]) if not plus else None
+        return self._part(variable) if not plus else None
 
     def _part(self, variable: Variable) -> str | None:
         """What ``i / n`` and ``i % n`` stay below, where i is bounded by a product."""
         start = bare(variable.initial) if variable.initial is not None and not variable.changes else None
-        if start is None or kind(start) != "BINARY_OPERATOR" or binary(start) not in ("/", "%"):
+        if start is None or binary(start) not in ("/", "%"):
             return None
-        whole, by = (terms(self.function.expression(c, span(start)[0])) for c in children(start))
+        whole, by = (self.function.expression(c, span(start)[0]) for c in children(start))
         text = self.said(by)
         if binary(start) == "%" or text is None:
             return text
@@ -312,88 +254,85 @@ class Arrays:
 
     def said(self, sum_: Sum, plus: int = 0) -> str | None:
         """The sum as an expression of family.yaml over parameters; a sum below a parameter is the parameter."""
-        parts: list[str] = []
+        text = ""
         for term in sum_:
             numbers = [f.value for f in term.factors if f.value is not None]
-            others = [f for f in term.factors if f.value is None]
-            if not others:
-                product = term.sign
-                for value in numbers:
-                    product *= value
-                plus += product
+            said = [self._factor(f) for f in term.factors if f.value is None]
+            if not said:
+                plus += term.sign * math.prod(numbers)
                 continue
-            said = [self._factor(f) for f in others]
             if not all(said):
                 return None
-            text = " * ".join([*map(str, numbers), *(s for s in said if s)])
-            parts.append(text if not parts and term.sign > 0 else f"{'-' if term.sign < 0 else '+'} {text}")
-        if not parts:
+            sign = (" + " if text else "") if term.sign > 0 else " - " if text else "- "
+            text += sign + " * ".join([*map(str, numbers), *(s for s in said if s)])
+        if not text:
             return str(plus) if plus > 0 else None
-        text = " ".join(parts)
-        if text.isidentifier() and plus <= 0:
+        if not plus or (text.isidentifier() and plus < 0):
             return text
-        return text if not plus else f"{text} {'+' if plus > 0 else '-'} {abs(plus)}"
+        return f"{text} {'+' if plus > 0 else '-'} {abs(plus)}"
 
-    def _factor(self, factor: IndexExpression) -> str | None:
-        if factor.operator:
-            inner = self.said(terms(factor))
+    def _factor(self, factor: Factor) -> str | None:
+        if factor.inner:
+            inner = self.said(factor.inner)
             return f"({inner})" if inner else None
-        variable = self.function.variables.get(factor.declared) if factor.declared is not None else None
+        variable = self.function.named(factor)
         if variable is None:
             return None
         if variable.is_parameter:
             return variable.name if not variable.changes and variable.name in self._parameters else None
-        start = variable.initial
-        if start is None or not self.function.is_invariant(variable):
+        if variable.initial is None or not self.function.is_invariant(variable):
             return None
-        inner = self.said(terms(self.function.expression(start, span(start)[0])))
+        inner = self.said(self.function.arithmetic(variable.initial))
         return f"({inner})" if inner and not inner.isidentifier() else inner
 
-    def _text(self, expression: IndexExpression) -> str:
-        if expression.span is None:
-            return expression.spelling
-        return self.function.source.text(*expression.span)
 
-    # -- numbers that are places ------------------------------------------------------------------------
+@dataclass
+class _Links:
+    """Finds arrays whose numbers are used as an index of another: x[index[i]], and the begins of runs. Of several
+    extents that they are an index of, one that is a parameter is what they stay below."""
 
-    def _link(self, found: dict[str, Array]) -> None:
-        """Arrays whose numbers are used as an index of another: x[index[i]], and the begins of runs. Of several extents
-        that they are an index of, one that is a parameter is what they stay below."""
-        holders = self._holders(found)
-        self._mark_walks(found, holders)
-        for array in found.values():
-            for access in array.pointer.accesses if array.is_accessor else ():
-                for index, extent in zip(array.indices(access), array.shape, strict=True):
-                    for leaf in names(index):
-                        for holder in self._read_in(leaf, holders, found):
-                            alone = len(index) == 1 and index[0].factors == (leaf,)
-                            self._point(holder, extent if alone else "", leaf)
+    function: Function
+    arrays: Sequence[Array]
+    parameters: dict[str, Variable]
+    holders: dict[int, list[Array]] = field(default_factory=dict)
 
-    def _holders(self, found: dict[str, Array]) -> dict[int, list[Array]]:
-        """By the place of a variable, the arrays whose elements it is given."""
-        holders: dict[int, list[Array]] = {}
+    def find(self) -> None:
         for variable in self.function.variables.values():
             start = variable.initial
             if start is not None and type_name(variable.cursor.type):
-                held = self._below(start, found)
-                others = [self.function.variable(c) for c in names_in(start)]
-                held += [a for other in others if other is not None for a in holders.get(other.place, ())]
-                if held:
-                    holders[variable.place] = held
-        return holders
+                self.holders[variable.place] = self._given(start)
+        self._mark_walks()
+        for array in self.arrays:
+            for access in array.accesses:
+                for index, extent in zip(array.indices(access), array.shape, strict=True):
+                    for leaf in names(index):
+                        for holder in self._read_in(leaf):
+                            self._point(holder, extent if only(index) == leaf else "", leaf)
 
-    def _mark_walks(self, found: dict[str, Array], holders: dict[int, list[Array]]) -> None:
+    def _reading(self, begin: int, end: int) -> list[Array]:
+        """The arrays that the text there reads."""
+        places = [(array, access.place) for array in self.arrays for access in array.pointer.accesses]
+        found = [array.name for array, place in places if begin <= place[0] and place[1] <= end]
+        return [array for array in self.arrays if array.name in found]
+
+    def _given(self, cursor: Cursor) -> list[Array]:
+        """The arrays that the expression reads, itself or by way of variables."""
+        others = (self.holders.get(v.place, ()) for v in self.function.variables_in(cursor))
+        return [*self._reading(*span(cursor)), *(array for held in others for array in held)]
+
+    def _read_in(self, leaf: Factor) -> list[Array]:
+        if leaf.declared is not None:
+            return self.holders.get(leaf.declared, [])
+        return self._reading(*leaf.span) if leaf.span else []
+
+    def _mark_walks(self) -> None:
         """Arrays with which an index is replaced by what the element there says: ``i = next[i]``."""
-        for cursor in walk(self.function.body):
-            if kind(cursor) != "BINARY_OPERATOR" or binary(cursor) != "=":
-                continue
+        for cursor in walk(self.function.body, "BINARY_OPERATOR"):
             left, right = children(cursor)
             walker = self.function.variable(bare(left))
-            if walker is None:
+            if walker is None or binary(cursor) != "=":
                 continue
-            others = (self.function.variable(c) for c in names_in(right))
-            held = [a for other in others if other is not None for a in holders.get(other.place, ())]
-            for array in [*self._below(right, found), *held]:
+            for array in self._given(right):
                 leaves = (leaf for access in array.pointer.accesses for leaf in names(access.index))
                 if any(leaf.declared == walker.place for leaf in leaves):
                     array.is_walked, array.link = True, array.shape[0]
@@ -402,50 +341,16 @@ class Arrays:
     def _ends_below_zero(self, variable: Variable) -> bool:
         """Whether a comparison takes a negative number for the end of a walk."""
         ends = {("!=", -1), ("==", -1), (">", -1), (">=", 0), ("<", 0)}
-        for cursor in walk(self.function.body):
-            if kind(cursor) == "BINARY_OPERATOR" and (operator := binary(cursor)) in (
-                "!=",
-                "==",
-                ">",
-                ">=",
-                "<",
-            ):
-                left, right = children(cursor)
-                if self.function.variable(bare(left)) is variable and (operator, number(right)) in ends:
-                    return True
-        return False
+        sides = ((binary(c), *children(c)) for c in walk(self.function.body, "BINARY_OPERATOR"))
+        return any(
+            self.function.variable(bare(left)) is variable and (operator, number(right)) in ends
+            for operator, left, right in sides
+        )
 
-    @staticmethod
-    def _below(cursor: Cursor, found: dict[str, Array]) -> list[Array]:
-        """The arrays that the expression reads."""
-        begin, end = span(cursor)
-        return [
-            array
-            for array in found.values()
-            if any(begin <= a.place[0] and a.place[1] <= end for a in array.pointer.accesses)
-        ]
-
-    def _read_in(
-        self, leaf: IndexExpression, holders: dict[int, list[Array]], found: dict[str, Array]
-    ) -> Iterator[Array]:
-        if leaf.declared is not None:
-            yield from holders.get(leaf.declared, ())
-        elif leaf.span is not None:
-            for array in found.values():
-                if any(
-                    leaf.span[0] <= a.place[0] and a.place[1] <= leaf.span[1] for a in array.pointer.accesses
-                ):
-                    yield array
-
-    def _point(self, holder: Array, extent: str, leaf: IndexExpression) -> None:
-        if "int" not in holder.type or holder.is_walked:
+    def _point(self, holder: Array, extent: str, leaf: Factor) -> None:
+        if "int" not in holder.element.type or holder.is_walked:
             return
-        if leaf.declared is not None and self.function.variables[leaf.declared].changes:
-            holder.is_ascending = True
-        if extent and (not holder.link or extent in self._parameters):
+        variable = self.function.named(leaf)
+        holder.is_ascending |= variable is not None and bool(variable.changes)
+        if extent and (not holder.link or extent in self.parameters):
             holder.link = extent
-
-
-def ranked(bounds: Sequence[Bound]) -> list[Bound]:
-    """Loops and conditions first, and those under which threads leave; a small number is the least of them."""
-    return sorted(bounds, key=lambda bound: (bound.is_exit, not bound.is_loop))

@@ -21,15 +21,13 @@ def adopt_command(
         typer.Option(
             "--kernel",
             metavar="NAME[<VALUES>]",
-            help="Which kernel, where the file has several; with values for its template.",
+            help="Which of several kernels; with values for its template.",
         ),
     ] = "",
     grid: Annotated[
         str,
         typer.Option(
-            "--grid",
-            metavar="X[,Y[,Z]]",
-            help="Blocks of its launch, over its numbers: 'ceil_div(n, 16)'.",
+            "--grid", metavar="X[,Y[,Z]]", help="Blocks of its launch, over its numbers: 'ceil_div(n, 16)'."
         ),
     ] = "",
     block: Annotated[

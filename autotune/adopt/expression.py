@@ -5,23 +5,22 @@ proved here: an address is the same whatever is taken for its stride, and whethe
 when the kernel runs.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-Span = tuple[int, int]
+from autotune.adopt.source import Span
+
 _LOOSE = "?<>=&|^~!,"  # those that a sum binds closer than, and two of one operand
 
 
 @dataclass(frozen=True)
-class IndexExpression:
-    """``operator`` is ``+ - *`` with two operands, ``neg`` with one, or empty for anything that is taken as a whole.
-    ``key`` tells equal ones; ``span`` is where it stands in the file, None where a macro wrote it; ``spelling`` is
-    what to write then. ``declared`` is where the variable is declared that it names; ``is_block`` where that is the
-    number of a block."""
+class Factor:
+    """What is taken as a whole, or ``inner``, a sum in parentheses. ``key`` tells equal ones; ``span`` is where it
+    stands in the file, None where a macro wrote it; ``spelling`` is what to write then. ``declared`` is where the
+    variable is declared that it names; ``is_block`` where that is the number of a block."""
 
-    key: str
-    operator: str = ""
-    operands: tuple["IndexExpression", ...] = ()
+    key: str = ""
     span: Span | None = None
     spelling: str = ""
     value: int | None = None
@@ -29,6 +28,7 @@ class IndexExpression:
     is_invariant: bool = False
     is_block: bool = False
     is_parameter: bool = False
+    inner: "Sum" = ()
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Term:
     """A product, added or (``sign`` -1) taken away."""
 
     sign: int
-    factors: tuple[IndexExpression, ...]
+    factors: tuple[Factor, ...]
 
-    def without(self, stride: IndexExpression) -> "Term | None":
+    def without(self, stride: Factor) -> "Term | None":
         """What it is times ``stride``; None where it is no such product."""
         for number, factor in enumerate(self.factors):
             if factor.key == stride.key:
@@ -49,90 +49,81 @@ class Term:
 Sum = tuple[Term, ...]
 
 
-def terms(expression: IndexExpression, sign: int = 1) -> Sum:
-    """The expression as a sum of products."""
-    match expression.operator:
-        case "+":
-            return tuple(term for operand in expression.operands for term in terms(operand, sign))
-        case "-":
-            left, right = expression.operands
-            return (*terms(left, sign), *terms(right, -sign))
-        case "neg":
-            return terms(expression.operands[0], -sign)
-        case _:
-            return (Term(sign, tuple(factors(expression))),)
+def alone(factor: Factor) -> Sum:
+    return (Term(1, (factor,)),)
 
 
-def factors(expression: IndexExpression) -> list[IndexExpression]:
-    if expression.operator == "*":
-        return [factor for operand in expression.operands for factor in factors(operand)]
-    return [expression]
+ZERO = alone(Factor("#0", spelling="0", value=0))
 
 
-def opened(sum_: Sum) -> Sum:
+def only(sum_: Sum) -> Factor | None:
+    """The factor that the sum is; None where it is more than one, or none."""
+    return sum_[0].factors[0] if len(sum_) == 1 and len(sum_[0].factors) == 1 and sum_[0].sign > 0 else None
+
+
+def negative(sum_: Sum) -> Sum:
+    return tuple(replace(term, sign=-term.sign) for term in sum_)
+
+
+def product(left: Sum, right: Sum) -> Sum:
+    """Of both, where one with a sign or several terms is put in parentheses."""
+    return (Term(1, (*_factors(left), *_factors(right))),)
+
+
+def _factors(sum_: Sum) -> tuple[Factor, ...]:
+    return sum_[0].factors if len(sum_) == 1 and sum_[0].sign > 0 else (Factor(inner=sum_),)
+
+
+def opened(sum_: Sum) -> Iterator[Term]:
     """With each term that is a sum in parentheses as the terms of it."""
-    found: list[Term] = []
     for term in sum_:
-        if len(term.factors) == 1 and term.factors[0].operator in ("+", "-", "neg"):
-            found.extend(terms(term.factors[0], term.sign))
-        else:
-            found.append(term)
-    return tuple(found)
+        inner = term.factors[0].inner if len(term.factors) == 1 else ()
+        yield from (inner if term.sign > 0 else negative(inner)) or (term,)
 
 
-def divided(sum_: Sum, stride: IndexExpression) -> tuple[Sum, Sum]:
+def divided(sum_: Sum, stride: Factor) -> tuple[Sum, Sum]:
     """Quotient and remainder: ``sum_`` is quotient * stride + remainder."""
-    quotient: list[Term] = []
-    remainder: list[Term] = []
-    for term in sum_:
-        other = term.without(stride)
-        (remainder if other is None else quotient).append(term if other is None else other)
-    return opened(tuple(quotient)), tuple(remainder)
+    parts = [(term, term.without(stride)) for term in sum_]
+    quotient = tuple(part for _, part in parts if part is not None)
+    return tuple(opened(quotient)), tuple(term for term, part in parts if part is None)
 
 
-def strides(indices: Sequence[Sum], most: int = 4) -> list[IndexExpression]:
+def strides(indices: Sequence[Sum], most: int = 4) -> list[Factor]:
     """The strides that all ``indices`` of one array share, innermost first, as factors of one another."""
-    found: list[IndexExpression] = []
-    rest = list(indices)
-    while len(found) < most - 1:
-        stride = _shared(rest)
-        if stride is None:
-            break
+    found: list[Factor] = []
+    while len(found) < most - 1 and (stride := _shared(indices)) is not None:
         found.append(stride)
-        rest = [divided(index, stride)[0] for index in rest]
+        indices = [divided(index, stride)[0] for index in indices]
     return found
 
 
-def _shared(indices: Sequence[Sum]) -> IndexExpression | None:
+def _shared(indices: Sequence[Sum]) -> Factor | None:
     """The invariant factor that most terms have, where at least half of the indices that are not 0 have it."""
-    counts: dict[str, tuple[int, int, IndexExpression]] = {}
+    known: dict[str, Factor] = {}
+    with_it, of_terms = Counter[str](), Counter[str]()
     for index in indices:
-        here: set[str] = set()
-        for term in index:
-            for factor in term.factors if len(term.factors) > 1 else ():
-                if not factor.is_invariant or (factor.value is not None and not 2 <= factor.value <= 1 << 20):
-                    continue
-                others = [other for other in term.factors if other is not factor]
-                if not factor.is_parameter and all(o.is_block or o.value is not None for o in others):
-                    continue  # a block's share of a line, and no row
-                with_it, of_terms, _ = counts.get(factor.key, (0, 0, factor))
-                counts[factor.key] = (with_it + (factor.key not in here), of_terms + 1, factor)
-                here.add(factor.key)
+        here = [factor for term in index if len(term.factors) > 1 for factor in _strides_of(term)]
+        for factor in here:
+            known.setdefault(factor.key, factor)
+        of_terms.update(factor.key for factor in here)
+        with_it.update({factor.key for factor in here})
     for index in indices:  # a row that is one further: i + n beside i + 2 * n
-        alone = {
-            term.factors[0].key for term in index if len(term.factors) == 1 and term.factors[0].is_parameter
-        }
+        single = {t.factors[0].key for t in index if len(t.factors) == 1 and t.factors[0].is_parameter}
         products = {factor.key for term in index if len(term.factors) > 1 for factor in term.factors}
-        for key in (alone - products) & counts.keys():
-            counts[key] = (counts[key][0] + 1, *counts[key][1:])
-    known = [index for index in indices if index]
-    fitting = [found for found in counts.values() if 2 * found[0] >= len(known)]
-    if not fitting:
-        return None
-    return max(fitting, key=lambda found: (found[0], found[1]))[2]
+        with_it.update((single - products) & known.keys())
+    fitting = [key for key in known if 2 * with_it[key] >= sum(map(bool, indices))]
+    return known[max(fitting, key=lambda key: (with_it[key], of_terms[key]))] if fitting else None
 
 
-def split(index: Sum, by: Sequence[IndexExpression]) -> list[Sum]:
+def _strides_of(product: Term) -> Iterator[Factor]:
+    for factor in product.factors:
+        others = [other for other in product.factors if other is not factor]
+        is_share = not factor.is_parameter and all(o.is_block or o.value is not None for o in others)
+        if factor.is_invariant and not is_share and (factor.value is None or 2 <= factor.value <= 1 << 20):
+            yield factor  # but for a block's share of a line, which is no row
+
+
+def split(index: Sum, by: Sequence[Factor]) -> list[Sum]:
     """One index for each extent, outermost first."""
     found: list[Sum] = []
     for stride in by:
@@ -141,55 +132,34 @@ def split(index: Sum, by: Sequence[IndexExpression]) -> list[Sum]:
     return [index, *reversed(found)]
 
 
-def written(sum_: Sum, text: Callable[[IndexExpression], str]) -> str:
+def written(sum_: Sum, text: Callable[[Factor], str]) -> str:
     """The sum as C++ text; ``text`` gives that of what is taken as a whole."""
     parts: list[str] = []
     for term in sum_:
         is_tight = len(term.factors) > 1 or term.sign < 0
-        product = " * ".join(_factor(f, text, is_tight, len(sum_) > 1) for f in term.factors) or "1"
-        if parts:
-            parts += [" + " if term.sign > 0 else " - ", product]
-        else:
-            parts.append(product if term.sign > 0 else f"-{product}")
+        said = " * ".join(_written(f, text, is_tight, len(sum_) > 1) for f in term.factors) or "1"
+        sign = (" + " if term.sign > 0 else " - ") if parts else "" if term.sign > 0 else "-"
+        parts.append(sign + said)
     return "".join(parts) or "0"
 
 
-def _factor(
-    expression: IndexExpression, text: Callable[[IndexExpression], str], is_tight: bool, is_added: bool
-) -> str:
+def _written(factor: Factor, text: Callable[[Factor], str], is_tight: bool, is_added: bool) -> str:
     """``is_tight`` where it is multiplied or taken away."""
-    said = text(expression)
+    if factor.inner:
+        said = written(factor.inner, text)
+        return f"({said})" if is_tight else said
+    said, depth = text(factor), 0
     operators = f"{_LOOSE}+-/%" if is_tight else _LOOSE if is_added else ","
-    loose = expression.operator in ("+", "-", "neg") and is_tight
-    return f"({said})" if loose or (not expression.operator and _is_loose(said, operators)) else said
-
-
-def _is_loose(text: str, operators: str) -> bool:
-    """Whether one of the operators stands outside of brackets."""
-    depth = 0
-    for place, letter in enumerate(text):
+    for place, letter in enumerate(said):  # whether one of the operators stands outside of brackets
         depth += (letter in "([") - (letter in ")]")
-        if (
-            depth == 0
-            and letter in operators
-            and not (letter in "<>-" and text[place - 1 : place + 2] == "->")
-        ):
-            return True
-    return False
+        is_arrow = letter in "<>-" and said[place - 1 : place + 2] == "->"
+        if depth == 0 and letter in operators and not is_arrow:
+            return f"({said})"
+    return said
 
 
-def names(sum_: Iterable[Term]) -> list[IndexExpression]:
+def names(sum_: Iterable[Term]) -> Iterator[Factor]:
     """Everything in the sum that is taken as a whole."""
-    found: list[IndexExpression] = []
-
-    def visit(expression: IndexExpression) -> None:
-        if expression.operator:
-            for operand in expression.operands:
-                visit(operand)
-        else:
-            found.append(expression)
-
     for term in sum_:
         for factor in term.factors:
-            visit(factor)
-    return found
+            yield from names(factor.inner) if factor.inner else (factor,)

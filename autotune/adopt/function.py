@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.expression import IndexExpression
+from autotune.adopt.expression import Factor, Sum, alone, negative, only, product
 from autotune.adopt.source import (
+    WRAPPED,
     CudaSource,
     Cursor,
     Span,
@@ -13,8 +14,11 @@ from autotune.adopt.source import (
     binary,
     children,
     kind,
+    names_in,
     number,
+    parameters,
     span,
+    type_kind,
     unary,
     walk,
 )
@@ -23,6 +27,8 @@ _CASTS = ("CSTYLE_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR", "CXX_STATIC_CAST_EXPR"
 _INTEGERS = ("CHAR_S", "CHAR_U", "SCHAR", "UCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG", "ULONG", "LONGLONG",
              "ULONGLONG", "BOOL", "ENUM")  # fmt: skip
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+_DEEPEST = 300
+_LAUNCH = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
 @dataclass
@@ -33,13 +39,16 @@ class Variable:
     cursor: Cursor
     is_parameter: bool
     changes: list[int] = field(default_factory=list)
-    statement: Cursor = None
 
     @property
     def place(self) -> int:
         return int(self.cursor.location.offset)
 
     @property
+    def is_integer(self) -> bool:
+        return type_kind(self.cursor) in _INTEGERS
+
+    @cached_property
     def initial(self) -> Cursor | None:
         if self.is_parameter:
             return None
@@ -49,9 +58,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Bound:
-    """A variable is below ``limit`` + ``plus`` where the kernel goes on: the loop over it says so, or a condition, or
-    one under which a thread leaves."""
+    """``compared`` is below ``limit`` + ``plus`` where the kernel goes on: the loop over it says so, or a condition, or
+    one under which a thread leaves. It is ``variable`` with a number added, or, where that is None, arithmetic that has
+    the number of a block in it."""
 
+    variable: Variable | None
+    compared: Cursor
     limit: Cursor
     plus: int
     is_loop: bool
@@ -62,7 +74,6 @@ class Bound:
 class Function:
     source: CudaSource
     cursor: Cursor
-    compared: dict[int, list[Cursor]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -74,186 +85,148 @@ class Function:
 
     @cached_property
     def parameters(self) -> list[Cursor]:
-        return [c for c in children(self.cursor) if kind(c) == "PARM_DECL"]
+        return parameters(self.cursor)
 
     @cached_property
-    def parents(self) -> dict[int, Cursor]:
-        """The parent of each cursor, by ``identity``."""
+    def _parents(self) -> dict[int, Cursor]:
         found: dict[int, Cursor] = {}
-
-        def visit(parent: Cursor) -> None:
-            for child in parent.get_children():
-                found[identity(child)] = parent
-                visit(child)
-
-        visit(self.cursor)
+        depths = {self.cursor.hash: 0}
+        for parent in walk(self.cursor):
+            for child in children(parent):
+                found[child.hash], depths[child.hash] = parent, depths[parent.hash] + 1
+        if max(depths.values()) > _DEEPEST:
+            raise RecursionError  # here, since Python ignores one within a callback of libclang
         return found
 
-    def parent(self, cursor: Cursor) -> Cursor | None:
-        return self.parents.get(identity(cursor))
+    def parent(self, cursor: Cursor) -> Cursor:
+        """What stands around it; the function where nothing of it does."""
+        return self._parents.get(cursor.hash, self.cursor)
+
+    def around(self, cursor: Cursor, kinds: tuple[str, ...] = WRAPPED) -> tuple[Cursor, Cursor]:
+        """The cursor with what is of these kinds around it, and what stands around that."""
+        while kind(parent := self.parent(cursor)) in kinds:
+            cursor = parent
+        return cursor, parent
 
     @cached_property
     def variables(self) -> dict[int, Variable]:
         """By the place of their declaration."""
-        found: dict[int, Variable] = {}
-        for cursor in walk(self.cursor):
-            if kind(cursor) in ("VAR_DECL", "PARM_DECL"):
-                variable = Variable(cursor.spelling, cursor, kind(cursor) == "PARM_DECL")
-                parent = self.parent(cursor)
-                variable.statement = parent if parent is not None and kind(parent) == "DECL_STMT" else None
-                found[variable.place] = variable
-        for cursor in walk(self.body):
-            named = self._named(cursor, found)
-            if named is None:
-                continue
-            parent = self.parent(cursor)
-            while parent is not None and kind(parent) == "PAREN_EXPR":
-                parent = self.parent(parent)
+        declared = walk(self.cursor, "VAR_DECL", "PARM_DECL")
+        found = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
+        for cursor in names_in(self.body):
+            named = found.get(cursor.referenced.location.offset) if cursor.referenced else None
             # A value is read through a conversion that nobody wrote; whatever else is done with a variable changes it.
-            if parent is None or kind(parent) != "UNEXPOSED_EXPR":
+            if named and kind(self.around(cursor, ("PAREN_EXPR",))[1]) != "UNEXPOSED_EXPR":
                 named.changes.append(span(cursor)[0])
         return found
 
     def variable(self, cursor: Cursor) -> Variable | None:
         """The one that the cursor names."""
-        return self._named(cursor, self.variables)
-
-    @staticmethod
-    def _named(cursor: Cursor, among: dict[int, Variable]) -> Variable | None:
         if kind(cursor) != "DECL_REF_EXPR" or cursor.referenced is None:
             return None
-        return among.get(cursor.referenced.location.offset)
+        return self.variables.get(cursor.referenced.location.offset)
+
+    def variables_in(self, cursor: Cursor) -> Iterator[Variable]:
+        return (found for c in names_in(cursor) if (found := self.variable(c)) is not None)
+
+    def named(self, factor: Factor) -> Variable | None:
+        """The variable that the factor is."""
+        return self.variables.get(factor.declared) if factor.declared is not None else None
 
     @cached_property
-    def loops(self) -> list[tuple[Span, Span]]:
+    def _loops(self) -> list[tuple[Span, Span]]:
         """Each for loop with its body."""
-        found = [c for c in walk(self.body) if kind(c) == "FOR_STMT" and children(c)]
+        found = [c for c in walk(self.body, "FOR_STMT") if children(c)]
         return [(span(c), span(children(c)[-1])) for c in found]
 
     def is_same(self, variable: Variable, begin: int, end: int) -> bool:
         """Whether it has the same value at both places."""
         for change in variable.changes:
-            heads = [body for loop, body in self.loops if loop[0] <= change < body[0]]
+            heads = [body for loop, body in self._loops if loop[0] <= change < body[0]]
             if not any(b[0] <= begin < b[1] and b[0] <= end < b[1] for b in heads):
                 return False
         return True
 
     def is_invariant(self, variable: Variable) -> bool:
         """Whether it is the same for every thread of a launch, all the time."""
-        if variable.changes:
-            return False
-        if variable.is_parameter:
-            return variable.cursor.type.get_canonical().kind.name in _INTEGERS
         start = variable.initial
-        if start is None:
+        if variable.changes or start is None:
+            return not variable.changes and variable.is_parameter and variable.is_integer
+        if any(walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "MEMBER_REF_EXPR")):
             return False
-        for cursor in walk(start):
-            if kind(cursor) in ("ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "MEMBER_REF_EXPR"):
-                return False
-            if kind(cursor) == "DECL_REF_EXPR":
-                other = self.variable(cursor)
-                if number(cursor) is None and (other is None or not self.is_invariant(other)):
-                    return False
-        return True
+        others = (self.variable(c) for c in names_in(start) if number(c) is None)
+        return all(other is not None and self.is_invariant(other) for other in others)
 
     # -- arithmetic -------------------------------------------------------------------------------------
 
-    def expression(self, cursor: Cursor, at: int) -> IndexExpression:
+    def arithmetic(self, cursor: Cursor) -> Sum:
+        return self.expression(cursor, span(cursor)[0])
+
+    def expression(self, cursor: Cursor, at: int) -> Sum:
         """The integer expression with variables that are only names for other arithmetic put in, as it is at ``at``."""
         outer, cursor = cursor, bare(cursor)
         if (value := number(cursor)) is not None:
-            return self._leaf(outer, cursor, value=value, key=f"#{value}")
-        name = kind(cursor)
-        if name == "BINARY_OPERATOR" and binary(cursor) in ("+", "-", "*"):
-            left, right = children(cursor)
-            return IndexExpression(
-                "",
-                binary(cursor),
-                (self.expression(left, at), self.expression(right, at)),
-                self._span(cursor),
-            )
-        if name == "UNARY_OPERATOR" and unary(cursor) in ("-", "+"):
-            operand = self.expression(children(cursor)[0], at)
-            return (
-                operand
-                if unary(cursor) == "+"
-                else IndexExpression("", "neg", (operand,), self._span(cursor))
-            )
-        if name in _CASTS and cursor.type.get_canonical().kind.name in _INTEGERS:
-            operand = self.expression(children(cursor)[-1], at)
-            if operand.operator:
-                return operand
-            return self._leaf(
-                outer, cursor, key=operand.key, declared=operand.declared, fixed=operand.is_invariant
-            )
+            leaf = self._leaf(outer, cursor, f"#{value}")
+            return alone(replace(leaf, value=value, is_invariant=True))
+        match kind(cursor), binary(cursor) or unary(cursor):
+            case "BINARY_OPERATOR", "+" | "-" | "*" as operator:
+                left, right = (self.expression(child, at) for child in children(cursor))
+                if operator == "*":
+                    return product(left, right)
+                return (*left, *(right if operator == "+" else negative(right)))
+            case "UNARY_OPERATOR", "+" | "-" as operator:
+                operand = self.expression(children(cursor)[0], at)
+                return operand if operator == "+" else negative(operand)
+            case name, _ if name in _CASTS and type_kind(cursor) in _INTEGERS:
+                operand = self.expression(children(cursor)[-1], at)
+                if (inside := only(operand)) is None:
+                    return operand
+                leaf = self._leaf(outer, cursor, inside.key)
+                return alone(replace(leaf, declared=inside.declared, is_invariant=inside.is_invariant))
         variable = self.variable(cursor)
         if variable is None:
-            is_block = any(is_launch(cursor, "blockIdx", axis) for axis in "xyz")
-            return replace(self._leaf(outer, cursor, key=self.spelled(cursor)), is_block=is_block)
-        found = self._opened(variable, at)
-        if found is not None:
+            return alone(replace(self._leaf(outer, cursor, self.spelled(cursor)), is_block=is_block(cursor)))
+        if (found := self._opened(variable, at)) is not None:
             return found
-        leaf = self._leaf(
-            outer, cursor, key=f"{variable.name}@{variable.place}", declared=variable.place,
-            fixed=self.is_invariant(variable),
-        )  # fmt: skip
-        start = variable.initial
-        is_block = start is not None and any(is_launch(bare(start), "blockIdx", axis) for axis in "xyz")
-        return replace(leaf, is_block=is_block, is_parameter=variable.is_parameter)
+        leaf = self._leaf(outer, cursor, f"{variable.name}@{variable.place}")
+        return alone(replace(
+            leaf, declared=variable.place, is_invariant=self.is_invariant(variable),
+            is_block=variable.initial is not None and is_block(bare(variable.initial)),
+            is_parameter=variable.is_parameter,
+        ))  # fmt: skip
 
-    def _opened(self, variable: Variable, at: int) -> IndexExpression | None:
+    def _opened(self, variable: Variable, at: int) -> Sum | None:
         """What the variable stands for, where it still does at ``at`` and there is arithmetic in it."""
         start = variable.initial
-        if (
-            start is None
-            or variable.changes
-            or variable.cursor.type.get_canonical().kind.name not in _INTEGERS
-        ):
+        if start is None or variable.changes or not variable.is_integer:
             return None
+        named = [c.spelling for c in names_in(start) if number(c) is None]
+        if all(name in _LAUNCH for name in named) or {"blockDim", "gridDim"} & {*named}:
+            return None  # what a thread knows of its launch, its number or a step: a name says more than arithmetic
         begin = span(start)[0]
-        if not self._has_sizes(start):
+        if any(
+            walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "CONDITIONAL_OPERATOR", "LAMBDA_EXPR")
+        ) or not all(self.is_same(other, begin, at) for other in self.variables_in(start)):
             return None
-        for cursor in walk(start):
-            if kind(cursor) in ("ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "CONDITIONAL_OPERATOR", "LAMBDA_EXPR"):
-                return None
-            other = self.variable(cursor)
-            if other is not None and not self.is_same(other, begin, at):
-                return None
-            if kind(cursor) == "DECL_REF_EXPR" and cursor.spelling in ("blockDim", "gridDim"):
-                return None  # a thread's number, or a step: its name says more than its arithmetic
         found = self.expression(start, at)
-        if not found.operator or (found.operator != "*" and self.is_invariant(variable)):
-            return None
-        return found
+        is_product = len(found[0].factors) > 1 and len(found) == 1 and found[0].sign > 0
+        is_sum = len(found) > 1 or found[0].sign < 0
+        return found if is_product or (is_sum and not self.is_invariant(variable)) else None
 
-    def _has_sizes(self, start: Cursor) -> bool:
-        """Whether there is more in it than what a thread knows of its launch and numbers."""
-        named = [c for c in walk(start) if kind(c) == "DECL_REF_EXPR" and number(c) is None]
-        return any(c.spelling not in ("threadIdx", "blockIdx", "blockDim", "gridDim") for c in named)
-
-    def _span(self, cursor: Cursor) -> Span | None:
+    def _leaf(self, outer: Cursor, cursor: Cursor, key: str) -> Factor:
         place = span(cursor)
-        return None if self.source.macro_around(place) else place
-
-    def _leaf(
-        self, outer: Cursor, cursor: Cursor, key: str, value: int | None = None, declared: int | None = None,
-        fixed: bool = False,
-    ) -> IndexExpression:  # fmt: skip
-        place = self._span(cursor)
-        spelling = "" if place else self._macro_name(outer, cursor) or self.spelled(cursor)
-        return IndexExpression(key, "", (), place, spelling, value, declared, fixed or value is not None)
+        if not self.source.macro_around(place):
+            return Factor(key, place)
+        return Factor(key, None, self._macro_name(outer, cursor) or self.spelled(cursor))
 
     def _macro_name(self, outer: Cursor, cursor: Cursor) -> str:
         """The name of the macro that the expression is, where it is one without arguments."""
         place = span(outer) if self.source.macro_around(span(outer)) == span(outer) else span(cursor)
         text = self.source.text(*place)
         parent = self.parent(outer)
-        while parent is not None and kind(parent) in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
-            if span(parent) != place:
-                break
+        while kind(parent) in WRAPPED and span(parent) == place:
             parent = self.parent(parent)
-        is_outermost = parent is None or span(parent) != place
-        return text if text.isidentifier() and is_outermost else ""
+        return text if text.isidentifier() and span(parent) != place else ""
 
     def spelled(self, cursor: Cursor) -> str:
         """The expression as C++ text, made from what was parsed: for what a macro wrote."""
@@ -280,74 +253,59 @@ class Function:
     # -- bounds -----------------------------------------------------------------------------------------
 
     @cached_property
-    def bounds(self) -> dict[int, list[Bound]]:
-        """What comparisons say of each variable, by the place of its declaration; of what has a block's number in it,
-        by a negative number, with the expression in ``compared``."""
-        found: dict[int, list[Bound]] = {}
-        for cursor in walk(self.body):
-            operator = binary(cursor) if kind(cursor) == "BINARY_OPERATOR" else ""
-            if operator not in _MIRRORED:
+    def bounds(self) -> list[Bound]:
+        """What comparisons say: loops and conditions first, and those under which threads leave last."""
+        found = []
+        for cursor in walk(self.body, "BINARY_OPERATOR"):
+            if (operator := binary(cursor)) not in _MIRRORED:
                 continue
             left, right = children(cursor)
-            is_loop, leaves = self._is_head(cursor), self._leaves(cursor)
+            is_loop, leaves = self._is_in(cursor)
             for one, other, seen in ((left, right, operator), (right, left, _MIRRORED[operator])):
                 # Below the limit: i < n and, where a thread leaves, i >= n; i != n where a loop goes on.
-                if (is_loop and seen in (">", ">=")) or (not is_loop and seen == "!="):
-                    continue
-                if leaves and seen in ("<", "<="):  # what goes on is not below it
+                is_exit = seen in (">", ">=")
+                if (is_exit if is_loop else seen == "!=") or (leaves and seen in ("<", "<=")):
                     continue
                 more = 1 if seen in ("<=", ">") else 0
-                if any(is_launch(c, "blockIdx", axis) for c in walk(one) for axis in "xyz"):
-                    key = -1 - span(one)[0]
-                    self.compared[key] = [one]
-                    found.setdefault(key, []).append(Bound(other, more, is_loop, seen in (">", ">=")))
+                if any(map(is_block, walk(one))):
+                    found.append(Bound(None, one, other, more, is_loop, is_exit))
                 for variable, plus in self._offset(one):
-                    bound = Bound(other, more - plus, is_loop, seen in (">", ">="))
-                    found.setdefault(variable.place, []).append(bound)
-        return found
+                    found.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
+        return sorted(found, key=lambda bound: (bound.is_exit, not bound.is_loop))
+
+    def bounds_of(self, variable: Variable) -> Iterator[Bound]:
+        return (bound for bound in self.bounds if bound.variable is variable)
 
     def _offset(self, cursor: Cursor) -> Iterator[tuple[Variable, int]]:
         """The variable and the number added to it, where the expression is no more than that."""
         cursor = bare(cursor)
         if (variable := self.variable(cursor)) is not None:
             yield variable, 0
-        elif kind(cursor) == "BINARY_OPERATOR" and binary(cursor) in ("+", "-"):
+        elif binary(cursor) in ("+", "-"):
             left, right = children(cursor)
             variable, value = self.variable(bare(left)), number(right)
             if variable is not None and value is not None:
                 yield variable, value if binary(cursor) == "+" else -value
 
-    def _leaves(self, cursor: Cursor) -> bool:
-        """Whether it is part of a condition under which a thread leaves."""
-        parent = self.parent(cursor)
-        while parent is not None and kind(parent) in ("UNEXPOSED_EXPR", "PAREN_EXPR", "BINARY_OPERATOR"):
-            parent = self.parent(parent)
-        if parent is None or kind(parent) != "IF_STMT" or len(children(parent)) < 2:
-            return False
-        then = children(parent)[1]
-        return (
-            kind(([then] if kind(then) != "COMPOUND_STMT" else children(then) or [then])[-1]) == "RETURN_STMT"
-        )
-
-    def _is_head(self, cursor: Cursor) -> bool:
-        parent, child = self.parent(cursor), cursor
-        while parent is not None and kind(parent) in ("UNEXPOSED_EXPR", "PAREN_EXPR", "BINARY_OPERATOR"):
-            parent, child = self.parent(parent), parent
-        if parent is None or kind(parent) not in ("FOR_STMT", "WHILE_STMT"):
-            return False
-        return identity(children(parent)[-1]) != identity(child)
+    def _is_in(self, comparison: Cursor) -> tuple[bool, bool]:
+        """Whether it is in the head of a loop, and in a condition under which a thread leaves."""
+        child, parent = self.around(comparison, (*WRAPPED, "BINARY_OPERATOR"))
+        parts = children(parent)
+        is_loop = kind(parent) in ("FOR_STMT", "WHILE_STMT") and parts[-1] != child
+        if kind(parent) != "IF_STMT" or len(parts) < 2:
+            return is_loop, False
+        then = parts[1] if kind(parts[1]) != "COMPOUND_STMT" else (children(parts[1]) or [parts[1]])[-1]
+        return is_loop, kind(then) == "RETURN_STMT"
 
 
-def is_launch(cursor: Cursor, name: str, axis: str) -> bool:
+def is_launch(cursor: Cursor, name: str, axis: str = "xyz") -> bool:
     """Whether it is ``name.axis``, of what a thread knows of its launch."""
     return (
         kind(cursor) == "MEMBER_REF_EXPR"
-        and cursor.spelling == axis
-        and bool(children(cursor))
-        and bare(children(cursor)[0]).spelling == name
+        and cursor.spelling in [*axis]
+        and any(bare(child).spelling == name for child in children(cursor)[:1])
     )
 
 
-def identity(cursor: Cursor) -> int:
-    """Tells one cursor of a parse from all others: libclang's own hash."""
-    return int(cursor.hash)
+def is_block(cursor: Cursor) -> bool:
+    return is_launch(cursor, "blockIdx")

@@ -1,134 +1,148 @@
 """family.py of an adopted kernel: random inputs, small odd sizes, and orders where links lead to places."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from autotune.adopt.arrays import Array
-from autotune.adopt.declaration import Declaration
-from autotune.adopt.symbols import Symbol
+from autotune.adopt.declaration import Declaration, replaced
+from autotune.adopt.elements import Element
+from autotune.adopt.source import identifiers
 
+_HEAD = '''"""Inputs for trying the kernel out: random numbers, and links that lead somewhere."""
 
-@dataclass
-class InputsModule:
-    declaration: Declaration
+import numpy as np
 
-    def text(self) -> str:
-        """The module."""
-        lines = ['"""Inputs for trying the kernel out: random numbers, and links that lead somewhere."""', "",
-                 "import numpy as np", ""]  # fmt: skip
-        given = [*self.declaration.inputs, *self.declaration.in_place]
-        held: list[Array | Symbol] = [*given, *self.declaration.symbols]
-        records = {a.record: a.fields for a in held if a.record}
-        for name, fields_ in records.items():
-            fields = ", ".join(f'("{f}", np.{t})' for f, t in fields_.items())
-            lines.append(f"{constant(name)} = np.dtype([{fields}])")
-        lines += ["", "", "def inputs(parameters, _root):", '    """Every input by name."""',
-                  '    generator = np.random.default_rng(parameters["seed"])', "    made = {}"]  # fmt: skip
-        for array in given:
-            lines += self._made(array)
-        for symbol in self.declaration.symbols:
-            shape = f"({', '.join(map(str, symbol.counts))},)"
-            element = constant(symbol.record) if symbol.record else f"np.{symbol.type}"
-            kind = "records" if symbol.record else "reals" if "float" in symbol.type else "wholes"
-            last = ", 3" if kind == "wholes" else ""
-            lines.append(f'    made["{symbol.name}"] = {kind}(generator, {element}, {shape}{last})')
-        lines += ["    return made", "", ""]
-        for type_ in sorted({a.type or "record" for a in held}):
-            lines += _GENERATORS["record" if type_ == "record" else "whole" if "int" in type_ else "real"]
-        if any(a.is_walked for a in given):
-            lines += [*_GENERATORS["record"], *_GENERATORS["walk"]]
-        lines = [*_once(lines), *self._ragged()]
-        if self.declaration.linked:
-            lines += self._orders()
-        return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines).rstrip() + "\n")
+{records}
 
-    def _ragged(self) -> list[str]:
-        """Small odd sizes, those of the runs; not where a scalar that a workload gives decides a size, too."""
-        launch, extents = self.declaration.geometry.grid, self.declaration.arrays.extents.values()
-        used = {name for text in (*launch, *(e.text for e in extents)) for name in re.findall(r"\w+", text)}
-        constant_ones = {
-            n
-            for n in self.declaration.scalars
-            if n not in used or len({sizes.get(n) for sizes in self.declaration.small}) == 1
-        }
-        if not self.declaration.small or any(
-            name in self.declaration.scalars for name in self.declaration.small[0].keys() - constant_ones
-        ):
-            return []
-        lines = ["", "", "def ragged(parameters):", '    """Small odd sizes, on which winners are proved."""']
-        for sizes in self.declaration.small:
-            texts = ", ".join(
-                f'"{name}": {value}' for name, value in sizes.items() if name not in constant_ones
-            )
-            lines.append(f"    yield {{**parameters, {texts}}}")
-        return lines
-
-    def _made(self, array: Array) -> list[str]:
-        parts = [self._number(name) for name in array.shape]
-        shape = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-        name = array.name
-        if array.is_walked:
-            element = constant(array.record) if array.record else f"np.{array.type}"
-            return [f'    made["{name}"] = walks(generator, {element}, {shape}, {array.ends_at})']
-        if array.record:
-            return [f'    made["{name}"] = records(generator, {constant(array.record)}, {shape})']
-        if "float" in array.type:
-            return [f'    made["{name}"] = reals(generator, np.{array.type}, {shape})']
-        below = self._number(array.link) if array.link else "2" if array.is_bool else "3"
-        made = f"wholes(generator, np.{array.type}, {shape}, {below}{' + 1' if array.is_ascending else ''})"
-        return [
-            f'    made["{name}"] = {f"np.sort({made}, axis=None).reshape({shape})" if array.is_ascending else made}'
-        ]
-
-    def _number(self, name: str) -> str:
-        text = self.declaration.arrays.extents[name].text
-        return re.sub(r"[A-Za-z_]\w*", lambda found: f'parameters["{found[0]}"]', text)
-
-    def _orders(self) -> list[str]:
-        lines = ["", "", "def first_use(arrays):",
-                 '    """permutation[new] = old: what the links name first comes first, then the rest."""']  # fmt: skip
-        extent = self.declaration.linked[0]
-        links = [a.name for a in self.declaration.inputs if a.link == extent and self.declaration.is_link(a)]
-        holder = next(a for a in self.declaration.arrays.all.values() if extent in a.shape)
-        size = f'arrays["{holder.name}"].shape[{holder.shape.index(extent)}]'
-        each = ", ".join(f'arrays["{name}"].reshape(-1)' for name in links)
-        return [*lines, f"    named = np.concatenate([{each}, np.arange({size})])",
-                "    _, first = np.unique(named, return_index=True)", "    return named[np.sort(first)]", "", "",
-                'orders = {"first_use": first_use}']  # fmt: skip
-
-
+def inputs(parameters, _root):
+    """Every input by name."""
+    generator = np.random.default_rng(parameters["seed"])
+    made = {{}}
+{made}
+    return made
+'''
 _GENERATORS = {
-    "real": ["def reals(generator, dtype, shape):",
-             "    return generator.uniform(0.5, 1.5, shape).astype(dtype)", "", ""],
-    "whole": ["def wholes(generator, dtype, shape, below):",
-              "    return generator.integers(0, below, shape).astype(dtype)", "", ""],
-    "record": ["def records(generator, dtype, shape):", "    made = np.zeros(shape, dtype)",
-               "    for name in dtype.names:",
-               '        whole = dtype[name].kind in "iu"',
-               "        made[name] = generator.integers(0, 3, shape) if whole else generator.uniform(0.5, 1.5, shape)",
-               "    return made", "", ""],
-    "walk": ["def walks(generator, dtype, shape, end):",
-             '    """Each element leads to one before it, and the first to the end: no walk goes round."""',
-             "    places = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))",
-             "    whole = (generator.random(shape) * places).astype(np.int64)", "    whole[0] = end",
-             "    if np.dtype(dtype).names is None:", "        return whole.astype(dtype)",
-             "    made = records(generator, dtype, shape)", "    for name in dtype.names:",
-             '        if dtype[name].kind in "iu":', "            made[name] = whole", "    return made", "", ""],
-}  # fmt: skip
+    "reals": """
+
+def reals(generator, dtype, shape):
+    return generator.uniform(0.5, 1.5, shape).astype(dtype)
+""",
+    "wholes": """
+
+def wholes(generator, dtype, shape, below):
+    return generator.integers(0, below, shape).astype(dtype)
+""",
+    "records": """
+
+def records(generator, dtype, shape):
+    made = np.zeros(shape, dtype)
+    for name in dtype.names:
+        whole = dtype[name].kind in "iu"
+        made[name] = generator.integers(0, 3, shape) if whole else generator.uniform(0.5, 1.5, shape)
+    return made
+""",
+    "walks": '''
+
+def walks(generator, dtype, shape, end):
+    """Each element leads to one before it, and the first to the end: no walk goes round."""
+    places = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+    whole = (generator.random(shape) * places).astype(np.int64)
+    whole[0] = end
+    if np.dtype(dtype).names is None:
+        return whole.astype(dtype)
+    made = records(generator, dtype, shape)
+    for name in dtype.names:
+        if dtype[name].kind in "iu":
+            made[name] = whole
+    return made
+''',
+}
+_RAGGED = '''
+
+def ragged(parameters):
+    """Small odd sizes, on which winners are proved."""
+'''
+_ORDERS = '''
+
+def first_use(arrays):
+    """permutation[new] = old: what the links name first comes first, then the rest."""
+    named = np.concatenate([{links}, np.arange({size})])
+    _, first = np.unique(named, return_index=True)
+    return named[np.sort(first)]
 
 
-def _once(lines: list[str]) -> Iterator[str]:
-    """Each function once."""
-    seen: set[str] = set()
-    skip = False
-    for line in lines:
-        if line.startswith("def "):
-            skip = line in seen
-            seen.add(line)
-        if not skip:
-            yield line
+orders = {{"first_use": first_use}}
+'''
 
 
-def constant(name: str) -> str:
-    return name.upper()
+def inputs_module(declaration: Declaration) -> str:
+    """The module's text."""
+    given = [*declaration.inputs, *declaration.in_place]
+    made = {array.name: _made(declaration, array) for array in given}
+    for symbol in declaration.symbols:
+        made[symbol.name] = _random(symbol.element, _shape(map(str, symbol.counts)), "3")
+    elements = [a.element for a in given] + [symbol.element for symbol in declaration.symbols]
+    records = {
+        e.record: ", ".join(f'("{f}", np.{t})' for f, t in e.fields.items()) for e in elements if e.record
+    }
+    text = _HEAD.format(
+        records="".join(f"{name.upper()} = np.dtype([{fields}])\n" for name, fields in records.items()),
+        made="\n".join(f'    made["{name}"] = {call}' for name, call in made.items()),
+    )
+    used = [name for name in _GENERATORS if f"{name}(" in text or (name == "records" and "walks(" in text)]
+    return "".join([text, *(_GENERATORS[name] for name in used), _ragged(declaration), _orders(declaration)])
+
+
+def _made(declaration: Declaration, array: Array) -> str:
+    """The call that gives an array its content."""
+    texts = {name: _number(declaration, name) for name in {*array.shape, array.link} if name}
+    shape = _shape(texts[name] for name in array.shape)
+    if array.is_walked:
+        return f"walks(generator, {_dtype(array.element)}, {shape}, {array.ends_at})"
+    is_bool = array.pointer.element.get_canonical().kind.name == "BOOL"
+    below = texts[array.link] if array.link else "2" if is_bool else "3"
+    if array.is_ascending and "int" in array.element.type:
+        return f"np.sort({_random(array.element, shape, f'{below} + 1')}, axis=None).reshape({shape})"
+    return _random(array.element, shape, below)
+
+
+def _random(element: Element, shape: str, below: str) -> str:
+    kind = "records" if element.record else "reals" if "float" in element.type else "wholes"
+    return f"{kind}(generator, {_dtype(element)}, {shape}{f', {below}' if kind == 'wholes' else ''})"
+
+
+def _dtype(element: Element) -> str:
+    return element.record.upper() or f"np.{element.type}"
+
+
+def _shape(counts: Iterable[str]) -> str:
+    parts = [*counts]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _number(declaration: Declaration, name: str) -> str:
+    text = declaration.arrays.extents[name].text
+    return replaced(text, {word: f'parameters["{word}"]' for word in identifiers(text)})
+
+
+def _ragged(declaration: Declaration) -> str:
+    """Small odd sizes, those of the runs; none where a scalar that a workload gives decides a size, too."""
+    small, texts = declaration.small, [e.text for e in declaration.arrays.extents.values()]
+    used = {name for text in (*declaration.geometry.grid, *texts) for name in re.findall(r"\w+", text)}
+    fixed = {n for n in declaration.scalars if n not in used or len({sizes.get(n) for sizes in small}) == 1}
+    if not small or declaration.scalars.keys() & small[0].keys() - fixed:
+        return ""
+    given = (", ".join(f'"{n}": {value}' for n, value in sizes.items() if n not in fixed) for sizes in small)
+    return _RAGGED + "".join(f"    yield {{**parameters, {sizes}}}\n" for sizes in given)
+
+
+def _orders(declaration: Declaration) -> str:
+    if not declaration.linked:
+        return ""
+    extent = declaration.linked[0]
+    links = (a.name for a in declaration.inputs if a.link == extent and declaration.is_link(a))
+    holder = next(a for a in declaration.arrays.all.values() if extent in a.shape)
+    return _ORDERS.format(
+        links=", ".join(f'arrays["{name}"].reshape(-1)' for name in links),
+        size=f'arrays["{holder.name}"].shape[{holder.shape.index(extent)}]',
+    )

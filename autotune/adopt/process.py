@@ -19,7 +19,9 @@ from rich.console import Console
 
 from autotune.adopt.adoption import Adopter, Adoption, family_name, write
 from autotune.adopt.arrays import Array
+from autotune.adopt.declaration import Declaration
 from autotune.adopt.host import split
+from autotune.adopt.proof import reached
 from autotune.adopt.source import read_source
 from autotune.compile import default_header
 from autotune.declaration import families, load_family
@@ -109,9 +111,7 @@ def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     family = family_name(asked.out_folder.name if asked.out_folder else found.spelling)
     folder = asked.out_folder or Path(family)
     if folder.exists() or folder.is_symlink():
-        raise UsageError(
-            f"{folder} is there already, and nothing is overwritten: name another folder with -o"
-        )
+        raise UsageError(f"{folder} is there already, and nothing is overwritten: name another one with -o")
     if family in families():
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))
@@ -134,15 +134,12 @@ def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
 
 def told(adoption: Adoption, path: Path) -> Iterator[str]:
     """What became of each pointer, what was guessed, and what the runs showed."""
-    declaration, outcome = adoption.declaration, adoption.outcome
+    declaration, outcome, geometry = adoption.declaration, adoption.outcome, adoption.declaration.geometry
     yield f"{path}: kernel {declaration.function.name}"
-    for array in adoption.arrays:
-        yield f"  {array.name}: {_said(array, adoption, path)}"
-    for note in adoption.notes:
-        yield f"  {note}"
+    yield from (f"  {array.name}: {_said(array, declaration, path)}" for array in adoption.arrays)
+    yield from (f"  {note}" for note in adoption.notes)
     for name, of in declaration.unnamed.items():
         yield f"  {name}: the extent of {of} that nothing in the kernel or its launch says; each call has to give it"
-    geometry = declaration.geometry
     yield f"  launch: grid [{', '.join(geometry.grid)}], block [{', '.join(geometry.block)}], {geometry.where}"
     if declaration.shared_bytes and not geometry.shared_bytes:
         yield f"  shared memory: {declaration.shared_bytes} bytes is a guess, since no launch that is understood says"
@@ -151,9 +148,13 @@ def told(adoption: Adoption, path: Path) -> Iterator[str]:
     if not outcome.is_proved:
         yield f"unproved: {outcome.why}"
         return
+    shares = []  # how much of each output the runs wrote, or came to
+    for name, share in reached(outcome, adoption.arrays).items():
+        part, came = f"{outcome.written[name]:.0%}", f"{share:.0%}"
+        shares.append(f"{part} of {name} was written{f' ({came} was reached)' if came != part else ''}")
     yield (
         f"proved: {outcome.runs} runs with random inputs on the cpu device, {outcome.accesses} accesses of memory "
-        f"at the same addresses in the same order, and the same results; {_shares(adoption)}"
+        f"at the same addresses in the same order, and the same results; {', '.join(shares)}"
     )
     if outcome.unseen:
         yield (
@@ -167,23 +168,9 @@ def told(adoption: Adoption, path: Path) -> Iterator[str]:
         )
 
 
-def _shares(adoption: Adoption) -> str:
-    """How much of each output the runs wrote, or came to."""
-    written = adoption.outcome.written
-    said = []
-    for name, share in adoption.outcome.reached(adoption.arrays).items():
-        came = f" ({share:.0%} was reached)" if f"{share:.0%}" != f"{written[name]:.0%}" else ""
-        said.append(f"{written[name]:.0%} of {name} was written{came}")
-    return ", ".join(said)
-
-
-def _said(array: Array, adoption: Adoption, path: Path) -> str:
+def _said(array: Array, declaration: Declaration, path: Path) -> str:
     if not array.is_accessor:
         return f"stays a pointer, {path}:{array.pointer.line}: {array.pointer.reason}"
-    declaration = adoption.declaration
-    role = (
-        "input" if not array.is_written else "read and written" if array in declaration.in_place else "output"
-    )
-    element = array.record or array.type
-    shape, uses = ", ".join(declaration.shape(array)), len(array.pointer.accesses)
-    return f"accessor, {role}, {element} [{shape}], {uses} accesses"
+    role = "read and written" if array in declaration.in_place else "output" if array.is_written else "input"
+    shape, uses = ", ".join(declaration.shape(array)), len(array.accesses)
+    return f"accessor, {role}, {array.element.record or array.element.type} [{shape}], {uses} accesses"

@@ -1,12 +1,12 @@
 """The kernel's text with accessors in the place of pointers; all other text as it was, byte for byte."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
-from autotune.adopt.accesses import Access
-from autotune.adopt.arrays import Array
-from autotune.adopt.expression import IndexExpression, Span, terms, written
-from autotune.adopt.source import CudaSource
+from autotune.adopt.accesses import Access, Pointer
+from autotune.adopt.expression import Factor, split, written
+from autotune.adopt.source import CudaSource, Span
 
 
 @dataclass
@@ -20,70 +20,52 @@ class Text:
     def replace(self, place: Span, text: str | Callable[[], str]) -> None:
         self.edits[place] = text if callable(text) else lambda: text
 
-    def between(self, begin: int, end: int, but: Span | None = None) -> str:
-        """The text from one place to another, with the edits that lie in it; not the edit ``but`` itself."""
+    def between(self, begin: int, end: int) -> str:
+        """The text from one place to another, with the edits in it."""
         parts, at = [], begin
-        for place in self._outermost(begin, end, but):
+        for place in self._outermost(begin, end):
             parts += [self.source.text(at, place[0]), self.edits[place]()]
             at = place[1]
         return "".join([*parts, self.source.text(at, end)])
 
-    def _outermost(self, begin: int, end: int, but: Span | None) -> Iterable[Span]:
-        inside = [place for place in self.edits if begin <= place[0] and place[1] <= end and place != but]
+    def _outermost(self, begin: int, end: int) -> Iterator[Span]:
+        inside = (place for place in self.edits if begin <= place[0] and place[1] <= end)
         at = begin
         for place in sorted(inside, key=lambda place: (place[0], -place[1])):
             if place[0] >= at:
                 yield place
                 at = max(at, place[1])
 
-    def expression(self, expression: IndexExpression) -> str:
+    def factor(self, factor: Factor) -> str:
         """What is taken as a whole in an index, as it is written there."""
-        if expression.operator:
-            return written(terms(expression), self.expression)
-        if expression.span is None:
-            return expression.spelling
-        return self.between(*expression.span)
+        return factor.spelling if factor.span is None else self.between(*factor.span)
 
 
-def rewrite_accesses(text: Text, array: Array, record: str = "") -> None:
-    """Edit every access of the array."""
-    for access in array.pointer.accesses:
-        text.replace(access.place, _maker(text, array, access, record or array.record))
-    for place in array.pointer.removed:
+def rewrite_accesses(text: Text, pointer: Pointer, by: list[Factor], record: str) -> None:
+    """Edit every access of an array with these inner strides, of elements of this struct."""
+    for access in pointer.accesses:
+        text.replace(access.place, partial(_rewritten, text, pointer, access, by, record))
+    for place in pointer.removed:
         declared = text.source.text(*place)
         text.replace(place, f"/* {declared.replace('*/', '* /')} */" if "\n" not in declared else "")
 
 
-def _maker(text: Text, array: Array, access: Access, record: str) -> Callable[[], str]:
-    def made() -> str:
-        name = array.name
-        indices = ", ".join(index_texts(text, array, access))
-        match access.use:
-            case "load":
-                return f"{name}.load({indices}){access.tail}"
-            case "store":
-                assert access.value is not None
-                return f"{name}.store({text.between(*access.value)}, {indices})"
-            case "add":
-                assert access.value is not None
-                return f"{name}.add({text.between(*access.value)}, {indices})"
-        place = f"autotune::field<&{record}::{access.member}>" if access.member else "autotune::element"
-        prefix = "&" if access.use == "address" else ""
-        return f"{prefix}{place}({name}, {indices})"
-
-    return made
+def _rewritten(text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str) -> str:
+    name, indices = pointer.name, ", ".join(index_texts(text, pointer, access, by))
+    if access.use == "load":
+        return f"{name}.load({indices}){access.tail}"
+    if access.use in ("store", "add"):
+        assert access.value is not None
+        return f"{name}.{access.use}({text.between(*access.value)}, {indices})"
+    place = f"autotune::field<&{record}::{access.member}>" if access.member else "autotune::element"
+    return f"{'&' if access.use == 'address' else ''}{place}({name}, {indices})"
 
 
-def index_texts(text: Text, array: Array, access: Access) -> list[str]:
+def index_texts(text: Text, pointer: Pointer, access: Access, by: list[Factor]) -> list[str]:
     """The indices of an access; as they stand where the array has one extent."""
-    if not array.by and access.given is not None and len(access.index) and not array.pointer.removed:
+    if not by and access.given is not None and not pointer.removed:
         begin, end = access.given.extent.start.offset, access.given.extent.end.offset
-        inside = access.place[0] < begin and end < access.place[1] if access.use != "store" else True
+        inside = access.use == "store" or (access.place[0] < begin and end < access.place[1])
         if inside and text.source.macro_around((begin, end)) in (None, (begin, end)):
             return [text.between(begin, end)]
-    return [written(index, text.expression) for index in array.indices(access)]
-
-
-def parameter_text(name: str, policy: str = "") -> str:
-    """The parameter of a kernel that takes an accessor."""
-    return f"typename Policy::{policy or name} {name}"
+    return [written(index, text.factor) for index in split(access.index, by)]

@@ -8,7 +8,7 @@ import ctypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from autotune.files import pip_install
 BUILTINS = Path(__file__).resolve().parent / "builtins.cuh"
 _KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing: a header that is missing does not end the parse
 HEADERS = "name the folders of its headers with -I and its macros with -D"
+WRAPPED = ("UNEXPOSED_EXPR", "PAREN_EXPR")
 _BINARY = ("", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^",
            "|", "&&", "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",")  # fmt: skip
 _UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
@@ -26,16 +27,25 @@ Cursor = Any  # clang.cindex.Cursor: the wheel has no types, and it is imported 
 Span = tuple[int, int]
 
 
+@cache
 def clang() -> Any:
     """The module clang.cindex. Raises UsageError where the wheel is not installed."""
     try:
         from clang import cindex
     except ImportError:
         raise UsageError(f"autotune adopt needs libclang: {pip_install('adopt')}") from None
-    library = cindex.conf.lib
-    for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
-        function = getattr(library, name)
-        function.argtypes, function.restype = [cindex.Cursor], ctypes.c_int
+    cursor, pointer = [cindex.Cursor], ctypes.c_void_p
+    for name, arguments, result in (
+        ("clang_getCursorBinaryOperatorKind", cursor, ctypes.c_int),
+        ("clang_getCursorUnaryOperatorKind", cursor, ctypes.c_int),
+        ("clang_getFileLocation", [cindex.SourceLocation, *4 * [pointer]], None),
+        ("clang_Cursor_Evaluate", cursor, pointer),
+        ("clang_EvalResult_getKind", [pointer], ctypes.c_int),
+        ("clang_EvalResult_getAsLongLong", [pointer], ctypes.c_longlong),
+        ("clang_EvalResult_dispose", [pointer], None),
+    ):
+        function = getattr(cindex.conf.lib, name)
+        function.argtypes, function.restype = arguments, result
     return cindex
 
 
@@ -59,35 +69,45 @@ def kind(cursor: Cursor) -> str:
         return "UNKNOWN"
 
 
+def type_kind(cursor: Cursor) -> str:
+    """The kind of its type, as TYPEs of libclang are called."""
+    return str(cursor.type.get_canonical().kind.name)
+
+
 def span(cursor: Cursor) -> Span:
     """Where it stands in its file: an argument of a macro where it is written, what a macro's own text has where that
     is expanded."""
-    extent = cursor.extent
-    return _offset(extent.start), _offset(extent.end)
-
-
-def _offset(location: Any) -> int:
-    function = clang().conf.lib.clang_getFileLocation
-    function.argtypes = [clang().SourceLocation, *(4 * [ctypes.c_void_p])]
-    offset = ctypes.c_uint()
-    function(location, None, None, None, ctypes.byref(offset))
-    return offset.value
+    begin, end = ctypes.c_uint(), ctypes.c_uint()
+    for location, offset in ((cursor.extent.start, begin), (cursor.extent.end, end)):
+        clang().conf.lib.clang_getFileLocation(location, None, None, None, ctypes.byref(offset))
+    return begin.value, end.value
 
 
 def children(cursor: Cursor) -> list[Cursor]:
     return list(cursor.get_children())
 
 
-def walk(cursor: Cursor) -> Iterator[Cursor]:
-    """The cursor and all that is below it, in the order of the text."""
-    yield cursor
-    for child in cursor.get_children():
-        yield from walk(child)
+def walk(cursor: Cursor, *kinds: str) -> Iterator[Cursor]:
+    """The cursor and all that is below it, in the order of the text; of these kinds, where some are named."""
+    rest = [cursor]
+    while rest:
+        here = rest.pop()
+        if not kinds or kind(here) in kinds:
+            yield here
+        rest += reversed(children(here))
+
+
+def names_in(cursor: Cursor) -> Iterator[Cursor]:
+    return walk(cursor, "DECL_REF_EXPR")
+
+
+def parameters(function: Cursor) -> list[Cursor]:
+    return [c for c in children(function) if kind(c) == "PARM_DECL"]
 
 
 def bare(cursor: Cursor) -> Cursor:
     """Without parentheses and conversions that nobody wrote."""
-    while kind(cursor) in ("PAREN_EXPR", "UNEXPOSED_EXPR") and len(children(cursor)) == 1:
+    while kind(cursor) in WRAPPED and len(children(cursor)) == 1:
         cursor = children(cursor)[0]
     return cursor
 
@@ -95,19 +115,12 @@ def bare(cursor: Cursor) -> Cursor:
 def number(cursor: Cursor) -> int | None:
     """The value of an integer expression that the compiler knows."""
     library = clang().conf.lib
-    library.clang_Cursor_Evaluate.argtypes = [clang().Cursor]
-    library.clang_Cursor_Evaluate.restype = ctypes.c_void_p
-    library.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
-    library.clang_EvalResult_getAsLongLong.argtypes = [ctypes.c_void_p]
-    library.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
-    library.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
     result = library.clang_Cursor_Evaluate(cursor)
     if not result:
         return None
     try:
-        if library.clang_EvalResult_getKind(result) != 1:  # CXEval_Int
-            return None
-        return int(library.clang_EvalResult_getAsLongLong(result))
+        is_int = library.clang_EvalResult_getKind(result) == 1  # CXEval_Int
+        return int(library.clang_EvalResult_getAsLongLong(result)) if is_int else None
     finally:
         library.clang_EvalResult_dispose(result)
 
@@ -122,43 +135,39 @@ class CudaSource:
     options: Sequence[str] = ()
     edited: Mapping[Path, bytes] = field(default_factory=dict, repr=False)
 
-    def text(self, begin: int, end: int) -> str:
+    def text(self, begin: int = 0, end: int | None = None) -> str:
         return self.content[begin:end].decode("utf-8", "surrogateescape")
 
     @cached_property
     def files(self) -> dict[Path, bytes]:
         """What was read: the file that was named and those that it includes from where they lie, first this one."""
-        root = Path(self.unit.spelling)
         included = (Path(inclusion.include.name) for inclusion in self.unit.get_includes())
-        paths = dict.fromkeys([self.path, root, *(path for path in included if path != BUILTINS)])
-        return {path: self.content if path == self.path else self._content(path) for path in paths}
-
-    def _content(self, path: Path) -> bytes:
-        return self.edited.get(path) or path.read_bytes()
+        named = [self.path, Path(self.unit.spelling), *(path for path in included if path != BUILTINS)]
+        known = {**self.edited, self.path: self.content}
+        return {path: known.get(path) or path.read_bytes() for path in dict.fromkeys(named)}
 
     def other(self, path: Path) -> "CudaSource":
         """Another file of the same parse."""
         return CudaSource(path, self.files[path], self.unit, self.options, self.edited)
 
-    def with_text(self, content: bytes) -> "CudaSource":
+    def with_text(self, text: str) -> "CudaSource":
         """The same parsed again with other text in this file, which stays as it is on disk."""
-        root = Path(self.unit.spelling)
-        edited = {**self.edited, self.path: content}
-        unit = _parsed(root, self.options, edited)
-        return CudaSource(self.path, content, unit, self.options, edited)
+        edited = {**self.edited, self.path: text.encode("utf-8", "surrogateescape")}
+        unit = _parsed(Path(self.unit.spelling), self.options, edited)
+        return CudaSource(self.path, edited[self.path], unit, self.options, edited)
 
     def line(self, offset: int) -> int:
         return self.content.count(b"\n", 0, offset) + 1
 
-    def is_here(self, cursor: Cursor) -> bool:
-        """Whether it stands in this file, and not in one that it includes."""
+    def is_here(self, cursor: Any) -> bool:
+        """Whether it, a cursor or a message, stands in this file, and not in one that it includes."""
         file = cursor.location.file
         return file is not None and Path(file.name) == self.path
 
     @cached_property
     def macros(self) -> tuple[Span, ...]:
         """Where macros are expanded in this file."""
-        found = (c for c in self.unit.cursor.get_children() if kind(c) == "MACRO_INSTANTIATION")
+        found = (c for c in children(self.unit.cursor) if kind(c) == "MACRO_INSTANTIATION")
         return tuple(span(c) for c in found if self.is_here(c))
 
     def macro_around(self, place: Span) -> Span | None:
@@ -170,15 +179,21 @@ class CudaSource:
     def functions(self) -> dict[str, Cursor]:
         """The functions defined in this file, by name: of several, the kernel, which a host's function may share its
         name with."""
-        found = [c for c in self._declarations(self.unit.cursor) if c.is_definition()]
+        found = [c for c in self.declarations if c.is_definition()]
         return {c.spelling: c for c in sorted(found, key=lambda c: has_attribute(c, "CUDAGLOBAL_ATTR"))}
 
-    def _declarations(self, parent: Cursor) -> Iterator[Cursor]:
-        for cursor in parent.get_children():
-            if kind(cursor) in ("LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"):
-                yield from self._declarations(cursor)
-            elif kind(cursor) in ("FUNCTION_DECL", "FUNCTION_TEMPLATE") and self.is_here(cursor):
-                yield cursor
+    @cached_property
+    def declarations(self) -> list[Cursor]:
+        """The functions that this file defines or announces."""
+
+        def within(parent: Cursor) -> Iterator[Cursor]:
+            for cursor in children(parent):
+                if kind(cursor) in ("LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"):
+                    yield from within(cursor)
+                elif kind(cursor) in ("FUNCTION_DECL", "FUNCTION_TEMPLATE") and self.is_here(cursor):
+                    yield cursor
+
+        return list(within(self.unit.cursor))
 
     @cached_property
     def kernels(self) -> dict[str, Cursor]:
@@ -197,46 +212,41 @@ class CudaSource:
         """The one of that name, or the only one. Raises FamilyError, UnknownName, UsageError."""
         is_missing = name not in self.kernels if name else not self.kernels
         if is_missing and (mistakes := self._unread(name)):
-            raise FamilyError(
-                f"{mistakes[0]}: {f'kernel {name}' if name else 'a kernel'} cannot be read; {HEADERS}"
-            )
-        if not self.kernels:
+            what = f"kernel {name}" if name else "a kernel"
+            raise FamilyError(f"{mistakes[0]}: {what} cannot be read; {HEADERS}")
+        known = [*self.kernels]
+        if not known:
             raise FamilyError(
                 f"{self.path}: no __global__ function is defined here; name the file that has it"
             )
-        if not name and len(self.kernels) > 1:
-            raise UsageError(
-                f"{self.path} has {len(self.kernels)} kernels: add --kernel {'|'.join(self.kernels)}"
-            )
-        name = name or next(iter(self.kernels))
-        if name not in self.kernels:
-            raise UnknownName("kernel", name, self.kernels, str(self.path))
-        return self.kernels[name]
+        if not name and len(known) > 1:
+            raise UsageError(f"{self.path} has {len(known)} kernels: add --kernel {'|'.join(known)}")
+        if name and name not in known:
+            raise UnknownName("kernel", name, known, str(self.path))
+        return self.kernels[name or known[0]]
 
     def _unread(self, name: str) -> list[str]:
         """What is wrong with a kernel of that name (of any, where there is none) that libclang gave up on."""
-        text = self.text(0, len(self.content))
+        text = self.text()
         found = re.search(rf"\b__global__\b[^;{{}}]*?\b{name or '[A-Za-z_]+'}\s*\([^;{{}}]*", text)
-        within = [len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span()] if found else [0, 0]
-        told = sorted(
-            self.mistakes((within[0], within[1])), key=lambda said: "incomplete type 'void'" in said
-        )
-        left_out = f"{self.path}:{self.line(within[0])}: the preprocessor leaves it out"
-        return told or ([left_out] if found else [])
+        if not found:
+            return []
+        begin, end = (len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span())
+        told = sorted(self.mistakes((begin, end)), key=lambda said: "incomplete type 'void'" in said)
+        return told or [f"{self.path}:{self.line(begin)}: the preprocessor leaves it out"]
 
     def mistakes(self, within: Span) -> list[str]:
         """What could not be parsed there, as file:line: message."""
         begin, end = within
-        found = []
-        for told in self.unit.diagnostics:
-            here = told.location.file is not None and Path(told.location.file.name) == self.path
-            if told.severity >= 3 and here and begin <= told.location.offset < end:
-                found.append(f"{self.path}:{told.location.line}: {told.spelling}")
-        return found
+        return [
+            f"{self.path}:{told.location.line}: {told.spelling}"
+            for told in self.unit.diagnostics
+            if told.severity >= 3 and self.is_here(told) and begin <= told.location.offset < end
+        ]
 
 
 def has_attribute(cursor: Cursor, attribute: str) -> bool:
-    return any(kind(child) == attribute for child in cursor.get_children())
+    return any(kind(child) == attribute for child in children(cursor))
 
 
 def read_source(path: Path, options: Sequence[str] = ()) -> CudaSource:

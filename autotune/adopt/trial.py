@@ -1,101 +1,129 @@
-"""One run of two kernels, the one as it was and the rewritten one, on the same arrays: a process of its own, since a
-guess about sizes may be wrong and a kernel then writes where it likes.
-
-``python -m autotune.adopt.trial FOLDER`` reads request.json and arrays.npz there, and writes answer.json.
-"""
+"""One run of two kernels, the one as it was and the rewritten one, on the same arrays: by a process of its own, since a
+guess about sizes may be wrong and a kernel then writes where it likes."""
 
 import ctypes
-import json
-import sys
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry
 from autotune.device import CpuBackend, LaunchError
+from autotune.errors import AutotuneError
 
 GUARD = 1 << 21  # bytes around an array, whose size may be a guess
 MOST_EVENTS = 1 << 23
 _READ, _WRITE, _CHANGE = range(3)
 _WINDOW = 64
 _BORDER = 4
-_UNWRITTEN = (
-    "the kernel as it was reads a variable that nothing wrote: its result is another with other content there"
+_UNSEEN = (
+    "no access of its arrays was seen, so nothing was compared: either it makes none, or it stores what a function "
+    "returns as a whole record, which the compiler does not show"
 )
 
 Events = NDArray[np.uint64]
-Contents = dict[str, NDArray[np.uint8]]
+Bytes = NDArray[np.uint8]
 Rows = NDArray[np.int64]  # array, byte, size, kind; a column for each access
+
+
+@dataclass(frozen=True)
+class TracedArray:
+    """``rest`` is what an accessor has besides the place of its data. ``record_bytes`` is 0 where it holds numbers."""
+
+    content: Bytes
+    shape: tuple[int, ...]
+    rest: bytes
+    element_bytes: int
+    record_bytes: int
+    is_written: bool
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class TracedLaunch:
+    """``images`` are the kernels ``original`` and ``rewritten``, each with its symbol, ``trace`` the library that notes
+    accesses. ``arguments`` are names of arrays, and numbers."""
+
+    kernel: str
+    trace: str
+    images: Mapping[str, tuple[Path, str]]
+    arrays: Mapping[str, TracedArray]
+    symbols: Mapping[str, Bytes]
+    arguments: Sequence[str | bytes]
+    geometry: Geometry
+
+
+@dataclass
+class Outcome:
+    """What runs said: ``is_proved``, or ``why`` not. ``left`` are arrays whose indices left an inner extent, ``beyond``
+    the bytes that were touched outside of an array. By array, ``written`` is the least part of a written one that was
+    written in any run, ``touched`` that read or written."""
+
+    is_proved: bool
+    why: str = ""
+    runs: int = 0
+    accesses: int = 0
+    turned: int = 0
+    unseen: bool = False
+    left: set[str] = field(default_factory=set)
+    beyond: dict[str, tuple[int, int]] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
+    touched: dict[str, float] = field(default_factory=dict)
+    crashed: bool = False
+    differs: bool = False
+
+    def take(self, other: "Outcome") -> None:
+        """Add that of one more run."""
+        self.runs += 1
+        self.accesses += other.accesses
+        self.turned += other.turned
+        self.unseen |= other.unseen
+        self.left |= other.left
+        for name, (first, last) in other.beyond.items():
+            before = self.beyond.get(name, (0, 0))
+            self.beyond[name] = (min(before[0], first), max(before[1], last))
+        for mine, theirs in ((self.written, other.written), (self.touched, other.touched)):
+            mine |= {name: min(part, mine.get(name, 1.0)) for name, part in theirs.items()}
+        self.is_proved, self.why = other.is_proved, other.why
 
 
 @dataclass
 class _Run:
     events: Events
     count: int
-    bytes: dict[str, NDArray[np.uint8]]
-    left: dict[str, int]
-
-    def is_like(self, other: "_Run") -> bool:
-        """Whether both touched the same places and left the same bytes."""
-        same = self.count == other.count and np.array_equal(self.events, other.events)
-        return same and all(np.array_equal(made, other.bytes[name]) for name, made in self.bytes.items())
+    bytes: dict[str, Bytes]
+    left: set[str]
 
 
-class AccessTrace:
-    """The library that writes accesses down."""
-
-    def __init__(self, path: Path) -> None:
-        self.library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-        self.library.autotune_trace_count.restype = ctypes.c_uint64
-        self.room = np.zeros(MOST_EVENTS, np.uint64)
-
-    def begin(self, rooms: dict[str, NDArray[np.uint8]]) -> None:
-        self.library.autotune_trace_begin(
-            ctypes.c_void_p(self.room.ctypes.data), ctypes.c_uint64(self.room.size)
-        )
-        for room in rooms.values():
-            begin = room.ctypes.data
-            self.library.autotune_trace_range(ctypes.c_void_p(begin), ctypes.c_void_p(begin + room.nbytes))
-
-    def end(self) -> tuple[Events, int]:
-        count = int(self.library.autotune_trace_count())
-        return self.room[: min(count, MOST_EVENTS)].copy(), count
-
-    def left(self, array: int) -> int:
-        """A bit for each axis whose index left its extent."""
-        return int(self.library.autotune_trace_left(array))
-
-
-def run(request: dict[str, Any], which: str, arrays: Contents, symbols: Contents, trace: AccessTrace) -> _Run:
+def run(launch: TracedLaunch, which: str, trace: ctypes.CDLL) -> _Run:
     """Launch one of the kernels once."""
     backend = CpuBackend(1)
-    image = request[which]
-    compiled = Compiled(which, Path(image["image"]), {image["kernel"]: image["symbol"]})
-    module = backend.load(compiled)
-    for symbol, content in symbols.items():
-        module.variable(symbol)[:] = content
-    rooms = {}
-    for name, content in arrays.items():
-        room = np.full(content.nbytes + 2 * GUARD, 0x11, np.uint8)
-        room[GUARD : GUARD + content.nbytes] = content
-        rooms[name] = room
+    image, symbol = launch.images[which]
+    module = backend.load(Compiled(which, image, {launch.kernel: symbol}))
+    for name, content in launch.symbols.items():
+        module.variable(name)[:] = content
+    rooms = {name: np.full(a.content.nbytes + 2 * GUARD, 0x11, np.uint8) for name, a in launch.arrays.items()}
+    for name, array in launch.arrays.items():
+        rooms[name][GUARD : GUARD + array.content.nbytes] = array.content
     arguments = []
-    for argument in request["arguments"]:
-        if "array" in argument:
-            place = rooms[argument["array"]].ctypes.data + GUARD
-            rest = bytes.fromhex(argument.get(which, ""))
-            arguments.append(place.to_bytes(8, "little") + rest)
+    for given in launch.arguments:
+        if isinstance(given, bytes):
+            arguments.append(given)
         else:
-            arguments.append(bytes.fromhex(argument["bytes"]))
-    geometry = Geometry(tuple(request["grid"]), tuple(request["block"]), request["shared_bytes"])
-    trace.begin(rooms)
-    backend.launch(module, image["kernel"], geometry, arguments)
-    events, count = trace.end()
-    left = {name: trace.left(number) for number, name in enumerate(arrays)}
-    return _Run(events, count, rooms, left)
+            rest = launch.arrays[given].rest if which == "rewritten" else b""
+            arguments.append((rooms[given].ctypes.data + GUARD).to_bytes(8, "little") + rest)
+    events = np.zeros(MOST_EVENTS, np.uint64)
+    trace.autotune_trace_begin(ctypes.c_void_p(events.ctypes.data), ctypes.c_uint64(events.size))
+    for begin, size in ((room.ctypes.data, room.nbytes) for room in rooms.values()):
+        trace.autotune_trace_range(ctypes.c_void_p(begin), ctypes.c_void_p(begin + size))
+    backend.launch(module, launch.kernel, launch.geometry, arguments)
+    count = int(trace.autotune_trace_count())
+    left = {name for number, name in enumerate(rooms) if trace.autotune_trace_left(number)}
+    return _Run(events[:count], count, rooms, left)
 
 
 def normal(events: Events, record_bytes: list[int], with_record_writes: bool = True) -> Rows:
@@ -119,55 +147,48 @@ def normal(events: Events, record_bytes: list[int], with_record_writes: bool = T
     return rows
 
 
-def compare(
-    request: dict[str, Any], arrays: Contents, symbols: Contents, trace: AccessTrace
-) -> dict[str, Any]:
+def compare(launch: TracedLaunch) -> Outcome:
     """What is to be said of one launch."""
-    names = list(arrays)
+    trace = ctypes.CDLL(launch.trace, mode=ctypes.RTLD_GLOBAL)
+    trace.autotune_trace_count.restype = ctypes.c_uint64
+    which = "kernel as it was"
     try:
-        original = run(request, "original", arrays, symbols, trace)
-        if "filled" in request and not run(request, "filled", arrays, symbols, trace).is_like(original):
-            return {"status": "unwritten", "why": _UNWRITTEN}
+        original = run(launch, "original", trace)
+        which = "rewritten kernel"
+        rewritten = run(launch, "rewritten", trace)
     except LaunchError as problem:
-        return {"status": "original", "why": str(problem)}
-    try:
-        rewritten = run(request, "rewritten", arrays, symbols, trace)
-    except LaunchError as problem:
-        return {"status": "rewritten", "why": str(problem)}
-    sizes = [request["record_bytes"][name] for name in names]
+        return Outcome(False, f"the {which} does not run: {problem}")
+    names, sizes = list(launch.arrays), [array.record_bytes for array in launch.arrays.values()]
     one, other = (normal(r.events, sizes) for r in (original, rewritten))
     is_cut = max(original.count, rewritten.count) > MOST_EVENTS
     if is_cut:  # in the middle of an expression, maybe
         shorter = min(one.shape[1], other.shape[1]) - _WINDOW
         one, other = one[:, :shorter], other[:, :shorter]
-    answer: dict[str, Any] = {
-        "status": "same",
-        "events": original.count,
-        "compared": int(one.shape[1]),
-        "left": {name: axes for name, axes in rewritten.left.items() if axes},
-        "beyond": beyond(one, arrays, names),
-        "written": {n: part(one, names.index(n), request, with_reads=False) for n in request["written"]},
-        "touched": {n: part(one, names.index(n), request, with_reads=True) for n in names},
-    }
-    at, answer["turned"] = first_difference(one, other)
-    answer["unseen"] = False
+    at, turned = first_difference(one, other)
+    outcome = Outcome(True, accesses=original.count, turned=turned, left=rewritten.left)
+    for number, (name, array) in enumerate(launch.arrays.items()):
+        mine = one[:, one[0] == number]
+        outcome.touched[name] = part(mine, array, with_reads=True)
+        if array.is_written:
+            outcome.written[name] = part(mine, array, with_reads=False)
+        first, last = (int(mine[1].min()), int((mine[1] + mine[2]).max())) if mine.shape[1] else (0, 0)
+        if first < 0 or last > array.content.nbytes:
+            outcome.beyond[name] = first, last
     if at >= 0 and any(sizes):
         seen = [normal(r.events, sizes, with_record_writes=False) for r in (original, rewritten)]
         if not is_cut and first_difference(*seen)[0] < 0:
-            at, answer["unseen"] = -1, True
+            at, outcome.unseen = -1, True
+    differing = (n for n in names if not np.array_equal(original.bytes[n], rewritten.bytes[n]))
     if at >= 0 and not (is_cut and at >= one.shape[1] - _WINDOW):
-        told = [said(rows, at, names) for rows in (one, other)]
-        answer |= {
-            "status": "addresses",
-            "why": f"access {at}: {told[0]} in the kernel as it was, {told[1]} rewritten",
-        }
-        return answer
-    for name in names:
-        if not np.array_equal(original.bytes[name], rewritten.bytes[name]):
-            place = int(np.flatnonzero(original.bytes[name] != rewritten.bytes[name])[0]) - GUARD
-            answer |= {"status": "values", "why": f"{name} differs first at byte {place}"}
-            return answer
-    return answer
+        was, became = (said(rows, at, names) for rows in (one, other))
+        outcome.why = f"other addresses: access {at}: {was} in the kernel as it was, {became} rewritten"
+    elif name := next(differing, ""):
+        place = int(np.flatnonzero(original.bytes[name] != rewritten.bytes[name])[0]) - GUARD
+        outcome.why = f"other values: {name} differs first at byte {place}"
+    outcome.differs = bool(outcome.why)
+    outcome.why = outcome.why or ("" if one.shape[1] else _UNSEEN)
+    outcome.is_proved = not outcome.why
+    return outcome
 
 
 def first_difference(one: Rows, other: Rows) -> tuple[int, int]:
@@ -198,30 +219,14 @@ def said(rows: Rows, at: int, names: list[str]) -> str:
     return f"{('reads', 'writes', 'changes')[kind]} {size} bytes at byte {offset} of {names[array]}"
 
 
-def beyond(rows: Rows, arrays: dict[str, NDArray[np.uint8]], names: list[str]) -> dict[str, list[int]]:
-    """The first and the last byte that is touched of each array of which the kernel touches what is outside."""
-    found = {}
-    for number, name in enumerate(names):
-        mine = rows[:, rows[0] == number]
-        if mine.shape[1]:
-            first, last = int(mine[1].min()), int((mine[1] + mine[2]).max())
-            if first < 0 or last > arrays[name].nbytes:
-                found[name] = [first, last]
-    return found
-
-
-def part(rows: Rows, array: int, request: dict[str, Any], with_reads: bool) -> float:
+def part(rows: Rows, array: TracedArray, with_reads: bool) -> float:
     """The part of an array's elements that is written, or touched at all; but for a border of a few rows at each side,
     which a stencil leaves out. Of an array whose size nothing tells it is that up to the last element touched."""
-    name = request["arrays"][array]
-    mask = np.zeros(request["shapes"][name], bool)
-    mine = rows[1, (rows[0] == array) & (with_reads | (rows[3] != _READ))] // request["element_bytes"][name]
-    row = max(1, mask[:1].size)
-    mask.reshape(-1)[mine[(mine >= 0) & (mine < mask.size)]] = True
-    if name in request["open"]:
-        mask = mask[
-            : int(rows[1, rows[0] == array].max(initial=0)) // request["element_bytes"][name] // row + 1
-        ]
+    mask = np.zeros(array.shape, bool)
+    places = rows[1, with_reads | (rows[3] != _READ)] // array.element_bytes
+    mask.reshape(-1)[places[(places >= 0) & (places < mask.size)]] = True
+    if array.is_open:
+        mask = mask[: int(rows[1].max(initial=0)) // array.element_bytes // max(1, mask[:1].size) + 1]
     inner = []
     for axis, extent in enumerate(mask.shape):
         others = tuple(other for other in range(mask.ndim) if other != axis)
@@ -232,15 +237,12 @@ def part(rows: Rows, array: int, request: dict[str, Any], with_reads: bool) -> f
     return float(mask.mean()) if mask.all() or not mask.size else min(0.999, float(mask[tuple(inner)].mean()))
 
 
-def main(folder: Path) -> None:
-    request = json.loads((folder / "request.json").read_text())
-    trace = AccessTrace(Path(request["trace"]))
-    with np.load(folder / "arrays.npz") as stored:
-        arrays = {name: stored[name] for name in request["arrays"]}
-        symbols = {name: stored[key] for name, key in request["symbols"].items()}
-    answer = compare(request, arrays, symbols, trace)
-    (folder / "answer.json").write_text(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def serve(pipe: Connection, launch: TracedLaunch) -> None:
+    """What the process does. What the kernel prints is nothing to anybody."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    try:
+        pipe.send(compare(launch))
+    except (AutotuneError, MemoryError, OSError) as problem:
+        pipe.send(Outcome(False, f"the run died: {type(problem).__name__}: {problem}", crashed=True))

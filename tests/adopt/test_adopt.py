@@ -16,9 +16,10 @@ from autotune.adopt.adoption import Adopter, Adoption, write
 from autotune.adopt.arrays import Arrays
 from autotune.adopt.function import Function
 from autotune.adopt.launch import KernelLaunch, LaunchShape
-from autotune.adopt.proof import Budget, Outcome
+from autotune.adopt.proof import Budget
 from autotune.adopt.rewriting import Text, index_texts
 from autotune.adopt.source import CudaSource, read_source
+from autotune.adopt.trial import Outcome
 from autotune.cli.commands import main
 from autotune.cli.lint import lint
 from autotune.compile import Cache, default_root
@@ -332,9 +333,9 @@ def test_an_address_is_the_same_whatever_its_expression(
     for number, array in enumerate(list(arrays.all.values())[:-1]):
         steps = [1]
         for stride in array.by:
-            steps.append(steps[-1] * value(text.expression(stride)))
+            steps.append(steps[-1] * value(text.factor(stride)))
         for expression, access in zip(texts[2 * number :], array.pointer.accesses, strict=False):
-            indices = index_texts(text, array, access)
+            indices = index_texts(text, array.pointer, access, array.by)
             assert sum(value(i) * s for i, s in zip(indices, reversed(steps), strict=True)) == value(
                 expression
             )
@@ -548,12 +549,12 @@ template <typename T, int N> {HEAD}(const T* x, T* y, int n) {{ {I}
 void go() {{ k<double, ROWS><<<n / 64, 64>>>(x, y, n); }}
 """
     adoption = adopted(tmp_path, text, monkeypatch)
-    assert [(a.type, a.shape) for a in adoption.arrays] == [
+    assert [(a.element.type, a.shape) for a in adoption.arrays] == [
         ("float64", ("n", "x_columns")),
         ("float64", ("n",)),
     ]
     named = Adopter(source(tmp_path, text), "k", "mine", values=("float", "2")).adopt()
-    assert [a.type for a in named.arrays] == ["float32", "float32"]
+    assert [a.element.type for a in named.arrays] == ["float32", "float32"]
 
 
 def test_types_of_16_bits_are_known(tmp_path: Path) -> None:
@@ -561,7 +562,7 @@ def test_types_of_16_bits_are_known(tmp_path: Path) -> None:
 typedef __half real;
 {HEAD}(const real* x, __nv_bfloat16* y, int n) {{ {I} y[i] = __half2float(x[i]) * 2; }}"""
     adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
-    assert [array.type for array in adoption.arrays] == ["float16", "bfloat16"]
+    assert [array.element.type for array in adoption.arrays] == ["float16", "bfloat16"]
     assert "#include <cuda_fp16.h>\n#include <cuda_bf16.h>" in adoption.files["mine.cu"]
     assert "the cpu device has no half: this kernel needs --device cuda" in adoption.outcome.why
 
@@ -582,6 +583,12 @@ def test_names_that_the_kernel_has_are_not_used_twice(
         "memory_",
         "block_size_",
     }
+
+
+def test_a_number_named_seed_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEAD}(const float* x, float* y, int n, int seed) {{ {I} y[i] = x[i] * seed; }}"
+    workload = adopted(tmp_path, text, monkeypatch).files["workloads/adopted.yaml"]
+    assert re.findall("^parameters: .*seed: 1.*seed:", workload, re.MULTILINE) == []
 
 
 WALKS = {
@@ -709,10 +716,10 @@ def test_a_rewriting_that_is_wrong_is_seen(tmp_path: Path, monkeypatch: pytest.M
     """The proof is no formality: an index that is off by one is other addresses."""
     whole = Adopter._files
 
-    def wrong(self: Adopter, *given: object) -> tuple[dict[str, str], str]:
-        files, original = whole(self, *given)  # type: ignore[arg-type]
+    def wrong(self: Adopter, *given: object) -> dict[str, str]:
+        files = whole(self, *given)  # type: ignore[arg-type]
         files["mine.cu"] = files["mine.cu"].replace("x.load(i)", "x.load(i > 0 ? i - 1 : 0)")
-        return files, original
+        return files
 
     monkeypatch.setattr(Adopter, "_files", wrong)
     found = source(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} y[i] = x[i]; }}")
@@ -753,7 +760,7 @@ def test_a_result_that_hangs_on_what_nobody_wrote_is_no_proof(tmp_path: Path) ->
     text = f"{HEAD}(const float* x, float* y, int n) {{ {I} float t[4]; t[0] = x[i]; y[i] = t[0] + t[3]; }}"
     outcome = Adopter(source(tmp_path, text), "k", "mine").adopt().outcome
     assert not outcome.is_proved
-    assert "reads a variable that nothing wrote" in outcome.why
+    assert "where the kernel reads a variable that nothing wrote" in outcome.why
 
 
 def test_dynamic_shared_memory_runs_on_the_cpu_device(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
+from autotune.errors import UsageError
 
 expansion, tiles = part("expansion"), part("tiles")
 
@@ -20,6 +21,13 @@ WAYS = [
     f"{TILE},order=place,roots=computed,bras=16,block_size=64,unroll=2",
     f"{TILE},order=decade,screening=schwarz,roots=inverse,split=2",
 ]
+
+
+def test_a_tile_has_as_many_kets_as_bras() -> None:
+    with pytest.raises(UsageError, match="as many kets as bras"):
+        FAMILY.space.configuration(f"{TILE},order=subclass,bras=16,split=8,block_size=64")
+    for one in FAMILY.space.configurations("tiles"):
+        assert one["bras"] <= one["block_size"] // one["split"]
 
 
 def walked(shape: object, run: object) -> list[tuple[int, int]]:
