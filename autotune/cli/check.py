@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import click
 from rich.console import Console
 
 from autotune import files as paths
+from autotune.cli import options
 from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
@@ -238,3 +241,49 @@ def _study(
             cache=Cache(default_root()),
             protocol=protocol,
         ).run()
+
+
+@click.argument(
+    "policy",
+    nargs=-1,
+    type=options.FOLDER,
+    metavar="[POLICY]...",
+    help="Policy files; default all that are found, of --family.",
+)
+@options.sweep_options("workloads", "data", "trial_seconds")
+@options.option(
+    "--measure",
+    is_flag=True,
+    help="Also time each winner against control and runner-up; fail when a claim is broken.",
+)
+@options.option(
+    "--renew",
+    is_flag=True,
+    help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
+)
+@options.option(
+    "--tolerance",
+    default=0.1,
+    type=click.FloatRange(min=0),
+    metavar="T",
+    help="How much worse a time may be: 0.1 is 10 %.",
+)
+@options.option(
+    "--family",
+    multiple=True,
+    metavar="DIR",
+    help="The folder of a family that does not ship; again for more families.",
+)
+@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+@options.policies_option
+@options.option(
+    "--markdown",
+    type=options.FOLDER,
+    metavar="FILE.md",
+    help="Append the lines there as a Markdown table, for a job's summary.",
+)
+def check_command(
+    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
+) -> None:
+    files = policy or policy_files(policies, family)
+    check(CheckRequest(files=files, families=family, **asked), options.out)

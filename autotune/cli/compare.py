@@ -7,21 +7,59 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 from autotune.cli import markdown as md
+from autotune.cli import options
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration, loss_percent
 from autotune.files import clean, csv_text, write_text, written
 from autotune.policy import Change, Comparison, comparisons, read_side
-from autotune.record import Minimax, Regrets
+from autotune.record import Minimax, Regrets, read_regrets, write_matrix
 
 MOST_SHOWN = 8  # columns of the matrix of regrets
 
 SHOWN = 10  # of what moved most
+
+
+@click.argument("a", metavar="A", help="A record or a policy file (.yaml): before.")
+@click.argument("b", metavar="B", help="The same of another version or device: after.")
+@options.option(
+    "--threshold",
+    default=5.0,
+    type=click.FloatRange(min=0),
+    metavar="PERCENT",
+    help="A slower winner is a regression above this.",
+)
+@options.option("--every", is_flag=True, help="Any configuration that became slower is a regression.")
+@options.place("Write every row there too.", "FILE.csv")
+@options.option(
+    "--markdown",
+    type=options.FOLDER,
+    metavar="FILE.md",
+    help="Append the tables there as Markdown, for a job's summary.",
+)
+def compare_command(
+    a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
+) -> None:
+    compare_records(a, b, threshold / 100, every=every, table=out_, markdown=markdown, out=options.out)
+
+
+@click.argument(
+    "record", metavar="RECORD", help="A results.csv, a sweep's --out folder, or the URL of its --store."
+)
+@options.place("Write the whole matrix as a CSV, a row a configuration.", "FILE")
+def regret_command(record: str, out_: Path | None) -> None:
+    found = read_regrets(record)
+    for regrets in found:
+        print_regrets(regrets, options.out)
+    if out_:
+        write_matrix(found, out_)
+        options.note(f"matrix       {out_}")
 
 
 def compare_records(

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune import files as paths
+from autotune.cli import options
 from autotune.cli.terminal import pays
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, Inputs, prepare
+from autotune.declaration import Configuration, Family, Inputs, load_family, prepare
 from autotune.declaration import load_workload as load
 from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName
@@ -36,6 +37,31 @@ from autotune.policy import (
 )
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
+
+
+@options.family_argument
+@options.one_workload("The input; default the family's own.")
+@options.option(
+    "--device",
+    default="auto",
+    metavar="auto|cpu|cuda|cuda:N|NAME",
+    help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
+)
+@options.option(
+    "--size",
+    multiple=True,
+    metavar="EXTENT=N",
+    help="As if the input had this size in place of the workload's; again for more.",
+)
+@options.of_sweep("objective")
+@options.policies_option
+@options.data_option
+def explain_command(
+    family: str, workload: str, device: str, size: tuple[str, ...], objective: str, policies: Path | None,
+    data: Path | None,
+) -> None:  # fmt: skip
+    resized = options.sized(size)
+    explain(load_family(family), workload, device, policies, data, options.out, objective, resized)
 
 
 def explain(

@@ -9,14 +9,14 @@ import re
 import shlex
 from pathlib import Path
 
-from rich.console import Console
+import click
 
+from autotune.cli import options
 from autotune.declaration import families, yamlfile
 from autotune.errors import StoreError, UsageError
 
 PLACEHOLDER = "new_family"
 TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER
-
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")  # as in schemas/family.json
 _FILES = {".cu", ".cuh", ".py", ".yaml"}  # __pycache__ and what editors leave do not travel
@@ -71,14 +71,17 @@ def _check(name: str) -> None:
         )
 
 
-def print_made(folder: Path, made: list[Path], out: Console) -> None:
-    """What was written, and the commands that come next."""
+@click.argument("name", metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
+@options.place("Make the folder in DIR.", default=Path())
+def new_command(name: str, out_: Path) -> None:
+    """Print what was written, and the commands that come next."""
+    folder, made = new_family(name, out_)
     shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
-    out.print(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
+    options.note(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
     for what, command in {
         "check it": f"autotune lint {shown}",
         "compile it": f"autotune sweep {shown} --static",
         "tune it": f"autotune sweep {shown}",
         "run it": f"autotune run {shown} --explain",
     }.items():
-        out.print(f"{what:12} {command}")
+        options.note(f"{what:12} {command}")

@@ -8,15 +8,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 from rich.console import Console
 
 from autotune.api import saved
+from autotune.cli import options
 from autotune.declaration import (
     Configuration,
     Expression,
     Family,
     Workload,
+    load_family,
     load_workload,
     prepare,
     workloads,
@@ -25,7 +28,7 @@ from autotune.engine import Session, SweepRequest, opened, sweeping
 from autotune.errors import AutotuneError, UnknownName, UsageError
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
-from autotune.files import write_text
+from autotune.files import policy_folder, write_text
 from autotune.policy import (
     Point,
     Range,
@@ -43,6 +46,47 @@ _RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
 _WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
 _NEAR, _WITHIN = 150, 1.3
 _FEWEST = 6  # sizes, before a promise is made
+
+
+@options.family_argument
+@options.option(
+    "--over",
+    multiple=True,
+    required=True,
+    metavar="NAME=LOW..HIGH",
+    help="A number of the workload and its range; again for more.",
+)
+@options.sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
+@options.option("--regret", default="5%", metavar="5%", help="What 95 % of the range may lose at most.")
+@options.option("--where", default="", metavar="EXPRESSION", help="Only sizes for which this holds.")
+@options.one_workload("Whose numbers the ranges replace; else the family's first that has them.")
+@options.option(
+    "--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most so many sizes."
+)
+@options.option(
+    "--time",
+    "seconds",
+    default=1e9,
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Begin no other size after so many seconds.",
+)
+@options.policies_option
+def plan_command(
+    family: str, over: tuple[str, ...], regret: str, where: str, workload: str, sizes: int, seconds: float,
+    policies: Path | None, **asked: Any,
+) -> None:  # fmt: skip
+    found, names = load_family(family), ranges(over)
+    planned = Plan(
+        request=SweepRequest(family=found, **asked),
+        policies=policy_folder(policies),
+        template=template(found, workload, list(names)),
+        over=Range(names, condition(where, names)),
+        regret=share(regret),
+        sizes=sizes,
+        seconds=seconds,
+    )
+    run(planned, options.out, options.err)
 
 
 @dataclass(frozen=True, kw_only=True)

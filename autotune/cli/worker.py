@@ -6,14 +6,37 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 
+from autotune.cli import options
 from autotune.engine import NotAsked, Swept, request_of, sweeping
 from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
 from autotune.record import Store
 from autotune.report import live
 
 _LOOK_S = 1.0  # between looks for a sweep
+
+
+@options.option(
+    "--store", required=True, metavar="URL|DIR", help="The record of the sweep, as that names it."
+)
+@options.sweep_options("device", "data", "processes")
+@options.option(
+    "--family",
+    multiple=True,
+    metavar="DIR",
+    help="A family's folder on this host, whose code may run; again for more.",
+)
+@options.option(
+    "--wait",
+    default=300.0,
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Wait so long for a sweep to begin.",
+)
+def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
+    work(store, family, asked, wait, options.out, options.err)
 
 
 def work(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import typer
+import click
 
 from autotune.cli import Call, run_call, write_outputs
 from autotune.declaration import Family
@@ -68,6 +68,6 @@ def _run_rank(call: Call, kernel: RankKernel, note: Note) -> None:
     except AutotuneError as problem:
         if kernel.is_told:
             raise
-        raise typer.Exit(problem.exit_code) from None
+        raise click.exceptions.Exit(problem.exit_code) from None
     if kernel.is_first:
         write_outputs(call.family, outputs, call.output, note)

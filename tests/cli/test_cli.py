@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from fakes import FAMILY, WORKLOAD, sweep, write_family
 from waiting import PATIENCE_S
 
@@ -22,6 +22,7 @@ from autotune.cli.new import new_family
 from autotune.cli.run import Call
 from autotune.declaration import load_family
 from autotune.errors import UsageError
+from autotune.extensions import EXTENSIONS
 from autotune.policy.merge import update
 from autotune.report.meter import Live
 
@@ -348,7 +349,7 @@ def test_importing_the_package_and_the_dispatcher_is_light() -> None:
         "pandas",
         "plotly",
         "jinja2",
-        "typer",
+        "click",
         "rich",
         "jsonschema",
         "sqlalchemy",
@@ -367,13 +368,38 @@ def test_help_is_light() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
     assert "Exit codes" in done.stdout
-    assert not loaded & {"optuna", "pandas", "plotly", "jinja2", "jsonschema", "sqlalchemy", "scipy"}
-    assert not {
-        "autotune.engine.session",
-        "autotune.record.study",
-        "autotune.policy",
-        "autotune.dispatch",
-    } & {*json.loads(done.stderr)}
+    assert not loaded & {"numpy", "yaml", "rich"}
+    own = {name for name in json.loads(done.stderr) if name.startswith("autotune.")}
+    assert own <= {f"autotune.{name}" for name in ("__main__", "cli", "cli.commands", "errors", "extensions")}
+
+
+def test_run_loads_what_it_uses() -> None:
+    """The family, its policies, the cpu device: no module of another command, of a sweep, or that prints tables."""
+    program = (
+        "import sys, json; from autotune.cli.commands import main\n"
+        "assert main(['run', 'allpairs', '-w', 'ragged', '--device', 'cpu']) == 0\n"
+        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    modules = set(json.loads(done.stderr.splitlines()[-1]))
+    heavy = {
+        "optuna",
+        "pandas",
+        "plotly",
+        "jinja2",
+        "jsonschema",
+        "sqlalchemy",
+        "scipy",
+        "rich",
+        "pydantic",
+        "filelock",
+    }
+    assert not {name.partition(".")[0] for name in modules} & heavy
+    parts = {name.split(".")[1] for name in modules if name.startswith("autotune.")}
+    assert not parts & {*EXTENSIONS, "api", "report"}
+    assert not {name for name in modules if name.startswith("autotune.engine.")}
+    commands = {name for name in modules if name.startswith("autotune.cli.")}
+    assert commands == {f"autotune.cli.{name}" for name in ("commands", "options", "run")}
 
 
 # ---- Ctrl-C
@@ -482,8 +508,8 @@ def test_the_list_of_commands_is_not_cut(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_where_files_go_has_the_same_two_names_everywhere() -> None:
-    group = typer.main.get_command(app)
-    commands = group.commands  # type: ignore[attr-defined]
+    context = click.Context(app)
+    commands = {name: app.get_command(context, name) for name in app.list_commands(context)}
     named = {
         name: set(one.opts)
         for name, command in commands.items()

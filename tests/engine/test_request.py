@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 
 import autotune
 from autotune.cli.options import sweep_options, words
@@ -30,15 +30,14 @@ def request_(folder: Path) -> SweepRequest:
 def test_the_command_line_that_is_written_is_read_as_the_same_request(request_: SweepRequest) -> None:
     """What ``--on HOST`` runs there."""
     read: list[SweepRequest] = []
-    app = typer.Typer()
 
-    @app.command()
+    @click.command()
     @sweep_options()
     def command(**asked: Any) -> None:
         read.append(SweepRequest(family=request_.family, **asked))
 
-    app(list(words(request_)), standalone_mode=False)
-    app([], standalone_mode=False)
+    command.main(list(words(request_)), standalone_mode=False)
+    command.main([], standalone_mode=False)
     assert read == [request_, SweepRequest(family=request_.family)]
     assert set(OTHER) == set(OPTIONS)
     assert not list(words(read[1]))
