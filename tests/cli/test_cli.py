@@ -373,11 +373,13 @@ def test_help_is_light() -> None:
     assert own <= {f"autotune.{name}" for name in ("__main__", "cli", "cli.commands", "errors", "extensions")}
 
 
-def test_run_loads_what_it_uses() -> None:
+def test_run_loads_what_it_uses(tmp_path: Path) -> None:
     """The family, its policies, the cpu device: no module of another command, of a sweep, or that prints tables."""
+    np.save(tmp_path / "genotypes.npy", np.zeros((4, 5), np.uint8))
+    words = ["run", "allpairs", *CPU, "-i", f"genotypes={tmp_path / 'genotypes.npy'}"]
     program = (
         "import sys, json; from autotune.cli.commands import main\n"
-        "assert main(['run', 'allpairs', '-w', 'ragged', '--device', 'cpu']) == 0\n"
+        f"assert main({words}) == 0\n"
         "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
