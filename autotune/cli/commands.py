@@ -15,72 +15,28 @@ from autotune import __version__
 from autotune.errors import AutotuneError, Interrupted, UsageError
 from autotune.extensions import EXTENSIONS
 
-# Module, name and help, as --help lists them: NAME_command there is the command.
-_CORE = (
-    ("show", "families", "The kernel families that ship with autotune."),
-    ("show", "list", "The ids of the configurations a sweep would visit. Runs nothing."),
-    ("show", "show", "One configuration: generated code, layouts, static profile."),
-    (
-        "new",
-        "new",
-        "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
-    ),
-    (
-        "lint",
-        "lint",
-        "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
-    ),
-    (
-        "sweep",
-        "sweep",
-        "Compile, verify and time configurations; keep the winner. Writes results.csv, a report and the policy file.",
-    ),
-    (
-        "worker",
-        "worker",
-        "Join a sweep that another host began. Tries its configurations here, and leaves when none is left.",
-    ),
-    (
-        "plan",
-        "plan",
-        "Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file.",
-    ),
-    (
-        "report",
-        "report",
-        "Make the report and the tables of a record again. report.html and the .csv files beside it; needs no device.",
-    ),
-    ("run", "run", "Run the tuned kernel once on given data."),
-    ("explain", "explain", "Which configuration an input would get, and why not the others. Runs nothing."),
-    (
-        "check",
-        "check",
-        "Whether these policy files would be accepted here. Exit code 8 when anything in them is refused.",
-    ),
-    (
-        "compare",
-        "regret",
-        "What each workload loses with the others' winners. And what one configuration for all of them costs.",
-    ),
-    (
-        "compare",
-        "compare",
-        "What moved beyond noise between two records or policy files. Exit code 10 on a regression.",
-    ),
-    (
-        "profile",
-        "profile",
-        "Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record.",
-    ),
-    (
-        "profile",
-        "limits",
-        "The measured ceilings of a GPU: bandwidths and rates. Times are held against them.",
-    ),
-    ("show", "doctor", "What is here, what is missing, and how to get it."),
-)
+_HELP = {  # NAME_command in the module of that name
+    "families": "The kernel families that ship with autotune.",
+    "list": "The ids of the configurations a sweep would visit. Runs nothing.",
+    "show": "One configuration: generated code, layouts, static profile.",
+    "new": "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
+    "lint": "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
+    "sweep": "Compile, verify and time configurations; keep the winner. Writes results.csv, a report, the policy file.",
+    "worker": "Join a sweep that another host began. Tries its configurations here, and leaves when none is left.",
+    "plan": "Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file.",
+    "report": "Make the report and the tables of a record again. report.html and the .csv files; needs no device.",
+    "run": "Run the tuned kernel once on given data.",
+    "explain": "Which configuration an input would get, and why not the others. Runs nothing.",
+    "check": "Whether these policy files would be accepted here. Exit code 8 when anything in them is refused.",
+    "regret": "What each workload loses with the others' winners. And what one configuration for all of them costs.",
+    "compare": "What moved beyond noise between two records or policy files. Exit code 10 on a regression.",
+    "profile": "Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record.",
+    "limits": "The measured ceilings of a GPU: bandwidths and rates. Times are held against them.",
+    "doctor": "What is here, what is missing, and how to get it.",
+}
+_ELSEWHERE = {"families": "show", "list": "show", "regret": "compare", "limits": "profile", "doctor": "show"}
 
-COMMANDS = {name: (f"autotune.cli.{module}", about) for module, name, about in _CORE} | {
+COMMANDS = {name: (f"autotune.cli.{_ELSEWHERE.get(name, name)}", about) for name, about in _HELP.items()} | {
     name: (f"autotune.{package}.commands", about)
     for package, extension in EXTENSIONS.items()
     for name, about in extension.commands.items()

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from autotune.declaration import (
     workloads,
 )
 from autotune.engine import Session, SweepRequest, opened, sweeping
-from autotune.errors import AutotuneError, UnknownName, UsageError
+from autotune.errors import AutotuneError, NothingMeasured, UnknownName, UsageError
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.files import policy_folder, write_text
@@ -110,6 +110,7 @@ class _Progress:
     studies: list[Study] = field(default_factory=list)
     skipped: list[Point] = field(default_factory=list)
     path: Path | None = None
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def seen(self) -> list[Point]:
@@ -119,10 +120,6 @@ class _Progress:
     def taught(self) -> Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
         return taught_at(read_policy_file(self.path) if self.path else None, self.points)
-
-    @cached_property
-    def began(self) -> float:
-        return time.perf_counter()
 
 
 def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -225,7 +222,6 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     request.check()
     first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
     start = replace(request, workloads=(str(_written(plan, first)),))
-    state.began  # noqa: B018 - from now on
     with sweeping(
         start, start.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
     ) as session:
@@ -258,15 +254,13 @@ def _swept(
         swept = replace(session, request=replace(request, chosen=chosen)).swept(
             workload, prepare(family, workload, request.root)
         )
+        if not swept.study.decision:
+            raise NothingMeasured("nothing could be measured on it")
     except (AutotuneError, MemoryError) as problem:
         err.print(f"{path.stem} is left out: {problem}", markup=False)
         state.skipped.append(point)
         return
     study = swept.study
-    if not study.decision:
-        err.print(f"{path.stem} is left out: nothing could be measured on it", markup=False)
-        state.skipped.append(point)
-        return
     state.studies.append(study)
     state.points[study.workload] = point
     newest = latest(session.store.studies(), state.studies)

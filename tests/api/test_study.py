@@ -23,7 +23,7 @@ import autotune
 from autotune.api.sweeps import _bound as bound
 from autotune.api.sweeps import given_workload
 from autotune.cli.commands import main
-from autotune.declaration import Configuration, bind, load_family, load_workload, prepare
+from autotune.declaration import bind, load_family, load_workload, prepare
 from autotune.errors import (
     AutotuneError,
     NothingMeasured,
@@ -32,7 +32,7 @@ from autotune.errors import (
     WorkloadError,
 )
 from autotune.policy.file import read_policy_file
-from autotune.record import Store, Trial
+from autotune.record import Store
 from autotune.report.meter import Live, live, watching
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
@@ -451,36 +451,11 @@ def test_a_script_needs_no_guard_and_hears_nothing(doubler: Path, tmp_path: Path
     assert len(list((tmp_path / "policies" / "doubler").glob("*.yaml"))) == 1
 
 
-class Page:
-    """IPython's display, as far as it is asked: what a page shows now, and what it showed."""
-
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-
-    def HTML(self, text: str) -> str:  # noqa: N802 - IPython's name
-        return text
-
-    def display(self, html: str, *, display_id: bool) -> "Page":
-        assert display_id
-        self.update(html)
-        return self
-
-    def update(self, html: str) -> None:
-        self.shown.append(html)
-
-
-def test_a_notebook_shows_a_bar_that_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Page()
-    monkeypatch.setattr("autotune.report.meter.import_module", lambda name: page)
-    notebook = Console(force_jupyter=True)
-    with live("f <small>", 3, notebook) as view:
+def test_a_notebook_shows_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autotune.report.meter.LINE_SECONDS", 0)
+    with live("f small", 3, Console(force_jupyter=True, force_terminal=True)) as view:
         view.compiled(1, 3)
-        for done in range(1, 4):
-            view.update(Trial(family="f", workload="small", device="d", configuration=Configuration({}),
-                              state="measured"), done, 0.5, 0.25)  # fmt: skip
-    assert page.shown[0] == page.shown[-1] == ""
-    assert page.shown[1].startswith('f &lt;small&gt; <progress value="0" max="3"></progress> 0/3')
-    assert '<progress value="3" max="3"></progress> 3/3 best 500 µs, 3 measured, busy 25%' in page.shown[-2]
+    assert "f small: compiling 1 of 3" in capsys.readouterr().out
 
 
 def test_a_bar_on_a_terminal_redirects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
