@@ -2,34 +2,28 @@
 
     python benchmarks/crossover.py allpairs --parameter instances=28,56,112,224 --parameter attributes=512
 
-Each size is timed on both devices under their policy files (sweep both first), in turn, and compared with what a kernel
-that was loaded without a device chooses. The crossover is in operations of the family; --write puts it into the GPU's
-policy file, in place of the one that a sweep of the same workloads on both devices estimated from its own figures.
+Each size is timed on both devices under their policy files (sweep both first), in turn.
 """
 
 import itertools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-import yaml
 from harness import arguments, check
 from result_files import write_rows
 
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare
 from autotune.files import data_root
-from autotune.policy import Entry, PolicyFile, read_policy_file
-from autotune.policy.device_crossover import crossover
-from autotune.policy.file import Crossover, device_told, locked, write
+from autotune.policy import operations
 
-COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster", "chosen", "lost", "reason")
+COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster")
 
 
 def grid(texts: list[str]) -> list[dict[str, int]]:
@@ -55,26 +49,6 @@ def milliseconds(calls: Mapping[str, Callable[[], Any]], rounds: int, seconds: f
     return {name: median(found) for name, found in times.items()}
 
 
-def file_of(kind: str, name: str, times: dict[str, tuple[float, float]]) -> PolicyFile:
-    """The call times by size as a policy file's entries, for ``policy.crossover``."""
-    entries = {
-        size: Entry(
-            name=size, workload=size, features={}, options={}, configuration={}, median_ms=ms, spread=0.0, samples=1,
-            operations=work, workload_digest=size,
-        )
-        for size, (work, ms) in times.items()
-    }  # fmt: skip
-    path = Path(f"{name}.yaml")
-    return PolicyFile(family="", device=device_told(kind, name), entries=entries, default={}, path=path)
-
-
-def record(path: Path, measured: Crossover) -> None:
-    """Put it into the GPU's policy file."""
-    with locked(path) as real:
-        now = read_policy_file(real)
-        write(real, replace(now, crossovers={**now.crossovers, measured.device: measured}))
-
-
 def inputs_for(family: Family, parameters: Mapping[str, int]) -> tuple[str, Inputs]:
     """The size in words, and the inputs that the family makes of its parameters."""
     size = " ".join(f"{name}={value}" for name, value in parameters.items())
@@ -88,16 +62,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--policies", type=Path)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each size")
-    parser.add_argument("--write", action="store_true", help="into the GPU's policy file")
     asked = parser.parse_args(words)
     family = load_family(asked.family)
     if asked.check:
         every = [inputs_for(family, parameters)[1] for parameters in grid(asked.parameter)]
         return check(family, every, [family.space.control])
     rows: list[dict[str, Any]] = []
-    times: dict[str, dict[str, tuple[float, float]]] = {"cuda": {}, "cpu": {}}
-    kernels = {kind: autotune.load(asked.family, kind, asked.policies) for kind in times}
-    choosing = autotune.load(asked.family, None, asked.policies)
+    kernels = {kind: autotune.load(asked.family, kind, asked.policies) for kind in ("cuda", "cpu")}
     for parameters in grid(asked.parameter):
         size, inputs = inputs_for(family, parameters)
         arrays = [np.asarray(array) for array in inputs.arrays.values()]
@@ -107,27 +78,14 @@ def main(words: Sequence[str] | None = None) -> int:
         np.testing.assert_allclose(on_gpu, on_cpu, within.relative, within.absolute)
         calls = {kind: partial(kernel, *arrays) for kind, kernel in kernels.items()}
         taken = milliseconds(calls, asked.rounds, asked.seconds)
-        placement = choosing._placement  # noqa: SLF001 - what a call would do, and why
-        work, choice = kernels["cuda"]._placement.first.work(inputs), placement.choice(inputs)  # noqa: SLF001
-        for kind, ms in taken.items():
-            times[kind][size] = work, ms
-        faster = min(taken, key=lambda kind: taken[kind])
         rows.append({
-            "parameters": size, "operations": work, "cuda_ms": round(taken["cuda"], 4),
-            "cpu_ms": round(taken["cpu"], 4), "faster": faster, "chosen": choice.kind,
-            "lost": round(taken[choice.kind] / taken[faster] - 1, 4), "reason": choice.reason,
+            "parameters": size, "operations": operations(family, inputs.sizes, inputs.options, inputs.scalars),
+            "cuda_ms": round(taken["cuda"], 4), "cpu_ms": round(taken["cpu"], 4),
+            "faster": min(taken, key=lambda kind: taken[kind]),
         })  # fmt: skip
         print("  ".join(str(value) for value in rows[-1].values()), flush=True)
     write_rows(asked.out, rows, COLUMNS)
-    slug = kernels["cpu"]._placement.first.backend.device.slug  # noqa: SLF001
-    found = crossover(file_of("cpu", slug, times["cpu"]), file_of("cuda", "gpu", times["cuda"]))
-    assert found is not None
-    print(yaml.safe_dump({"crossovers": {slug: {"below": found.below, "workloads": found.workloads}}}))
-    policies = kernels["cuda"]._placement.first.policies  # noqa: SLF001
-    if asked.write and policies and policies.own and policies.own.path:
-        record(policies.own.path, found)
-        print(f"written to {policies.own.path}")
-    for kernel in (*kernels.values(), choosing):
+    for kernel in kernels.values():
         kernel.close()
     return 0
 

@@ -43,7 +43,7 @@ from autotune.policy import (
     merged,
     read_policy_file,
 )
-from autotune.policy.device_crossover import volume
+from autotune.policy.prediction import volume
 from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (

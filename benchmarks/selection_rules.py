@@ -37,8 +37,7 @@ from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.hardware import Device
 from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
-from autotune.policy.device_crossover import volume
-from autotune.policy.prediction import process
+from autotune.policy.prediction import process, volume
 from autotune.record import Study
 
 Floats = NDArray[np.float64]

@@ -27,9 +27,14 @@ from autotune.cli import options
 )
 @options.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro; again for more.")
 def adopt_command(
-    source: Path, out_: Path | None, kernel: str, grid: str, block: str, include: tuple[str, ...],
+    source: Path,
+    out_: Path | None,
+    kernel: str,
+    grid: str,
+    block: str,
+    include: tuple[str, ...],
     define: tuple[str, ...],
-) -> None:  # fmt: skip
+) -> None:
     from autotune.adopt import AdoptRequest, adopt
 
     macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))

@@ -1,7 +1,7 @@
 """``autotune.sweep``: as the command, with the same record, and nothing printed.
 
 Arrays that a program gives are kept as a workload: its name follows from what is in them, and its file can be swept,
-profiled and renewed as any other.
+profiled and checked as any other.
 """
 
 import re

@@ -13,29 +13,26 @@ from rich.console import Console
 
 from autotune import files as paths
 from autotune.cli import options
-from autotune.cli.markdown import append, code, table
+from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
 from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
-from autotune.figures import duration
 from autotune.hardware import Device
-from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, put, read_policy_file
+from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, read_policy_file
 from autotune.record import Store, Study
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest:
     """What is to be checked. ``families`` are folders of families that do not ship with autotune; ``tolerance`` how
-    much worse than recorded a time may be, relative. ``renew`` times stale entries too and writes those whose claim
-    holds with the hashes of now. A table is appended to ``markdown``."""
+    much worse than recorded a time may be, relative. A table is appended to ``markdown``."""
 
     files: Sequence[Path]
     families: tuple[str, ...] = ()
     device: str = "auto"
     measure: bool = False
-    renew: bool = False
     workloads: tuple[str, ...] = ()
     tolerance: float = 0.1
     trial_seconds: float = 120.0
@@ -68,11 +65,10 @@ class Checked:
     entry: str
     trouble: str
     remark: str = ""
-    verdict: str = "accepted"
 
     def __str__(self) -> str:
         where = f"{self.path}: {self.entry}" if self.entry else str(self.path)
-        said = f"refused   {where}: {self.trouble}" if self.trouble else f"{self.verdict:<10}{where}"
+        said = f"refused   {where}: {self.trouble}" if self.trouble else f"accepted  {where}"
         return f"{said}{f'  ({self.remark})' if self.remark else ''}"
 
 
@@ -90,8 +86,6 @@ def policy_files(policies: Path | None, families: Sequence[str] = ()) -> list[Pa
 def check(request: CheckRequest, out: Console) -> None:
     """Print a line for each entry. Raises UsageError, and PolicyFileError when anything is refused or a claim does not
     hold."""
-    if request.renew and not request.measure:
-        raise UsageError("--renew goes with --measure: what is renewed is timed again")
     if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
         raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
     results: list[Checked] = []
@@ -104,7 +98,8 @@ def check(request: CheckRequest, out: Console) -> None:
     if refused := sum(bool(result.trouble) for result in results):
         raise PolicyFileError(
             f"{refused} of {len(results)} would not be used, or do not hold what they claim; the reasons are above. "
-            "`autotune sweep` measures anew"
+            "`autotune sweep` measures again; where an edit of sources left the machine code alike, "
+            "`python benchmarks/renew_alike.py COMMIT` in a checkout renews the entries"
         )
 
 
@@ -112,11 +107,11 @@ def _markdown(results: Sequence[Checked]) -> str:
     refused = sum(bool(result.trouble) for result in results)
     rows = []
     for result in results:
-        told = f"**{code(result.trouble)}**" if result.trouble else result.verdict
+        told = f"**{code(result.trouble)}**" if result.trouble else "accepted"
         named = (result.path.stem, result.path.parent.name, result.entry)
         rows.append((*map(code, named), told, code(result.remark)))
     count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
-    return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
+    return f"### Policy files: {count}\n\n{markdown_table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
 def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
@@ -137,7 +132,6 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
     results = {n: Checked(path, n, one.refusal(own or file.device)) for n, one in claims.items()}
     if request.measure and own is not None:
         results |= _measured(request, family, request.device_for(file), claims, results)
-        file = read_policy_file(path)  # what was renewed is in it: the default is stale when every entry is
     yield from results.values()
     reason = file_refusal(family, file, file.device.kind) or known_configuration(family, file.default)[1]
     yield Checked(path, "default", reason, remark)
@@ -173,13 +167,12 @@ def _measured(
     claims: Mapping[str, Claim],
     results: Mapping[str, Checked],
 ) -> dict[str, Checked]:
-    """The accepted entries and those that may be renewed, timed again; one worker for all of them."""
+    """The accepted entries, timed again; one worker for all of them."""
     asked = request.asked(family)
     wanted = [
         result
         for name, result in results.items()
-        if (not asked or claims[name].item.workload in asked)
-        and (not result.trouble or (request.renew and claims[name].is_renewable))
+        if (not asked or claims[name].item.workload in asked) and not result.trouble
     ]
     if not wanted:
         return {}
@@ -190,30 +183,20 @@ def _measured(
             try:
                 found[result.entry] = _retimed(request, workers, family, claims[result.entry], result)
             except AutotuneError as problem:
-                done = "renewed" if result.trouble else "measured"
-                found[result.entry] = replace(result, trouble=f"cannot be {done}: {problem}")
+                found[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
     return found
 
 
 def _retimed(
     request: CheckRequest, workers: Sequence[Worker], family: Family, claim: Claim, result: Checked
 ) -> Checked:
-    """What came of timing the entry's winner again, side by side with what it was compared with. One that is refused as
-    stale is written with the hashes of now where its claims hold."""
+    """What came of timing the entry's winner again, side by side with what it was compared with."""
     study = _study(request, workers, family, claim.item, claim.configurations)
     if study is None:
         return replace(result, trouble="the workload's input is not the one it was measured on; sweep again")
     trials = {t.configuration: t for t in study.trials}
     found = "; ".join(claim.contradictions(trials, request.tolerance))
-    if not claim.changed:
-        return replace(result, trouble=found, remark=claim.figures(trials))
-    if found:
-        what = f"stale: the {claim.changed} changed since it was measured"
-        return replace(result, trouble=f"{what}, and a sweep is needed: {found}")
-    after = claim.renewed(study)
-    put(result.path, claim.item, after)
-    told = f"{duration(after.median_ms)}, recorded {duration(claim.item.median_ms)}"
-    return replace(result, trouble="", remark=told, verdict="renewed")
+    return replace(result, trouble=found, remark=claim.figures(trials))
 
 
 def _study(
@@ -255,11 +238,6 @@ def _study(
     "--measure",
     is_flag=True,
     help="Also time each winner against control and runner-up; fail when a claim is broken.",
-)
-@options.option(
-    "--renew",
-    is_flag=True,
-    help="With --measure: write entries that only an edit of sources made stale anew, when their claim holds.",
 )
 @options.option(
     "--tolerance",

@@ -12,8 +12,8 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli import markdown as md
 from autotune.cli import options
+from autotune.cli.terminal import append, code, markdown_table
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration, loss_percent
@@ -46,7 +46,25 @@ SHOWN = 10  # of what moved most
 def compare_command(
     a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
 ) -> None:
-    compare_records(a, b, threshold / 100, every=every, table=out_, markdown=markdown, out=options.out)
+    """Print what moved, write it to ``out_`` and append it to ``markdown``. Raises Regression when the winner (with
+    ``every``: any configuration) became slower by more than ``threshold`` percent; StoreError, PolicyFileError."""
+    if out_ is not None and out_.suffix != ".csv":
+        raise StoreError(f"--out {out_}: the name must end in .csv")
+    found = comparisons(read_side(a), read_side(b))
+    for one in found:
+        _print(one, options.out)
+    if out_ is not None:
+        options.out.print(f"comparison   {_written(found, out_)}")
+    worse = [(one, row) for one in found for row in one.regressions(threshold / 100, every=every)]
+    if markdown is not None:
+        sections = (
+            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in found
+        )
+        append(markdown, "\n".join(sections) + "\n")
+    if worse:
+        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
+        more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
+        raise Regression(f"B is slower than A by more than {threshold:g} %: {named}{more}")
 
 
 @click.argument(
@@ -60,36 +78,6 @@ def regret_command(record: str, out_: Path | None) -> None:
     if out_:
         write_matrix(found, out_)
         options.note(f"matrix       {out_}")
-
-
-def compare_records(
-    a: str,
-    b: str,
-    threshold: float,
-    *,
-    every: bool,
-    table: Path | None,
-    markdown: Path | None = None,
-    out: Console,
-) -> None:
-    """Print what moved between two records or policy files, write it to ``table`` and append it to ``markdown``.
-    ``threshold`` is relative (0.05: 5 %). Raises Regression when the winner (with ``every``: any configuration) became
-    slower by more; StoreError, PolicyFileError."""
-    if table is not None and table.suffix != ".csv":
-        raise StoreError(f"--out {table}: the name must end in .csv")
-    found = comparisons(read_side(a), read_side(b))
-    for one in found:
-        _print(one, out)
-    if table is not None:
-        out.print(f"comparison   {_written(found, table)}")
-    worse = [(one, row) for one in found for row in one.regressions(threshold, every=every)]
-    if markdown is not None:
-        sections = (_section(one, one.regressions(threshold, every=every), threshold) for one in found)
-        md.append(markdown, "\n".join(sections) + "\n")
-    if worse:
-        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
-        more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
-        raise Regression(f"B is slower than A by more than {100 * threshold:g} %: {named}{more}")
 
 
 def _print(one: Comparison, out: Console) -> None:
@@ -124,14 +112,16 @@ def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
 
     def cells(row: Change) -> tuple[str, ...]:
         verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-        return (md.code(row.role), *_figures(row), verdict)
+        return (code(row.role), *_figures(row), verdict)
 
     verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
-    text = f"### {md.code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
-    text += md.table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
+    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
+    text += markdown_table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
     text += f"\n{_counts(one)}.\n" if one.every else ""
     if one.moved:
-        rows = md.table(("configuration", "A", "B", "change", "noise", ""), map(cells, one.moved[:SHOWN]))
+        rows = markdown_table(
+            ("configuration", "A", "B", "change", "noise", ""), map(cells, one.moved[:SHOWN])
+        )
         text += f"\n<details><summary>moved most</summary>\n\n{rows}\n</details>\n"
     return text
 

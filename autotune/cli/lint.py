@@ -340,19 +340,22 @@ class Rules:
             "write reference(arrays, options) in family.py, in numpy or another program, from the inputs to every "
             "output"
         )
-        rule, message = "no-reference", "nothing says what is right"
+        rule, message = (
+            "no-reference",
+            f"nothing says what is right: {how}, or name a configuration with reference:",
+        )
         if family.is_own_reference:
-            message = f"{message}: each configuration is held against its own first run; {how}"
+            message = (
+                f"nothing says what is right: each configuration is held against its own first run; {how}"
+            )
         elif family.reference:
             rule = "reference-is-kernel"
-            same = (
-                "the kernel of baseline: a mistake that it has, too,"
+            which = (
+                "of baseline"
                 if family.reference == BASELINE
-                else f"the kernel itself, in configuration {family.reference!r}: a mistake that all of them share"
+                else f"itself, in configuration {family.reference!r}"
             )
-            message = f"the reference is {same} is never seen; {how}"
-        else:
-            message = f"{message}: {how}, or name a configuration with reference:"
+            message = f"the reference is the kernel {which}: a mistake that it has, too, is never seen; {how}"
         yield self.file.found(rule, message, "reference", is_error=not family.reference)
 
     def _arguments(self, kernel: str) -> Iterator[Finding]:

@@ -237,14 +237,13 @@ def narrowed(items: Iterable[str]) -> dict[str, list[str]]:
     return held
 
 
-def sized(items: Iterable[str]) -> dict[str, int]:
+def sized(items: Iterable[str]) -> dict[str, float]:
     """``["height=1000"]`` -> {"height": 1000}. Raises UsageError."""
-    found: dict[str, int] = {}
+    found: dict[str, float] = {}
     for item in items:
         name, _, number = item.partition("=")
-        if not name.strip() or not number.strip().isdecimal() or int(number) < 1 or name.strip() in found:
-            raise UsageError(
-                f"cannot read --size {item!r}: write --size extent=N, a whole number from 1, each extent once"
-            )
-        found[name.strip()] = int(number)
+        try:
+            found[name.strip()] = float(number) if "." in number else int(number)
+        except ValueError:
+            raise UsageError(f"--size {item!r} is not NAME=N, with a number, as --size taps=9") from None
     return found

@@ -73,9 +73,16 @@ _FEWEST = 6  # sizes, before a promise is made
 )
 @options.policies_option
 def plan_command(
-    family: str, over: tuple[str, ...], regret: str, where: str, workload: str, sizes: int, seconds: float,
-    policies: Path | None, **asked: Any,
-) -> None:  # fmt: skip
+    family: str,
+    over: tuple[str, ...],
+    regret: str,
+    where: str,
+    workload: str,
+    sizes: int,
+    seconds: float,
+    policies: Path | None,
+    **asked: Any,
+) -> None:
     found, names = load_family(family), ranges(over)
     planned = Plan(
         request=SweepRequest(family=found, **asked),

@@ -47,9 +47,15 @@ from autotune.record import Store, Study, fastest_first, holds_store, newest, re
 @options.data_option
 @options.option("--compiler", default="", metavar="nvrtc|nvcc", help="As the sweep had it.")
 def profile_command(
-    family: str, configurations: tuple[str, ...], top: int | None, workload: str, record: str, device: str,
-    data: Path | None, compiler: str,
-) -> None:  # fmt: skip
+    family: str,
+    configurations: tuple[str, ...],
+    top: int | None,
+    workload: str,
+    record: str,
+    device: str,
+    data: Path | None,
+    compiler: str,
+) -> None:
     """Profile, keep the counters in the record, make its report again where it is a folder. Raises DeviceError without
     ncu or a GPU, StoreError without a record."""
     out = options.out

@@ -5,12 +5,11 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +27,12 @@ Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
 
 
-class OpenKernel(Protocol):
+class OpenKernel(AbstractContextManager[Any], Protocol):
     """A kernel on its device or devices."""
 
     @property
     def family(self) -> Family: ...
     def run(self, inputs: Inputs) -> Mapping[str, NDArray[Any]]: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 Opener = Callable[[Family], OpenKernel]
@@ -98,11 +93,8 @@ class Call:
 @options.policies_option
 @options.data_option
 @options.option("--explain", is_flag=True, help="Print why this configuration was taken.")
-def run_command(
-    family: str, workload: str, given: tuple[str, ...], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, explain: bool,
-) -> None:  # fmt: skip
-    call = Call(load_family(family, check=False), workload, given, output, policies, data)
+def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
+    call = Call(load_family(family, check=False), **asked)
     run_on(device, call, options.note, explain=explain)
 
 
@@ -154,7 +146,7 @@ def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: 
             note(explained(chosen, passed))
         assert chosen.configuration is not None
         ran = f"{chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s"
-        note(f"{family.name} on {kernel.device_for(inputs)}: {ran}")
+        note(f"{family.name} on {kernel.device}: {ran}")
     else:  # which tells of itself
         outputs = kernel.run(inputs)
     _put(family, outputs, unfinished, note)

@@ -234,14 +234,21 @@ def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]]
 @options.option("--ptx", is_flag=True, help="Only print the PTX.")
 @options.option("--sass", is_flag=True, help="Only print the machine code; needs the toolkit's cuobjdump.")
 def show_command(
-    family: str, configuration: str, arch: str, workload: str, size: tuple[str, ...], data: Path | None, header: bool,
-    ptx: bool, sass: bool,
-) -> None:  # fmt: skip
+    family: str,
+    configuration: str,
+    arch: str,
+    workload: str,
+    size: tuple[str, ...],
+    data: Path | None,
+    header: bool,
+    ptx: bool,
+    sass: bool,
+) -> None:
     loaded = load_family(family)
     if header:
         print(default_header(loaded), end="")
         return
-    known = Known.of(loaded, workload, data_root(data), _given(size))
+    known = Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
     if ptx and sass:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")
@@ -249,18 +256,6 @@ def show_command(
         print_listing(loaded, chosen, arch, known, is_machine_code=sass)
         return
     show(loaded, chosen, arch, known, options.out)
-
-
-def _given(sizes: Sequence[str]) -> dict[str, float]:
-    """``NAME=N`` as numbers. Raises UsageError."""
-    found: dict[str, float] = {}
-    for text in sizes:
-        name, _, number = text.partition("=")
-        try:
-            found[name] = float(number) if "." in number else int(number)
-        except ValueError:
-            raise UsageError(f"--size {text!r} is not NAME=N, with a number, as --size taps=9") from None
-    return found
 
 
 def doctor_command() -> None:

@@ -36,23 +36,17 @@ _LOOK_S = 1.0  # between looks for a sweep
     help="Wait so long for a sweep to begin.",
 )
 def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
-    work(store, family, asked, wait, options.out, options.err)
-
-
-def work(
-    where: str, own: Sequence[str], here: Mapping[str, Any], wait_s: float, out: Console, err: Console
-) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
-    with autotune and those in the folders ``own``. ``here`` are this host's options: device, data,
-    processes. Raises AutotuneError: where there is none for it, the reason."""
+    with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""
+    where, out, err = store, options.out, options.err
     if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
         raise UsageError(
             f"--store {where}: the worker joins a record that is there; name the sweep's --store"
         )
     joined, reasons = 0, []
-    for told in _asked(where, wait_s, err):
+    for told in _asked(where, wait, err):
         try:
-            swept = _joined(told, where, own, here, err)
+            swept = _joined(told, where, family, asked, err)
         except NotAsked as problem:
             reasons.append(str(problem))
             continue

@@ -65,7 +65,7 @@ class Prepared(Closing):
     def __init__(
         self, target: Target, kept: Arguments, example: Any = None, parent: "Prepared | None" = None
     ) -> None:
-        self._target = target
+        self.target = target
         self._family = target.family
         self._given = kept.arrays
         self._kept = replace(kept, arrays=self._as_in(parent) if parent else dict(kept.arrays))
@@ -103,10 +103,10 @@ class Prepared(Closing):
 
     def _made_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
-            self._target.backend,
+            self.target.backend,
             Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
             parent=parent._resident if parent else None,  # noqa: SLF001 - one class
-            mover=self._target.mover if self._target.lender else None,
+            mover=self.target.mover if self.target.lender else None,
         )
 
     def _place(self, parent: "Prepared | None") -> None:
@@ -115,15 +115,15 @@ class Prepared(Closing):
         self._whole = request(self._family, self._kept, NOTHING, stream, self._example)
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
-        self._chosen = parent.chosen if parent else self._target.chosen(inputs)
+        self._chosen = parent.chosen if parent else self.target.chosen(inputs)
         if not parent and content_refusal(self._chosen.variant, inputs.arrays):
-            self._chosen = self._target.chosen_for(inputs)
-        with self._lock, self._on(self._whole.stream), self._target.backend.current():
+            self._chosen = self.target.chosen_for(inputs)
+        with self._lock, self._on(self._whole.stream), self.target.backend.current():
             try:
                 self._settle(self._chosen.variant)
                 check_numbers(self._chosen.variant, self._kept.arrays)
                 self._resident.hold(self._chosen.variant)
-                self._target.backend.synchronize()
+                self.target.backend.synchronize()
             except BaseException:
                 self._resident.close()
                 raise
@@ -159,10 +159,10 @@ class Prepared(Closing):
             self._check_open()
             if self._whole_launcher is None:
                 assert self._whole is not None
-                with self._target.backend.current():
-                    none = Transfers.of(chosen.variant, {}, {}, self._target.lender is not None)
+                with self.target.backend.current():
+                    none = Transfers.of(chosen.variant, {}, {}, self.target.lender is not None)
                     inputs = self._inputs(self._whole)
-                    self._whole_launcher = Launcher(self._target, chosen, inputs, self._resident, none, {})
+                    self._whole_launcher = Launcher(self.target, chosen, inputs, self._resident, none, {})
             return self._whole_launcher.execution
 
     # -- calls ------------------------------------------------------------------------------------------------
@@ -186,9 +186,9 @@ class Prepared(Closing):
     def answer(self, asked: Request, out: Any, raw: RawCall | None = None) -> Any:
         """The outputs for ``asked``: one, or a dict of them when the family has several. ``raw`` is how it was asked,
         where the next call may be the same."""
-        with self._lock, self._on(asked.stream) as capture, self._target.backend.current():
+        with self._lock, self._on(asked.stream) as capture, self.target.backend.current():
             self._check_open()
-            lender = self._target.lender
+            lender = self.target.lender
             if lender is None:
                 arrays = {name: self._on_host(name, array) for name, array in asked.inputs.arrays.items()}
                 asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
@@ -206,7 +206,7 @@ class Prepared(Closing):
 
     def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
         """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
-        chosen = self._target.chosen(call.asked.inputs)
+        chosen = self.target.chosen(call.asked.inputs)
         if chosen.refining is None:
             return chosen, None
         if call.capture:
@@ -224,7 +224,7 @@ class Prepared(Closing):
         except LayoutRefusal:  # chosen for other data of these sizes
             if call.capture:
                 raise
-            return self._launched(call, self._target.chosen_for(self._inputs(call.asked)), None)
+            return self._launched(call, self.target.chosen_for(self._inputs(call.asked)), None)
         return self._run(call, *self._turn(call))
 
     def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
@@ -243,7 +243,7 @@ class Prepared(Closing):
 
     def _launcher_for(self, call: "_Call", chosen: Chosen) -> tuple[Launcher, bool]:
         """What runs the call, with its content sent; and whether it is kept, or for once."""
-        variant, lender, asked = chosen.variant, self._target.lender, call.asked
+        variant, lender, asked = chosen.variant, self.target.lender, call.asked
         if not call.capture:
             self._settle(variant)
         inputs = self._inputs(asked)
@@ -259,7 +259,7 @@ class Prepared(Closing):
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
         inputs = replace(inputs, arrays={**inputs.arrays, **sent})
-        make = partial(Launcher, self._target, chosen, inputs, self._resident, transfers, call.views)
+        make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
         kept = self._captured if call.capture else self._launchers
         if call.capture and key not in kept:
             assert lender is not None
@@ -294,7 +294,7 @@ class Prepared(Closing):
 
     def _make_room(self, most: int = _MOST_LAUNCHERS - 1) -> None:
         """Keep the latest ``most``, and no more than a share of the memory."""
-        share = _MEMORY_SHARE * self._target.backend.device.limits.memory_bytes
+        share = _MEMORY_SHARE * self.target.backend.device.limits.memory_bytes
         while self._launchers and (
             len(self._launchers) > most
             or sum(each.footprint_bytes for each in self._launchers.values()) > share
@@ -317,7 +317,7 @@ class Prepared(Closing):
         return ""
 
     def _to_settle(self, variant: Variant) -> list[str]:
-        if self._target.lender is None:
+        if self.target.lender is None:
             return [name for name, array in self._kept.arrays.items() if isinstance(array, View)]
         together = {name for group in variant.groups if self._lies_merged(variant, group) for name in group}
         return [
@@ -338,7 +338,7 @@ class Prepared(Closing):
         """The canonical array; what is on a GPU is copied."""
         if not isinstance(array, View):
             return array
-        return canonical(self._family.data[name], self._target.fetched(array))
+        return canonical(self._family.data[name], self.target.fetched(array))
 
     def _inputs(self, asked: Request) -> Inputs:
         """With the kept arrays as they are now."""
@@ -350,11 +350,11 @@ class Prepared(Closing):
         """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
         it before this one."""
         given = Arguments(inputs.arrays, inputs.options, inputs.scalars)
-        return Prepared(self._target, given, self._example, self)
+        return Prepared(self.target, given, self._example, self)
 
     def stream(self) -> AbstractContextManager[None]:
         """For a thread of its own: see Backend.stream."""
-        return self._target.backend.stream()
+        return self.target.backend.stream()
 
     def refill(self, **arrays: Any) -> None:
         """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
@@ -377,7 +377,7 @@ class Prepared(Closing):
             self._replace(given)
             return
         check_numbers(self._chosen.variant, given)
-        backend = self._target.backend
+        backend = self.target.backend
         with self._lock, backend.current():
             self._check_open()
             backend.synchronize()  # calls on any stream may still read the old content
@@ -394,7 +394,7 @@ class Prepared(Closing):
             raise UsageError(
                 f"a CUDA graph reads what was prepared ({', '.join(given)}): prepare new data, and capture again"
             )
-        with self._lock, self._target.backend.current():
+        with self._lock, self.target.backend.current():
             self._check_open()
             self._fast_call = None
             for launcher in self._launchers.values():
@@ -407,7 +407,7 @@ class Prepared(Closing):
     # -- the end ----------------------------------------------------------------------------------------------
 
     def _on(self, stream: int) -> AbstractContextManager[int]:
-        lender = self._target.lender
+        lender = self.target.lender
         return lender.on(stream) if lender and stream else nullcontext(0)
 
     def _check_open(self) -> None:
@@ -420,7 +420,7 @@ class Prepared(Closing):
             if self._closed:
                 return
             self._closed, self._fast_call = True, None
-            with self._target.backend.current():
+            with self.target.backend.current():
                 for launcher in (
                     *self._launchers.values(),
                     *self._captured.values(),

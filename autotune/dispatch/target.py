@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,7 +37,7 @@ from autotune.policy import (
     candidates,
     choose,
     find,
-    operations,
+    untuned,
 )
 
 _log = logging.getLogger("autotune")
@@ -82,7 +83,8 @@ class Choosing:
 
 
 class Target:
-    """One device, with what ``family``'s policy files in ``folders`` say of it. For any number of threads."""
+    """One device, with what ``family``'s policy files in ``folders`` say of it; a warning where they say nothing. For
+    any number of threads."""
 
     def __init__(
         self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache, choosing: Choosing
@@ -93,6 +95,8 @@ class Target:
         self.policies, self.passed = find(family, backend.device, folders, choosing.own)
         self.mover = Mover(backend, cache)
         self._choosing = choosing
+        if self.policies is None:  # said at the line that calls autotune.load
+            warnings.warn(untuned(family, backend.device, folders, self.passed), stacklevel=5)
         if isinstance(choosing.accuracy, MaxError):  # that it admits nothing is said before the first call
             admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
@@ -121,14 +125,6 @@ class Target:
         span = self.lender.borrow(raw(steps + view.dtype.itemsize), view.address)
         found = self.lender.download(span)
         return np.ascontiguousarray(np.ndarray(view.shape, view.dtype, found, strides=view.strides))
-
-    def expected_ms(self, inputs: Inputs) -> float:
-        """What a call that begins with host arrays takes, by the policy file; 0 when it says nothing."""
-        return self.policies.expected_call_ms(self.work(inputs)) if self.policies else 0.0
-
-    def work(self, inputs: Inputs) -> float:
-        """The operations of a call."""
-        return operations(self.family, inputs.sizes, inputs.options, inputs.scalars)
 
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
         return candidates(

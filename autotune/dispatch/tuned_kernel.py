@@ -6,6 +6,7 @@ layouts, launches and gives arrays back of the kind it was given. Every choice i
 
 import atexit
 import threading
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,10 +19,9 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
-from autotune.device import Closing, DeviceProgram, LaunchError, foreign
+from autotune.device import Closing, DeviceProgram, LaunchError, foreign, open_backend
 from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, taken
 from autotune.dispatch.fast_call import MISSED, RawCall
-from autotune.dispatch.placement import Placement
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
@@ -59,9 +59,9 @@ def load(
     """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
 
-    ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu for inputs that
-    it is faster for, or where there is no GPU that works, with a warning that says so. ``policies`` names the folder
-    of policy files to look in first, ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
+    ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu, with a
+    warning, where there is no GPU that works. ``policies`` names the folder of policy files to look in first,
+    ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
     for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
     costs too, where a sweep chose by that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody
     measured try the best few configurations, and keeps the fastest, in the user's own policy folder too; False forbids
@@ -104,24 +104,30 @@ class TunedKernel(Closing):
         choosing: Choosing | None = None,
     ) -> None:
         self.family = family
-        folders = policy_folders(policies, family.folder)
-        self._placement = Placement(family, device, folders, cache, choosing or Choosing())
+        self._folders, self._cache = policy_folders(policies, family.folder), cache
+        self._choosing = choosing or Choosing()
+        self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
-        self._calls: dict[str, Prepared] = {}
+        self._calls = self._opened(device or "auto")
+        self._failed: list[Prepared] = []  # what answered calls before
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
-        self._last: Prepared | None = None
         self._closed = False
         _open.add(self)
 
     @property
+    def _target(self) -> Target:
+        """What calls run on."""
+        return self._calls.target
+
+    @property
     def device(self) -> str:
-        """The name of the device that calls go to, unless the cpu is faster for them."""
-        return self._placement.first.backend.device.name
+        """The name of the device that calls go to."""
+        return self._target.backend.device.name
 
     @property
     def kind(self) -> str:
         """cpu or cuda."""
-        return self._placement.first.kind
+        return self._target.kind
 
     @property
     def is_closed(self) -> bool:
@@ -131,14 +137,10 @@ class TunedKernel(Closing):
     @property
     def memory_bytes(self) -> int:
         """The device's memory."""
-        return self._placement.first.backend.device.limits.memory_bytes
-
-    def device_for(self, inputs: Inputs) -> str:
-        """The name of the device on which ``inputs`` run."""
-        return self._placement.target_for(inputs).backend.device.name
+        return self._target.backend.device.limits.memory_bytes
 
     def __repr__(self) -> str:
-        policies = self._placement.first.policies
+        policies = self._target.policies
         entries = len(policies.entries) if policies else 0
         told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
         return f"<TunedKernel {self.family.name} {told}>"
@@ -148,11 +150,12 @@ class TunedKernel(Closing):
         with self._lock:
             if self._closed:
                 return
-            self._closed, self._last = True, None
-            for prepared in (*self._handles, *self._calls.values()):
+            self._closed = True
+            answering = (*self._failed, self._calls)
+            for prepared in (*self._handles, *answering):
                 prepared.close()
-            self._calls.clear()
-            self._placement.close()
+            for prepared in answering:
+                prepared.target.close()
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -164,43 +167,48 @@ class TunedKernel(Closing):
         to ``out`` (an array, or a dict of them). ``stream`` (an int, or an object with ``__cuda_stream__``) is the one
         in whose order the call runs, by default the current one of the arrays' library. Raises WorkloadError for input
         outside the declaration, UsageError."""
-        last = self._last
-        if last is not None:
-            found = last.again(arrays, out, stream, named)
-            if found is not MISSED:
-                return found
+        found = self._calls.again(arrays, out, stream, named)
+        if found is not MISSED:
+            return found
         asked = request(self.family, NOTHING, self._arguments(arrays, named), stream, None)
         return self._answer(asked, out, RawCall(arrays, stream, named))
 
     def _answer(self, asked: Request, out: Any, call: RawCall | None) -> Any:
-        is_on_gpu = asked.is_on_gpu
-        if out is not None and not is_on_gpu:
-            is_on_gpu = any(map(foreign.is_on_gpu, out.values() if isinstance(out, Mapping) else (out,)))
-        target = self._placement.target_for(asked.inputs, is_on_gpu=is_on_gpu)
+        calls = self._open_calls()
         try:
-            calls = self._calls_on(target)
-            answer = calls.answer(asked, out, call)
+            return calls.answer(asked, out, call)
         except (LaunchError, DeviceError, CompilerError) as problem:
             if "capturing" in str(problem):  # the device is well
                 raise UsageError(
                     f"{self.family.name}: a CUDA graph is being captured, and this call cannot be part of it: "
                     f"{problem}; give arrays on the GPU, by the stream that is captured"
                 ) from None
-            other = self._placement.after_failure(target, problem, asked.inputs)
-            if other is None:
+            if not self._leave_gpu(calls, problem):
                 raise
-            calls = self._calls_on(other)
-            answer = calls.answer(asked, out, call)
-        self._last = calls
-        return answer
+        return self._calls.answer(asked, out, call)
 
-    def _calls_on(self, target: Target) -> Prepared:
+    def _open_calls(self) -> Prepared:
+        if self._closed:
+            raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
+        return self._calls
+
+    def _opened(self, device: str) -> Prepared:
+        """What answers calls on that device."""
+        backend = open_backend(device)
+        return Prepared(Target(self.family, backend, self._folders, self._cache, self._choosing), NOTHING)
+
+    def _leave_gpu(self, calls: Prepared, problem: Exception) -> bool:
+        """Whether the cpu takes over from the GPU that failed: where the caller named no device."""
         with self._lock:
-            if self._closed:
-                raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
-            if target.kind not in self._calls:
-                self._calls[target.kind] = Prepared(target, NOTHING)
-            return self._calls[target.kind]
+            if calls is self._calls:
+                if not self._may_change or self.kind == "cpu":
+                    return False
+                warnings.warn(
+                    f"{self.device} failed, running on the cpu from now on: {problem}", stacklevel=4
+                )
+                self._failed.append(calls)
+                self._calls = self._opened("cpu")
+            return True
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
         """The arguments of a call, checked."""
@@ -230,22 +238,19 @@ class TunedKernel(Closing):
             example = next(
                 iter([*filter(foreign.is_on_gpu, given.arrays.values()), *given.arrays.values()]), None
             )
-        self._calls_on(self._placement.first)  # not closed
-        prepared = Prepared(self._placement.first, kept, example)
+        self._open_calls()
+        prepared = Prepared(self._target, kept, example)
         self._handles.add(prepared)
         return prepared
 
     def program(self, source: Path, kernels: Sequence[str], constants: Mapping[str, int]) -> DeviceProgram:
         """Other kernels of the family's, on the device that calls go to; see DeviceProgram. Raises CompilerError,
         LaunchError, FamilyError."""
-        target = self._placement.first
-        return DeviceProgram(target.backend, target.cache, source, kernels, constants)
-
-    # -- which device -----------------------------------------------------------------------------------------
+        return DeviceProgram(self._target.backend, self._cache, source, kernels, constants)
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
-        return self._placement.target_for(inputs).explain(inputs)
+        return self._target.explain(inputs)
 
 
 def _close_all() -> None:

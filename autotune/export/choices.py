@@ -140,8 +140,6 @@ def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel
             found.left_out.append(
                 f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
             )
-        if file.crossovers:
-            found.left_out.append(f"{device}: the crossovers to a cpu; there is no cpu variant here")
         _default(found, file, device, capability)
     if not found.entries and not found.fallbacks:
         raise PolicyFileError(

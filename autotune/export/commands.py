@@ -1,6 +1,7 @@
 """``autotune export`` and its options."""
 
 from pathlib import Path
+from typing import Any
 
 from autotune.cli import options
 from autotune.declaration import load_family
@@ -21,19 +22,7 @@ from autotune.declaration import load_family
 @options.of_sweep("objective")
 @options.policies_option
 @options.data_option
-def export_command(
-    family: str, device: tuple[str, ...], output: Path, workload: str, objective: str, policies: Path | None,
-    data: Path | None,
-) -> None:  # fmt: skip
+def export_command(family: str, device: tuple[str, ...], output: Path, **asked: Any) -> None:
     from autotune.export import export
 
-    export(
-        load_family(family),
-        device,
-        output,
-        options.out,
-        workload=workload,
-        objective=objective,
-        policies=policies,
-        data=data,
-    )
+    export(load_family(family), device, output, options.out, **asked)

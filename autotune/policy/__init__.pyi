@@ -4,13 +4,13 @@ from .acceptance import (
     own_configuration as own_configuration,
     stale as stale,
 )
+from .claim import Claim as Claim
 from .comparison import (
     Change as Change,
     Comparison as Comparison,
     comparisons as comparisons,
     read_side as read_side,
 )
-from .device_crossover import operations as operations
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
@@ -21,7 +21,6 @@ from .merge import (
     covering as covering,
     merged as merged,
     new_entries as new_entries,
-    put as put,
     update as update,
 )
 from .prediction import (
@@ -30,11 +29,11 @@ from .prediction import (
     Taught as Taught,
     feature_values as feature_values,
     next_point as next_point,
+    operations as operations,
     promised as promised,
     taught_at as taught_at,
 )
 from .refined import Refined as Refined
-from .renewal import Claim as Claim
 from .selection import (
     Candidate as Candidate,
     MaxError as MaxError,

@@ -23,7 +23,7 @@ from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
 
 SCHEMA = 2
 _LOCK_SECONDS = 60
-_OWN = ("name", "workload", "device")  # an item's key says these
+_OWN = ("name", "workload")  # an item's key says these
 _LONGEST = 200  # characters of a device's name
 _CAPABILITY = re.compile(r"(\d+\.\d)?")
 _DEVICE = ("kind", "name", "compute_capability", "driver")
@@ -48,7 +48,8 @@ class Entry:
     winner that it names and ``runner_up_cost`` is what it counts of the runner-up. From ``break_even`` launches on
     the same data the winner for kernels alone is cheaper than the winner for a single call, layout included;
     ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
-    an entry was timed again, not swept, after its sources changed: when, and the date and digests of the sweep.
+    an entry was found to be of the same machine code after its sources changed: when, and the date and digests of the
+    sweep.
     ``regret_with`` says what this workload loses with the winner of another entry: that one's time over the best,
     minus 1. ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
     ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
@@ -162,20 +163,10 @@ class Prediction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossover:
-    """Where a GPU overtakes the cpu ``device``: a single call with fewer ``operations`` than ``below``, layout
-    transforms and transfers included, is faster there. ``workloads`` are those timed on both."""
-
-    device: str
-    below: float
-    workloads: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
 class PolicyFile:
     """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
-    slowdown minus 1. ``crossovers`` are by the cpu's name as in file names. ``refine`` asks programs to try the best
-    few on inputs that nobody measured, in so many calls (0: it does not)."""
+    slowdown minus 1. ``refine`` asks programs to try the best few on inputs that nobody measured, in so many calls (0:
+    it does not)."""
 
     family: str
     device: Device
@@ -185,7 +176,6 @@ class PolicyFile:
     default_over: list[str] = field(default_factory=list)
     prediction: Prediction | None = None
     refine: int = 0
-    crossovers: Mapping[str, Crossover] = field(default_factory=dict)
     path: Path | None = None
 
 
@@ -229,7 +219,6 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
 
 def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
     """Of what the schema accepts."""
-    crossovers = content.get("crossovers", {})
     return PolicyFile(
         family=content["family"],
         device=_device(content["device"]),
@@ -241,7 +230,6 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
         default_over=content.get("default_over", []),
         prediction=_prediction(**content["prediction"]) if content.get("prediction") else None,
         refine=content.get("refine", 0),
-        crossovers={str(name): Crossover(device=str(name), **value) for name, value in crossovers.items()},
         path=path,
     )
 
@@ -304,13 +292,11 @@ def content(file: PolicyFile) -> dict[str, Any]:
         plain["prediction"] = _sorted({**_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
-    if file.crossovers:
-        plain["crossovers"] = {name: _plain(item) for name, item in sorted(file.crossovers.items())}
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
     return plain
 
 
-def _plain(item: Entry | Kept | Prediction | Crossover) -> dict[str, Any]:
+def _plain(item: Entry | Kept | Prediction) -> dict[str, Any]:
     """Its fields, names in them sorted, without those that are empty or as they are where they are left out."""
     usual = {f.name: f.default for f in fields(item) if not f.name.endswith("digest")}
     plain = {}

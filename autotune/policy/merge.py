@@ -13,7 +13,6 @@ from typing import Any
 from autotune.declaration import Configuration, Expression
 from autotune.errors import PolicyFileError
 from autotune.measure import KERNEL, Figure, Objective, find_objective
-from autotune.policy.device_crossover import crossover, volume
 from autotune.policy.file import (
     Entry,
     NewerSchema,
@@ -27,6 +26,7 @@ from autotune.policy.file import (
 from autotune.policy.file import (
     read_policy_file as read,
 )
+from autotune.policy.prediction import volume
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
     Decision,
@@ -50,24 +50,13 @@ _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 def update(folder: Path, studies: Sequence[Study], objective: str = KERNEL) -> Path:
     """Merge the winners of ``studies`` (one family, one device) by ``objective`` into their policy file below
-    ``folder`` and return its path; the crossovers between it and the policy files of the other kind beside it are found
-    anew. A link is followed, not replaced. Raises PolicyFileError when the file or folder cannot be written, or when
-    the file is of a later autotune."""
+    ``folder`` and return its path. A link is followed, not replaced. Raises PolicyFileError when the file or folder
+    cannot be written, or when the file is of a later autotune."""
     first = studies[-1]
     named = folder / file_name(first.family, first.device)
     with locked(named) as path:
         write(path, merged(_before(path, first), studies, objective))
-    _crossovers(named.parent)
     return named
-
-
-def put(path: Path, before: Entry, after: Entry) -> None:
-    """``after`` in place of ``before`` in the policy file at ``path``: where a sweep has written another entry in the
-    meantime, that one stays. Raises PolicyFileError when it cannot be written."""
-    with locked(path) as real:
-        now = read(real)
-        if now.entries.get(before.name) == before:
-            write(real, replace(now, entries={**now.entries, before.name: after}))
 
 
 def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
@@ -127,7 +116,6 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
         default_over=sorted(over),
         prediction=rule,
         refine=before.refine if before else 0,
-        crossovers=before.crossovers if before else {},
     )
 
 
@@ -329,24 +317,3 @@ def _default(
 def _is_own(study: Study, configuration: Configuration) -> bool:
     names = study.about.accuracy
     return accuracy_class(configuration, names) == accuracy_class(study.control, names)
-
-
-# -- the file -----------------------------------------------------------------------------------------------
-
-
-def _crossovers(folder: Path) -> None:
-    """Find the crossovers between the policy files in ``folder`` anew and write those that changed."""
-    files: list[PolicyFile] = []
-    for path in sorted(folder.glob("*.yaml")):
-        try:
-            files.append(read(path))
-        except PolicyFileError:
-            continue  # whoever needs it will be told
-    cpus = [file for file in files if file.device.kind == "cpu"]
-    for gpu in (file for file in files if file.device.kind != "cpu"):
-        assert gpu.path is not None
-        found = {c.device: c for cpu in cpus if (c := crossover(cpu, gpu))}
-        if found and found != gpu.crossovers:
-            with locked(gpu.path) as path:
-                now = read(path)
-                write(path, replace(now, crossovers={**now.crossovers, **found}))

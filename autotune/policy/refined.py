@@ -14,8 +14,8 @@ from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
-from autotune.policy.device_crossover import operations
 from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
+from autotune.policy.prediction import operations
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")

@@ -39,10 +39,18 @@ from autotune.policy.acceptance import (
     stale,
     unmet_need,
 )
-from autotune.policy.device_crossover import expected_ms, operations
-from autotune.policy.file import Crossover, Entry, PolicyFile, file_name
+from autotune.policy.file import Entry, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.prediction import Features, Taught, distance, feature_values, nearest, taught_by
+from autotune.policy.prediction import (
+    Features,
+    Taught,
+    distance,
+    expected_ms,
+    feature_values,
+    nearest,
+    operations,
+    taught_by,
+)
 from autotune.policy.refined import with_refined
 from autotune.record import accuracy_class
 
@@ -100,15 +108,6 @@ class Policies:
     def entries(self) -> list[Entry]:
         """Those of the device's own file."""
         return list(self.own.entries.values()) if self.own else []
-
-    def crossover(self, cpu: str) -> Crossover | None:
-        """Where this GPU overtakes the cpu of that name (``Device.slug``), when both were tuned."""
-        return self.own.crossovers.get(cpu) if self.own else None
-
-    def expected_call_ms(self, work: float) -> float:
-        """What a call of so many operations (``crossover.operations``) takes on this device, layout transforms and
-        transfers included, in milliseconds; 0 when the file says nothing."""
-        return expected_ms(self.entries, work, call=self.device.kind)
 
 
 def find(

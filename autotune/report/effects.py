@@ -169,9 +169,7 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     if frame.empty:
         return []
     found = importance(timed)
-    rows = [tuple(row) for row in frame.itertuples(index=False, name=None)]
-    main = [row for row in rows if row[1] == study.control[row[0]]]
-    rest = tuple(row for row in rows if row[1] != study.control[row[0]])
+    main = [row for row in frame.itertuples(index=False, name=None) if row[1] == study.control[row[0]]]
     main.sort(key=lambda row: -found.alone.get(row[0], 0.0))
     blocks = [_importance(found)] if found.together or found.alone else []
     if main:
@@ -192,15 +190,6 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     blocks += _figures(study, timed, found, trials)
     if table := _interactions(study, timed, found):
         blocks.append(table)
-    if rest:
-        caption = "Change of time between the other values"
-        blocks.append(
-            Block(
-                title=caption,
-                table=Table("effects_between", caption, (*_CHANGED, *_FIGURES), rest),
-                folded=True,
-            )
-        )
     return blocks
 
 

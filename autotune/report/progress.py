@@ -11,11 +11,7 @@ from autotune.report.charts import Line, lines, stacked
 
 MOST_GROUPS = 40  # of the chart of states
 
-_SPENT = (
-    "place",
-    "verify",
-    "measure",
-)  # what a measuring process spends on a trial; compilers work beside it
+_SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work beside it
 
 
 def spent_s(trial: Trial) -> float:

@@ -227,9 +227,9 @@ def _chart(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
     given = [
         Line(label, BLOCK_SIZES, [100 * share for share in of], steps=True) for label, of in curves.items()
     ]
-    axes = {"xaxis": {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128},
-            "yaxis": {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]}}  # fmt: skip
-    layout = {**axes, "height": 340, "showlegend": True}
+    across = {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128}
+    up = {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]}
+    layout = {"xaxis": across, "yaxis": up, "height": 340, "showlegend": True}
     return Chart(name, alt, {"data": line_traces(given), "layout": layout})
 
 

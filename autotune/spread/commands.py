@@ -1,6 +1,6 @@
 """``autotune spread`` and its options."""
 
-from pathlib import Path
+from typing import Any
 
 from autotune.cli import options
 from autotune.declaration import load_family
@@ -27,12 +27,9 @@ from autotune.declaration import load_family
     is_flag=True,
     help="This is a rank of mpirun or srun: one a device, all share the work of the call.",
 )
-def spread_command(
-    family: str, workload: str, given: tuple[str, ...], output: Path | None, device: str, policies: Path | None,
-    data: Path | None, allocation: str, mpi: bool,
-) -> None:  # fmt: skip
+def spread_command(family: str, device: str, allocation: str, mpi: bool, **asked: Any) -> None:
     from autotune.cli import Call
     from autotune.spread.call import spread_call
 
-    call = Call(load_family(family, check=False), workload, given, output, policies, data)
+    call = Call(load_family(family, check=False), **asked)
     spread_call(call, device, allocation, mpi, options.note)

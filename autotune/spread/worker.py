@@ -6,7 +6,6 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 import math
 import os
 import pickle
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -35,7 +34,6 @@ from autotune.dispatch import Choosing, Target
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
-from autotune.policy import untuned
 from autotune.processes import Answer, reporting
 from autotune.spread.inbox import AWAKE_S, Inbox
 from autotune.spread.launches import ChunkLaunches
@@ -260,10 +258,8 @@ class ChunkWorker:
 
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
-        device, folders = self._backend.device, policy_folders(self._task.policies, self._family.folder)
+        folders = policy_folders(self._task.policies, self._family.folder)
         target = Target(self._family, self._backend, folders, Cache(self._task.cache), Choosing(refine=0))
-        if target.policies is None:
-            warnings.warn(untuned(self._family, device, folders, target.passed), stacklevel=2)
         taken, _passed = target.explain(self._inputs)
         assert taken.configuration is not None
         return dict(taken.configuration), f"{taken.match}, {taken.origin}"

@@ -533,8 +533,8 @@ def test_explain_takes_sizes_that_no_workload_has(
     assert shown[2].split()[:2] == ["taken", "nearest"]
     for size, said in (
         ("m=3", "unknown extent 'm'"),
-        ("n=0", "cannot read --size 'n=0'"),
-        ("n", "cannot read"),
+        ("n=0", "--size n=0: an extent is a whole number from 1"),
+        ("n", "'n' is not NAME=N"),
     ):
         assert said in refused(capsys, 2, *arguments, "--size", size)
 

@@ -201,7 +201,7 @@ def interrupted(
 def watch(kernel: TunedKernel) -> Watched:
     """In place of the locks of its modules, and of their libraries'."""
     watched: Any = Watched()
-    for module in (*kernel._placement.first._modules.values(), *images.loaded.values()):
+    for module in (*kernel._target._modules.values(), *images.loaded.values()):
         module.lock = watched
     return watched
 
@@ -214,7 +214,7 @@ def test_two_kernels_of_one_library_take_turns(tmp_path: Path, monkeypatch: pyte
         watched = watch(first)
         with loaded(folder, "cpu") as one, loaded(folder, "cpu") as two:
             two(x, OTHER)
-            backend = one._placement.first.backend
+            backend = one._target.backend
             with interrupted(backend, lambda: two(x, OTHER), watched, monkeypatch) as answers:
                 np.testing.assert_array_equal(one(x, ONE), filtered(x, ONE))
             np.testing.assert_array_equal(answers[0], filtered(x, OTHER))

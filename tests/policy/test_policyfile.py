@@ -12,11 +12,9 @@ import pytest
 import yaml
 from fakes import FAMILY, sweep, write_family
 from import_path import import_path
-from measured import with_figures
 
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
-from autotune.declaration.yamlfile import LARGEST
 from autotune.errors import PolicyFileError
 from autotune.policy.file import content, parsed
 from autotune.policy.file import read_policy_file as read
@@ -228,7 +226,7 @@ def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Stud
     assert alone.entries["third"].regret_with == {"large": 1.0, "small": 0.0}
 
 
-# -- predictions and the crossover --------------------------------------------------------------------------
+# -- predictions --------------------------------------------------------------------------
 
 
 def striped(study: Study, low: int, high: int) -> list[Study]:
@@ -276,45 +274,6 @@ def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> No
     found = merged(None, [part, *whole[1:]])
     assert len(found.entries["w0"].times_ms) == 1
     assert found.prediction is not None and found.prediction.is_better
-
-
-def cpu_study(study: Study, name: str, digest: str, work: float, ms: float, kind: str) -> Study:
-    about = {"operations": work, "workload_digest": digest, "workload": name}
-    if kind == "cpu":
-        about |= {"device_kind": "cpu", "device_name": "Fake CPU", "compute_capability": ""}
-    changed = timed(of(study, **about), readonly64=ms)
-    return replace(changed, device="cpu-fake-cpu" if kind == "cpu" else study.device)
-
-
-def without_layout_costs(study: Study) -> Study:
-    """As where a transform takes next to nothing; times of 0.2 ms and less win over every other configuration."""
-    trials = (
-        replace(t, measurement=with_figures(t.measurement, transform_ms=0.0, transfer_ms=0.0))
-        for t in study.trials
-        if t.measurement
-    )
-    return replace(study, trials=tuple(trials))
-
-
-def test_the_crossover_is_found_whichever_was_swept_last(study: Study, tmp_path: Path) -> None:
-    study = without_layout_costs(study)
-    cpu = [cpu_study(study, f"w{n}", str(n), n, n / 1e4, "cpu") for n in (100, 1000, 10000 // 10 * 9)]
-    gpu = [cpu_study(study, f"w{n}", str(n), n, 0.05, "cuda") for n in (100, 1000, 9000)]
-    for order in ((cpu, gpu), (gpu, cpu)):
-        folder = tmp_path / order[0][0].device
-        for studies in order:
-            update(folder, studies)
-        found = read(folder / "doubler" / "fake-gpu.yaml").crossovers["cpu-fake-cpu"]
-        # 1000 operations take 0.1 ms on the cpu, 100 take 0.01 ms: they meet at 0.05 ms, between the two.
-        assert found.below == pytest.approx(500, rel=0.01)
-        assert found.workloads == ["w100", "w1000", "w9000"]
-
-
-def test_a_gpu_that_never_overtakes_leaves_a_file_that_can_be_read(study: Study, tmp_path: Path) -> None:
-    study = without_layout_costs(study)
-    update(tmp_path, [cpu_study(study, f"w{n}", str(n), n, 1e-6, "cpu") for n in (100, 1000)])
-    path = update(tmp_path, [cpu_study(study, f"w{n}", str(n), n, 0.05, "cuda") for n in (100, 1000)])
-    assert read(path).crossovers["cpu-fake-cpu"].below == LARGEST
 
 
 # -- several writers, and places that cannot be written -----------------------------------------------------

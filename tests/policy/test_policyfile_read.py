@@ -30,8 +30,6 @@ prediction:
   left_out: {nearest: 0.5, prediction: 0.1}
   reach: 1.5
   kept: {c1: {configuration: {memory: global}}}
-crossovers:
-  cpu-y: {below: 1000.0, workloads: [w]}
 entries:
   w:
     features: {n: 1000}
@@ -63,7 +61,6 @@ def test_the_small_one_is_read(tmp_path: Path) -> None:
     path.write_text(SMALL.replace("nearest: 0.5, prediction: 0.1", "nearest: 0.5"))
     half_known = read(path).prediction
     assert half_known is not None and not half_known.is_better
-    assert found.crossovers["cpu-y"].below == 1000.0
 
 
 @pytest.mark.parametrize(
@@ -110,11 +107,10 @@ def test_what_is_not_a_policy_file_is_refused(text: str | bytes, said: str, tmp_
         ("registers: 32", "registers: some", "'some' is not of type 'integer'"),
         ("kept: {c1", "kept: all  # {c1", "'all' is not of type 'object'"),
         ("reach: 1.5", "reach: far", "'far' is not of type 'number'"),
-        ("below: 1000.0", "below: never", "'never' is not of type 'number'"),
         ("default_over: [w]", "default_over: w", "'w' is not of type 'array'"),
         ("  options: {}\n  left_out", "  accuracy: a\n  left_out", "prediction: 'options' is a required"),
         ("reach: 1.5", "raech: 1.5", "unknown key 'raech'; did you mean 'reach'?"),
-        ("crossovers:", "crossover:", "unknown key 'crossover'; did you mean 'crossovers'?"),
+        ("default_over:", "default_ovre:", "unknown key 'default_ovre'; did you mean 'default_over'?"),
         ("name: X", "name: 8800", "8800 is not of type 'string'"),
         ("kind: cuda", "kind: fpga", "'fpga' is not one of"),
         ("'9.0'", "'nine'", "device compute_capability is 'nine', not of the form 9.0"),

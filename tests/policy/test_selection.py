@@ -1,5 +1,6 @@
 """Which configuration is taken for an input, and that every other one says why not."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,10 @@ from autotune.declaration.family import Family
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.hardware import Device, Limits
 from autotune.policy.acceptance import accuracy_asked
-from autotune.policy.device_crossover import expected_ms, operations
 from autotune.policy.file import Entry, PolicyFile
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import merged, update
+from autotune.policy.prediction import expected_ms, operations
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find
 from autotune.record.store import Store
 from autotune.record.study import Study
@@ -282,15 +283,17 @@ def entry(work: float, ms: float) -> Entry:
 
 def test_the_expected_time() -> None:
     entries = [entry(100.0, 1.0), entry(10000.0, 10.0)]
-    assert expected_ms(entries, 100.0) == pytest.approx(1.0)
-    assert expected_ms(entries, 10000.0) == pytest.approx(10.0)
+
+    def expected(work: float) -> float:
+        return expected_ms(entries, work, [abs(math.log(work / e.operations)) for e in entries])
+
+    assert expected(100.0) == pytest.approx(1.0)
+    assert expected(10000.0) == pytest.approx(10.0)
     # Half way between the two on a logarithmic scale: the geometric mean of 0.01 and 0.001 ms an operation.
-    assert expected_ms(entries, 1000.0) == pytest.approx(1000 * (0.01 * 0.001) ** 0.5)
-    assert expected_ms(entries, 1000.0, call="cpu") == pytest.approx(4 * expected_ms(entries, 1000.0))
-    assert expected_ms(entries, 1000.0, call="cuda") < expected_ms(entries, 1000.0, call="cpu")
+    assert expected(1000.0) == pytest.approx(1000 * (0.01 * 0.001) ** 0.5)
     assert expected_ms(entries, 100.0, [1e3, 0.0]) == pytest.approx(0.1)
-    assert expected_ms(entries, 49.0) == 0.0  # mostly launches, of which nothing is known
-    assert expected_ms([], 100.0) == expected_ms([entry(0.0, 1.0)], 100.0) == 0.0
+    assert expected(49.0) == 0.0  # mostly launches, of which nothing is known
+    assert expected_ms([], 100.0, []) == expected_ms([entry(0.0, 1.0)], 100.0, [0.0]) == 0.0
 
 
 def test_an_exact_entry_is_expected_to_take_what_it_took(folder: Path, written: Path) -> None:

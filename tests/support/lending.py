@@ -22,7 +22,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Lender
 from autotune.device.cpu.backend import CpuBackend, CpuModule, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
-from autotune.dispatch import placement
+from autotune.dispatch import tuned_kernel
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.layout import Bytes, Stored
 
@@ -325,7 +325,7 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> World:
     library.empty = lambda shape, dtype: Array(np.full(shape, 77, dtype))
     library.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=made.stream))
     monkeypatch.setitem(sys.modules, "cupy", library)
-    monkeypatch.setattr(placement, "open_backend", open_backend)
+    monkeypatch.setattr(tuned_kernel, "open_backend", open_backend)
     return made
 
 

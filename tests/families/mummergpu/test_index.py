@@ -103,7 +103,7 @@ def test_kernels_read_it_where_it_was_made(
 ) -> None:
     gpu, arrays = make_world(monkeypatch).gpu, given_arrays()
     kernel = tuned("mummergpu")
-    monkeypatch.setattr(kernel._placement.first, "explain", configured(kernel, chosen))
+    monkeypatch.setattr(kernel._target, "explain", configured(kernel, chosen))
     letters = TABLES.table_letters(arrays["reference"].size, 12)
     configuration = {**kernel.family.space.configuration("control"), **chosen}
     wanted = INDEX.wanted_for(configuration, dict(zip(("coarse_table", "fine_table"), letters, strict=True)))
@@ -124,7 +124,7 @@ def test_kernels_read_it_where_it_was_made(
 def configured(kernel: Any, chosen: dict[str, Any]) -> Any:
     control = kernel.family.space.configuration("control")
     configuration = type(control)({**control, **chosen})
-    explain = kernel._placement.first.explain
+    explain = kernel._target.explain
     return lambda inputs: (replace(explain(inputs)[0], configuration=configuration), [])
 
 

@@ -106,7 +106,7 @@ def test_kernels_read_it_in_every_layout(chosen: dict[str, str], monkeypatch: py
     with tuned("mummergpu") as kernel:
         control = kernel.family.space.configuration("control")
         configuration = type(control)({**control, **chosen})
-        first = kernel._placement.first
+        first = kernel._target
         explained = first.explain
         monkeypatch.setattr(
             first,
