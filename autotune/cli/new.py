@@ -36,7 +36,12 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
         for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
             path = folder / named(source.relative_to(TEMPLATE).as_posix(), name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_line(path) + named(source.read_text(encoding="utf-8"), name), encoding="utf-8")
+            text = named(source.read_text(encoding="utf-8"), name)
+            if path.suffix == ".yaml":  # what stands ahead of a YAML file for editors
+                text = (
+                    f"{yamlfile.editor_line('family' if path.name == 'family.yaml' else 'workload')}\n{text}"
+                )
+            path.write_text(text, encoding="utf-8")
             made.append(path)
     except OSError as problem:
         raise StoreError(
@@ -48,13 +53,6 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
 def named(text: str, name: str) -> str:
     """``text`` with the placeholder, as a whole word, replaced by ``name``."""
     return re.sub(rf"\b{PLACEHOLDER}\b", name, text)
-
-
-def _line(path: Path) -> str:
-    """What stands ahead of a YAML file for editors."""
-    if path.suffix != ".yaml":
-        return ""
-    return yamlfile.editor_line("family" if path.name == "family.yaml" else "workload") + "\n"
 
 
 def _check(name: str) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,7 +41,9 @@ def doctor(out: Console) -> None:
     from rich.table import Table
 
     table = Table("part", "", "what", "how to get it", box=None)
-    has_toolkit = _is_here(_nvcc)
+    has_toolkit = False
+    with suppress(AutotuneError):
+        has_toolkit = bool(_nvcc())
     for part, look, remedy in _PARTS:
         try:
             found, advice = look(), remedy.removeprefix(f"{_TOOLKIT}, then ") if has_toolkit else remedy
@@ -52,13 +55,6 @@ def doctor(out: Console) -> None:
     out.print(f"data      {data_root()}")
     out.print(f"cache     {default_root()}")
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
-
-
-def _is_here(look: Callable[[], str]) -> bool:
-    try:
-        return bool(look())
-    except AutotuneError:
-        return False
 
 
 def _compiler() -> str:
