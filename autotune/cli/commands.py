@@ -12,7 +12,7 @@ from importlib import import_module
 import click
 
 from autotune import __version__
-from autotune.errors import AutotuneError, Interrupted, UsageError
+from autotune.errors import AutotuneError, Interrupted, UnknownName, UsageError
 from autotune.extensions import EXTENSIONS
 
 _HELP = {  # NAME_command in the module of that name
@@ -57,6 +57,13 @@ class Commands(click.Group):
             function = getattr(import_module(module), f"{cmd_name}_command")
             self.add_command(click.command(cmd_name, help=about)(function))
         return self.commands[cmd_name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            raise UnknownName("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

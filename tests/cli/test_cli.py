@@ -78,7 +78,7 @@ def test_names_and_usage_are_refused_with_what_is_allowed(
 
 
 def test_unknown_commands_and_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["swep"]) == 2
+    assert "unknown command 'swep'; did you mean 'sweep'?" in refused(capsys, 2, "swep")
     assert main(["sweep", "allpairs", "--presett", "naive"]) == 2
     assert main([]) in (0, 2)  # the help
     assert main(["--version"]) == 0
