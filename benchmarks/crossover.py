@@ -6,6 +6,7 @@ Each size is timed on both devices under their policy files (sweep both first), 
 """
 
 import itertools
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,6 @@ from result_files import write_rows
 import autotune
 from autotune.declaration import Family, Inputs, Workload, load_family, prepare
 from autotune.files import data_root
-from autotune.policy import operations
 
 COLUMNS = ("parameters", "operations", "cuda_ms", "cpu_ms", "faster")
 
@@ -55,6 +55,13 @@ def inputs_for(family: Family, parameters: Mapping[str, int]) -> tuple[str, Inpu
     return size, prepare(family, Workload(name=size, family=family.name, parameters=parameters), data_root())
 
 
+def work(family: Family, inputs: Inputs) -> float:
+    """The operations of a call: what the family declares, else the product of its extents."""
+    if family.operations is None:
+        return float(math.prod(inputs.sizes.values()))
+    return float(family.operations.evaluate(inputs.names(family.space.control)))
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "crossover.csv")
     parser.add_argument("family")
@@ -79,7 +86,7 @@ def main(words: Sequence[str] | None = None) -> int:
         calls = {kind: partial(kernel, *arrays) for kind, kernel in kernels.items()}
         taken = milliseconds(calls, asked.rounds, asked.seconds)
         rows.append({
-            "parameters": size, "operations": operations(family, inputs.sizes, inputs.options, inputs.scalars),
+            "parameters": size, "operations": work(family, inputs),
             "cuda_ms": round(taken["cuda"], 4), "cpu_ms": round(taken["cpu"], 4),
             "faster": min(taken, key=lambda kind: taken[kind]),
         })  # fmt: skip

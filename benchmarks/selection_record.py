@@ -22,7 +22,6 @@ from autotune.compile import KernelProfile, Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import UnknownName
 from autotune.layout import layouts_digest
-from autotune.policy import operations
 from autotune.record import Measurement, Provenance, Study, Trial
 
 COLUMNS = (
@@ -117,7 +116,7 @@ def _study(
         **about, "features": sizes, "multiprocessors": _SMS,
         "compared": {name: expression.text for name, expression in family.features.items()},
         "device_kind": "cuda", "device_name": about["device"], "compute_capability": "9.0", "protocol": {},
-        "operations": operations(family, sizes, about["options"], about["scalars"]), "accuracy": list(family.accuracy),
+        "accuracy": list(family.accuracy),
         "source_digest": family.source_digest, "space_digest": family.space_digest,
         "layouts_digest": layouts_digest(), "workload_digest": workload,
     }  # fmt: skip

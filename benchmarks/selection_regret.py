@@ -43,7 +43,6 @@ from autotune.policy import (
     merged,
     read_policy_file,
 )
-from autotune.policy.prediction import volume
 from autotune.record import Measurement, Provenance, Study, Trial
 
 RULES = (
@@ -136,7 +135,7 @@ def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configurati
 def nearest_volume(others: Sequence[Study], asked: Study) -> list[Configuration]:
     def size(study: Study) -> float:
         extents = load_family(study.family).extents
-        return volume({name: n for name, n in study.about.features.items() if name in extents})
+        return float(math.prod(n for name, n in study.about.features.items() if name in extents))
 
     target = size(asked)
     ranked = sorted(others, key=lambda s: (abs(size(s) - target), s.workload))

@@ -37,7 +37,7 @@ from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.hardware import Device
 from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
-from autotune.policy.prediction import process, volume
+from autotune.policy.prediction import process
 from autotune.record import Study
 
 Floats = NDArray[np.float64]
@@ -81,7 +81,7 @@ def refined(
 
 def nearest_volume(family: Family, others: Sequence[Study], asked: Study) -> Order:
     def size(study: Study) -> float:
-        return volume({name: n for name, n in study.about.features.items() if name in family.extents})
+        return float(math.prod(n for name, n in study.about.features.items() if name in family.extents))
 
     ranked = sorted(others, key=lambda s: (abs(size(s) - size(asked)), s.workload))
     return [min(times, key=lambda c: (times[c], c.id)) for times in (study.times for study in ranked)]

@@ -136,10 +136,8 @@ def print_chain(
     recorded = _recorded(family, known, listed)
 
     def row(verdict: str, item: Candidate, text: str) -> None:
-        # An estimate is not of a configuration: it holds for the one that is taken, where this input was not measured.
-        is_its_own = item.match in ("exact", "predicted") or (verdict == "taken" and not recorded)
-        expected_ms = item.expected_ms if is_its_own else 0.0
-        if not is_its_own and item.configuration is not None:
+        expected_ms = item.expected_ms
+        if not expected_ms and item.configuration is not None:
             expected_ms = recorded.get(item.configuration, 0.0)
         told = duration(expected_ms) if expected_ms else ""
         told += f" ± {percent(item.spread)}" if item.spread and item.match == "predicted" else ""
@@ -193,16 +191,16 @@ def _recorded(
     family: Family, known: Policies | None, listed: Sequence[Candidate]
 ) -> dict[Configuration, float]:
     """Configuration -> milliseconds on this very input, as far as its entry in the device's own file says: the winner,
-    the winners of other entries, the runner-up, control. Empty where it was not measured, or is tuned for another
-    objective than the kernels' time, whose ratios are of other sums."""
+    those that the file keeps for predictions, the runner-up, control. Empty where it was not measured, or is tuned for
+    another objective than the kernels' time, whose ratios are of other sums."""
     own = next((item.entry for item in listed if item.match == "exact" and not item.refusal), None)
     if own is None or own.objective != KERNEL or known is None or known.own is None:
         return {}
-    entries = known.own.entries
     found = {family.space.control: own.median_ms * own.margin_over_control}
-    for name, regret in own.regret_with.items():
-        if name in entries:
-            found[Configuration(entries[name].configuration)] = own.median_ms * (1 + regret)
+    kept = known.own.prediction.kept if known.own.prediction else {}
+    found |= {
+        Configuration(kept[name].configuration): ms for name, ms in own.times_ms.items() if name in kept
+    }
     with suppress(AutotuneError):  # there need not be one
         found[family.space.configuration(own.runner_up)] = own.runner_up_ms
     return {**found, Configuration(own.configuration): own.median_ms}

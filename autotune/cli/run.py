@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from autotune import files as paths
 from autotune.cli import options
-from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.dispatch import Choosing, TunedKernel, explained
@@ -128,7 +127,9 @@ def run_on(device: str, call: Call, note: Note, *, explain: bool = False) -> Non
 
     def opened(family: Family) -> TunedKernel:
         return TunedKernel(
-            family, device, call.policies, Cache(default_root()), Choosing(objective=_ONE_CALL)
+            family,
+            device,
+            Choosing(folders=paths.policy_folders(call.policies, family.folder), objective=_ONE_CALL),
         )
 
     run_call(call, opened, note, explain=explain)

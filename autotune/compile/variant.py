@@ -258,7 +258,7 @@ class Variant:
     def is_reordered(self, name: str = "") -> bool:
         """Whether an order policy permutes anything; with ``name``, extents of that array or links in it."""
         moved = self.family.reordering(self.configuration)
-        return any(policy in moved for policy in self.order_policies(name))
+        return bool(moved) and any(policy in moved for policy in self.order_policies(name))
 
     def is_cut(self, name: str) -> bool:
         """Whether the array goes through constant memory in windows, into which the host cuts it."""

@@ -76,11 +76,11 @@ class Family:
     operation_unit: str = ""
     space_digest: str = ""
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "input")
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Data, ...]:
         return tuple(d for d in self.data.values() if d.role == "output")
 

@@ -47,12 +47,17 @@ def fast_call(
     count, stream, known_names = len(call.arrays), call.stream, call.named
     handle, point, launches = request.stream, launcher.point, launcher.call
 
+    def is_same(item: tuple[str, Any]) -> bool:
+        known = known_names.get(item[0])
+        return known is not None and type(item[1]) is type(known) and bool(item[1] == known)
+
     def run(arrays: Sequence[Any], out: Any, on: Any, named: Mapping[str, Any]) -> Any:
         if (
             len(arrays) != count
             or on is not stream
             or (out is None) is not is_new
-            or ((named or known_names) and not _are_same(named, known_names))
+            or len(named) != len(known_names)
+            or (named and not all(map(is_same, named.items())))
             or (current is not None and current() != handle)
         ):
             return MISSED
@@ -106,13 +111,3 @@ def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> 
 def _stay(named: Mapping[str, Any]) -> bool:
     """Whether none of these values can change in place."""
     return all(isinstance(value, int | float | str | np.generic) for value in named.values())
-
-
-def _are_same(named: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    if len(named) != len(before):
-        return False
-    for name, value in named.items():
-        known = before.get(name)
-        if type(value) is not type(known) or value != known:
-            return False
-    return True

@@ -25,8 +25,7 @@ from autotune.device import (
     refusal,
     staged,
 )
-from autotune.dispatch.refinement import Chosen
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError
 from autotune.layout import Data, Layout, handle
 
@@ -34,8 +33,10 @@ from autotune.layout import Data, Layout, handle
 # GPU; where it is.
 HOST, STAGED, MOVED, LENT = "host", "staged", "moved", "lent"
 
+_TEXTURES = 64  # over the caller's arrays, of each input
+_WIDEST = 16  # bytes of a kernel's access
 
-_log = logging.getLogger("autotune")
+_say_once = lru_cache(maxsize=1024)(logging.getLogger("autotune").debug)
 
 
 def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool, orders_stay: bool = False) -> str:
@@ -56,7 +57,7 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     if not obstacle and is_as_stored(layout, view):
         return LENT
     if reason := obstacle or refusal(layout, view, inward):
-        _say_once(f"{variant.family.name}: {name} goes through the host: {reason}")
+        _say_once("%s: %s goes through the host: %s", variant.family.name, name, reason)
     return HOST if reason else MOVED
 
 
@@ -128,15 +129,6 @@ class Transfers(NamedTuple):
                 f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune tells more at "
                 "DEBUG)"
             )
-
-
-@lru_cache(maxsize=1024)
-def _say_once(line: str) -> None:
-    _log.debug(line)
-
-
-_TEXTURES = 64  # over the caller's arrays, of each input
-_WIDEST = 16  # bytes of a kernel's access
 
 
 class Launcher:

@@ -35,8 +35,7 @@ from autotune.dispatch.call import (
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.refinement import Chosen, Turn
-from autotune.dispatch.target import Target
+from autotune.dispatch.target import Chosen, Target, Turn
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
@@ -72,7 +71,7 @@ class Prepared(Closing):
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
-        self._captured: dict[object, Launcher] = {}  # in graphs of others, by the capture too
+        self._lasting: dict[object, Launcher] = {}  # until the end: in graphs of others, for ``execution``
         self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
@@ -80,26 +79,27 @@ class Prepared(Closing):
             for name, array in kept.arrays.items():
                 if not isinstance(array, View):
                     check_links(self._family.data[name], array, sizes)
-        self._rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
+        self.rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
         self._resident = self._made_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
-        self._whole_launcher: Launcher | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
             made_on = foreign.current_stream(example)
             with target.lender.on(made_on) as capture:
                 if capture:
                     raise UsageError(f"{self._family.name}: prepare before a CUDA graph is captured")
             target.lender.wait_for(made_on)  # from now on any stream may use them
-        if not self._rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
+        if not self.rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
             self._place(parent)
 
     def _as_in(self, parent: "Prepared") -> dict[str, Any]:
         """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
-        return {
-            name: parent._kept.arrays[name] if _is_same(parent._given.get(name), array) else array  # noqa: SLF001
-            for name, array in self._given.items()
-        }
+        found = dict(self._given)
+        for name, array in self._given.items():
+            known = parent._given.get(name)  # noqa: SLF001 - one class
+            if isinstance(array, View) and isinstance(known, View) and known.owner is array.owner:
+                found[name] = parent._kept.arrays[name]  # noqa: SLF001
+        return found
 
     def _made_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
@@ -135,7 +135,7 @@ class Prepared(Closing):
         """What runs, and why. Raises UsageError while inputs are missing, since it depends on their sizes."""
         if self._chosen is None:
             raise UsageError(
-                f"{', '.join(self._rest)} of {self._family.name} were not prepared, and what runs depends on their "
+                f"{', '.join(self.rest)} of {self._family.name} were not prepared, and what runs depends on their "
                 "sizes: call the handle with them"
             )
         return self._chosen
@@ -157,13 +157,13 @@ class Prepared(Closing):
         chosen = self.chosen
         with self._lock:
             self._check_open()
-            if self._whole_launcher is None:
+            if "execution" not in self._lasting:
                 assert self._whole is not None
                 with self.target.backend.current():
                     none = Transfers.of(chosen.variant, {}, {}, self.target.lender is not None)
-                    inputs = self._inputs(self._whole)
-                    self._whole_launcher = Launcher(self.target, chosen, inputs, self._resident, none, {})
-            return self._whole_launcher.execution
+                    made = Launcher(self.target, chosen, self._inputs(self._whole), self._resident, none, {})
+                    self._lasting["execution"] = made
+            return self._lasting["execution"].execution
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Prepared(Closing):
         found = self.again(arrays, out, stream, named)
         if found is not MISSED:
             return found
-        given = arguments(self._family, self._rest, arrays, named)
+        given = arguments(self._family, self.rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
         return self.answer(asked, out, RawCall(arrays, stream, named))
 
@@ -188,9 +188,9 @@ class Prepared(Closing):
         where the next call may be the same."""
         with self._lock, self._on(asked.stream) as capture, self.target.backend.current():
             self._check_open()
-            lender = self.target.lender
-            if lender is None:
-                arrays = {name: self._on_host(name, array) for name, array in asked.inputs.arrays.items()}
+            lender, given = self.target.lender, asked.inputs.arrays
+            if lender is None and any(isinstance(array, View) for array in given.values()):
+                arrays = {name: self._on_host(name, array) for name, array in given.items()}
                 asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
             places = results(self._family, asked, out, lender is not None)
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
@@ -219,7 +219,7 @@ class Prepared(Closing):
         try:
             return self._launched(call, chosen, turn)
         except (LaunchError, CompilerError) as problem:
-            if turn is None or not turn.failed(problem):
+            if turn is None or not turn.of.failed(turn.at, problem):
                 raise
         except LayoutRefusal:  # chosen for other data of these sizes
             if call.capture:
@@ -230,7 +230,7 @@ class Prepared(Closing):
     def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.timed() if turn else nullcontext():
+            with turn.of.timed(turn) if turn else nullcontext():
                 launcher.run(call.views)
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)
@@ -246,11 +246,11 @@ class Prepared(Closing):
         variant, lender, asked = chosen.variant, self.target.lender, call.asked
         if not call.capture:
             self._settle(variant)
-        inputs = self._inputs(asked)
-        given = {name: inputs.arrays[name] for name in asked.sent}
+        inputs, arrays = asked.inputs, asked.inputs.arrays
+        given = {name: arrays[name] for name in asked.sent}
         transfers = Transfers.of(variant, given, call.views, lender is not None)
         if call.capture:
-            transfers.refuse_capture(inputs.arrays, self._still_to_do(variant))
+            transfers.refuse_capture(arrays, self._still_to_do(variant))
         sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
         key = (
@@ -258,31 +258,34 @@ class Prepared(Closing):
             tuple((v.dtype, v.strides) for v in (*sent.values(), *call.views.values()) if isinstance(v, View)),
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
-        inputs = replace(inputs, arrays={**inputs.arrays, **sent})
-        make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
-        kept = self._captured if call.capture else self._launchers
-        if call.capture and key not in kept:
+        kept = self._lasting if call.capture else self._launchers
+        found = kept.pop(key, None)
+        if found is None:
+            inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
+            make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
+            if not call.capture:
+                found = self._made(variant, inputs, transfers, make)
+                if transfers.can_be_repeated:
+                    kept[key] = found
+                return found, transfers.can_be_repeated
             assert lender is not None
             with (
                 lender.aside()
-            ):  # no part of the capture; with room of its own, for whenever the graph is launched
-                kept[key] = make(is_captured=True)
-        if (found := kept.pop(key, None)) is not None:
-            kept[key] = found  # the latest is last
-            found.send(sent)
-            found.receive(call.views)
-            return found, True
+            ):  # no part of the capture; with room of its own, whenever the graph is launched
+                found = make(is_captured=True)
+        kept[key] = found  # the latest is last
+        found.send(sent)
+        found.receive(call.views)
+        return found, True
+
+    def _made(
+        self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]
+    ) -> Launcher:
+        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         check_numbers(variant, self._kept.arrays)
         if transfers.orders_stay and variant.is_reordered():
             on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
-        made = self._with_room_for(make)
-        if transfers.can_be_repeated:
-            self._launchers[key] = made
-        return made, transfers.can_be_repeated
-
-    def _with_room_for(self, make: Callable[[], Launcher]) -> Launcher:
-        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         self._make_room()
         try:
             return make()
@@ -390,7 +393,7 @@ class Prepared(Closing):
 
     def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""
-        if self._captured:
+        if self._lasting:
             raise UsageError(
                 f"a CUDA graph reads what was prepared ({', '.join(given)}): prepare new data, and capture again"
             )
@@ -421,18 +424,8 @@ class Prepared(Closing):
                 return
             self._closed, self._fast_call = True, None
             with self.target.backend.current():
-                for launcher in (
-                    *self._launchers.values(),
-                    *self._captured.values(),
-                    *([self._whole_launcher] if self._whole_launcher else []),
-                ):
-                    launcher.close()
-                self._launchers.clear()
-                self._captured.clear()
+                for kept in (self._launchers, self._lasting):
+                    for launcher in kept.values():
+                        launcher.close()
+                    kept.clear()
                 self._resident.close()
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Whether both are of the same array on a GPU, which is looked at anew each time that it is given."""
-    are_views = isinstance(one, View) and isinstance(other, View)
-    return are_views and one.owner is other.owner

@@ -5,21 +5,9 @@ have passed, so that nothing waits. A time counts only where the device was kept
 it waited for lies what the host took to launch. How much may be lost is bounded: see ``Refinement``.
 """
 
-import logging
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import Any
-
-from autotune.compile import Variant
-from autotune.device import Backend, LaunchError, Module
-from autotune.errors import CompilerError
-from autotune.policy import Candidate
-
-_log = logging.getLogger("autotune")
 
 CALLS = 20  # that are timed, unless the caller says otherwise
 _LOSS = 5.0  # calls of the first choice
@@ -28,7 +16,6 @@ _DEVIATIONS = 2.0  # of a prediction that count as its upper end
 _NEAR = 1.25  # of the best time: what is slower is not run again,
 _NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
 _SAME = 0.01  # a difference that keeps the one that was foretold to be faster
-_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 
 
 @dataclass
@@ -129,105 +116,3 @@ class Refinement:
         if not first_ms or not expected_ms:
             return (_UNKNOWN - 1) * base
         return max(0.0, expected_ms / first_ms * math.exp(_DEVIATIONS * spread) - 1) * base
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
-    inputs, which then has the say."""
-
-    variant: Variant
-    module: Module
-    candidate: Candidate
-    refining: "Refining | None" = None
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One call: what it runs, ``at`` which place of the options, and whether it is timed."""
-
-    chosen: Chosen
-    at: int
-    is_timed: bool
-    of: "Refining"
-
-    @contextmanager
-    def timed(self) -> Iterator[None]:
-        """What is queued inside is what the call takes."""
-        with self.of.timed(self.at) if self.is_timed else nullcontext():
-            yield
-
-    def failed(self, problem: Exception) -> bool:
-        """Whether another one can stand in for what could not run."""
-        return self.of.failed(self.at, problem)
-
-
-class Refining:
-    """A refinement on ``backend`` under way. ``made`` makes an option ready to run, ``is_ready`` says whether that
-    takes no compiler any more; ``settled`` is told, once, which one stays. For any number of threads."""
-
-    def __init__(
-        self, backend: Backend, plan: Refinement, made: Callable[[int], Chosen], is_ready: Callable[[], bool],
-        settled: Callable[[int, Refinement], None],
-    ) -> None:  # fmt: skip
-        self._backend, self._plan = backend, plan
-        self._made, self._is_ready, self._settled = made, is_ready, settled
-        self._lock = threading.Lock()
-        self._marks: list[tuple[int, Any, Any, float]] = []
-        self._is_over = False
-
-    def turn(self) -> Turn:
-        """What the next call runs."""
-        while True:
-            at, is_timed = self._taken()
-            try:
-                return Turn(self._made(at), at, is_timed, self)
-            except (LaunchError, CompilerError) as problem:
-                if not self.failed(at, problem):
-                    raise
-
-    def _taken(self) -> tuple[int, bool]:
-        with self._lock:
-            self._read()
-            if self._plan.is_over and not self._is_over:
-                self._is_over = True
-                self._settled(self._plan.best, self._plan)
-            if self._is_over or not self._is_ready():
-                return self._plan.best, False
-            return self._plan.take()
-
-    @property
-    def best(self) -> Chosen:
-        """The fastest so far."""
-        return self._made(self._plan.best)
-
-    @contextmanager
-    def timed(self, at: int) -> Iterator[None]:
-        """Marks around a run, to be read when they have passed."""
-        began, begin = perf_counter(), self._backend.mark()
-        yield
-        end = self._backend.mark()
-        waited_ms = 1e3 * (perf_counter() - began) if self._backend.waited_for_host(begin) else 0.0
-        with self._lock:
-            self._marks.append((at, begin, end, waited_ms))
-
-    def failed(self, at: int, problem: Exception) -> bool:
-        """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
-        if at == 0:
-            return False
-        _log.info("a configuration that was to be tried is left out: %s", problem)
-        with self._lock:
-            self._plan.leave_out(at)
-        return True
-
-    def _read(self) -> None:
-        left = []
-        for at, begin, end, waited_ms in self._marks:
-            took = self._backend.between_ms(begin, end)
-            if took is None:
-                left.append((at, begin, end, waited_ms))
-            elif waited_ms > _WAITED * took:
-                self._plan.forget(at)
-            else:
-                self._plan.note(at, took)
-        self._marks = left

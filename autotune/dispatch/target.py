@@ -3,19 +3,20 @@
 import logging
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from autotune.compile import Cache, Variant, batch, compile_batch
+from autotune.compile import Cache, Variant, batch, compile_batch, default_root
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import (
     Backend,
+    LaunchError,
     Lender,
     Module,
     Mover,
@@ -24,19 +25,18 @@ from autotune.device import (
     content_refusal,
     raw,
 )
-from autotune.dispatch.refinement import Chosen, Refinement, Refining
-from autotune.errors import AutotuneError
+from autotune.dispatch.refinement import Refinement
+from autotune.errors import AutotuneError, CompilerError
 from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
-    MaxError,
     PolicyFile,
-    Refined,
     admitted,
     beyond_proved,
     candidates,
     choose,
     find,
+    keep_refined,
     untuned,
 )
 
@@ -45,35 +45,21 @@ _log = logging.getLogger("autotune")
 
 _KEPT = 256  # choices that are remembered
 _TRIED = 5  # configurations in a refinement
+_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
-
-
-class Told:
-    """What a log has had already: one that is read at INFO is not to grow with every size and call."""
-
-    def __init__(self) -> None:
-        self._keys: set[object] = set()
-
-    def level(self, key: object) -> int:
-        """INFO for the first one of its kind, DEBUG for those after it."""
-        return logging.INFO if self.is_first(key) else logging.DEBUG
-
-    def is_first(self, key: object) -> bool:
-        """Whether nothing of its kind was logged before."""
-        is_known = key in self._keys
-        self._keys.add(key)
-        return not is_known
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing:
-    """How a caller has a configuration chosen. ``accuracy`` asks for another accuracy class than the family's own, or
-    for any whose error is small enough, ``objective`` for what counts beside the kernels' time.
-    ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
-    configurations on inputs that nobody measured; None leaves it to the policy file. Raises UnknownName for an
-    objective that there is not."""
+    """How a caller has a configuration chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
+    asks for another accuracy class than the family's own, or for any whose error is at most so much, ``objective`` for
+    what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
+    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file. Raises
+    UnknownName for an objective that there is not."""
 
-    accuracy: Mapping[str, Any] | MaxError | None = None
+    folders: Sequence[Path]
+    cache: Cache = field(default_factory=lambda: Cache(default_root()))
+    accuracy: Mapping[str, Any] | float | None = None
     objective: str = "kernel"
     own: PolicyFile | None = None
     refine: int | None = None
@@ -82,29 +68,35 @@ class Choosing:
         find_objective(self.objective)
 
 
-class Target:
-    """One device, with what ``family``'s policy files in ``folders`` say of it; a warning where they say nothing. For
-    any number of threads."""
+@dataclass(frozen=True)
+class Chosen:
+    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
+    inputs, which then has the say."""
 
-    def __init__(
-        self, family: Family, backend: Backend, folders: Sequence[Path], cache: Cache, choosing: Choosing
-    ) -> None:
-        self.family = family
-        self.backend = backend
-        self.cache = cache
-        self.policies, self.passed = find(family, backend.device, folders, choosing.own)
-        self.mover = Mover(backend, cache)
-        self._choosing = choosing
+    variant: Variant
+    module: Module
+    candidate: Candidate
+    refining: "Refining | None" = None
+
+
+class Target:
+    """One device, with what ``family``'s policy files say of it; a warning where they say nothing. For any number of
+    threads."""
+
+    def __init__(self, family: Family, backend: Backend, choosing: Choosing) -> None:
+        self.family, self.backend, self.choosing = family, backend, choosing
+        self.policies, self.passed = find(family, backend.device, choosing.folders, choosing.own)
+        self.mover = Mover(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
-            warnings.warn(untuned(family, backend.device, folders, self.passed), stacklevel=5)
-        if isinstance(choosing.accuracy, MaxError):  # that it admits nothing is said before the first call
+            warnings.warn(untuned(family, backend.device, choosing.folders, self.passed), stacklevel=5)
+        if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
             admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
         self._refine = asked if choosing.refine is None else choosing.refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
-        self._told = Told()
+        self._logged: set[object] = set()
 
     @property
     def kind(self) -> str:
@@ -129,7 +121,7 @@ class Target:
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
         return candidates(
             self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
-            accuracy=self._choosing.accuracy, objective=self._choosing.objective,
+            accuracy=self.choosing.accuracy, objective=self.choosing.objective,
         )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
@@ -151,48 +143,60 @@ class Target:
         if found is None:
             with self._lock:
                 found = self._choose(inputs, key)
-                if len(self._chosen) >= _KEPT:
-                    self._chosen.clear()
-                self._chosen[key] = found
+                self.remember(key, found)
         return found
 
     def chosen_for(self, inputs: Inputs) -> Chosen:
         """What runs for the content of ``inputs``, which what was chosen for their sizes cannot store; not remembered.
         Raises DeviceError where nothing can."""
-        return self._made(self.explain(inputs)[0], inputs)
+        return self.made(self.explain(inputs)[0], inputs)
 
     def _choose(self, inputs: Inputs, key: object) -> Chosen:
         taken, passed = self.explain(inputs)
         name = self.family.name
         for candidate in passed:
             told = name, candidate.match, candidate.origin, candidate.refusal
-            _log.log(self._told.level(told[:3]), "%s passed over %s (%s): %s", *told)
+            _log.log(self._level(told[:3]), "%s passed over %s (%s): %s", *told)
         assert taken.configuration is not None
         runs = name, taken.configuration.id, taken.match, taken.origin
-        _log.log(self._told.level(runs[:2]), "%s runs %s (%s, %s)", *runs)
+        _log.log(self._level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         self._warn_beyond(taken.configuration, inputs)
-        chosen = self._made(taken, inputs)
+        chosen = self.made(taken, inputs)
         if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
-            return replace(chosen, refining=self._refining([taken, *others], inputs, key))
+            return replace(chosen, refining=Refining(self, [taken, *others], inputs, key, self._refine))
         return chosen
+
+    def _level(self, key: object) -> int:
+        """INFO for the first of its kind, else DEBUG: a log that is read at INFO is not to grow with every call."""
+        is_known = key in self._logged
+        self._logged.add(key)
+        return logging.DEBUG if is_known else logging.INFO
 
     def _warn_beyond(self, configuration: Configuration, inputs: Inputs) -> None:
         """Once for sizes of about that magnitude."""
         beyond = beyond_proved(self.policies, configuration, inputs.sizes)
         about = configuration.id, *(size.bit_length() for size in inputs.sizes.values())
-        if beyond and self._told.is_first(about):
+        if beyond and self._level(about) == logging.INFO:
             _log.warning(
                 "%s runs %s on %s: no sweep compared its results there; sweep a workload of that size",
                 self.family.name, configuration.id, beyond,
             )  # fmt: skip
 
-    def _made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
+    def remember(self, key: object, chosen: Chosen) -> None:
+        """``chosen`` runs from now on for inputs of that ``key``."""
+        with self._lock:
+            if len(self._chosen) >= _KEPT:
+                self._chosen.clear()
+            self._chosen[key] = chosen
+
+    def made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
+        """The candidate, compiled and loaded. Raises CompilerError, LaunchError."""
         assert candidate.configuration is not None
         variant = Variant.of(self.family, candidate.configuration, inputs.options)
         key = candidate.configuration, variant.options
         with self._lock:
             if key not in self._modules:
-                self._modules[key] = compiled_module(self.backend, self.cache, variant)
+                self._modules[key] = compiled_module(self.backend, self.choosing.cache, variant)
             return Chosen(variant, self._modules[key], candidate)
 
     def module_apart(self, variant: Variant) -> Module | None:
@@ -201,9 +205,7 @@ class Target:
         reads = self.family.symbols or any(layout.memory == "constant" for layout in variant.layouts.values())
         if self.lender is None or not reads:
             return None
-        return compiled_module(self.backend, self.cache, variant, self.lender.load_apart)
-
-    # -- trying others -----------------------------------------------------------------------------------------
+        return compiled_module(self.backend, self.choosing.cache, variant, self.lender.load_apart)
 
     def _others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
         """The next best configurations by the rule that decided."""
@@ -218,43 +220,6 @@ class Target:
                 found[configuration] = candidate
         return list(found.values())[1:]
 
-    def _refining(self, tried: Sequence[Candidate], inputs: Inputs, key: object) -> Refining:
-        """All are compiled in a thread of its own; until that is done the first one runs."""
-        is_known = tried[0].match == "predicted"  # else the expected time is not of a configuration
-        expected = [(c.expected_ms if is_known else 0.0, c.spread) for c in tried]
-        bare = replace(inputs, arrays={})
-        variants = tuple(
-            Variant.of(self.family, c.configuration, inputs.options) for c in tried if c.configuration
-        )
-        work = threading.Thread(target=self._compile, args=(variants,), daemon=True)
-        work.start()
-        return Refining(
-            self.backend, Refinement(expected, self._refine), lambda at: self._made(tried[at], bare),
-            lambda: not work.is_alive(), partial(self._settle, tried, bare, key),
-        )  # fmt: skip
-
-    def _compile(self, variants: tuple[Variant, ...]) -> None:
-        with suppress(AutotuneError):  # what does not compile is left out when it is its turn
-            compile_batch(batch(self.family, variants), self.backend.toolchain(), self.cache)
-
-    def _settle(
-        self, tried: Sequence[Candidate], inputs: Inputs, key: object, best: int, plan: Refinement
-    ) -> None:  # fmt: skip
-        chosen = self._made(tried[best], inputs)
-        with self._lock:
-            self._chosen[key] = chosen
-        told = {
-            c.configuration.id: plan.time(i) for i, c in enumerate(tried) if plan.times[i] and c.configuration
-        }
-        _log.info("%s stays with %s after %d calls: %s", self.family.name, chosen.variant.configuration.id,
-                  sum(map(len, plan.times)), told)  # fmt: skip
-        if told:
-            found = Refined(
-                self.family, self.backend.device, self.backend.toolchain().identity, inputs.sizes, inputs.options,
-                inputs.scalars, tried[best], told, plan.times[best], sum(map(len, plan.times)),
-            )  # fmt: skip
-            threading.Thread(target=found.write).start()  # the process waits for it at its end
-
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""
         with self._lock:
@@ -264,3 +229,110 @@ class Target:
             for module in modules:
                 module.unload()
             self.backend.close()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One call: what it runs, ``at`` which place of what is tried, and whether it is timed."""
+
+    chosen: Chosen
+    at: int
+    is_timed: bool
+    of: "Refining"
+
+
+class Refining:
+    """The first calls on inputs of one ``key``, in which those ``tried`` run in turn, ``calls`` of them timed; then the
+    fastest stays on ``target``. All are compiled in a thread of its own, until when the first one runs. For any number
+    of threads."""
+
+    def __init__(
+        self, target: Target, tried: Sequence[Candidate], inputs: Inputs, key: object, calls: int
+    ) -> None:
+        is_known = tried[0].match == "predicted"  # else the expected time is not of a configuration
+        self._plan = Refinement([(c.expected_ms if is_known else 0.0, c.spread) for c in tried], calls)
+        self._target, self._tried, self._key = target, tried, key
+        self._inputs = replace(inputs, arrays={})
+        self._lock = threading.Lock()
+        self._marks: list[tuple[int, Any, Any, float]] = []
+        self._is_over = False
+        self._compiling = threading.Thread(target=self._compile, daemon=True)
+        self._compiling.start()
+
+    def _compile(self) -> None:
+        family, target = self._target.family, self._target
+        options = self._inputs.options
+        variants = [Variant.of(family, c.configuration, options) for c in self._tried if c.configuration]
+        with suppress(AutotuneError):  # what does not compile is left out when it is its turn
+            compile_batch(batch(family, tuple(variants)), target.backend.toolchain(), target.choosing.cache)
+
+    @property
+    def best(self) -> Chosen:
+        """The fastest so far."""
+        return self._target.made(self._tried[self._plan.best], self._inputs)
+
+    def turn(self) -> Turn:
+        """What the next call runs."""
+        while True:
+            at, is_timed = self._taken()
+            try:
+                return Turn(self._target.made(self._tried[at], self._inputs), at, is_timed, self)
+            except (LaunchError, CompilerError) as problem:
+                if not self.failed(at, problem):
+                    raise
+
+    def _taken(self) -> tuple[int, bool]:
+        with self._lock:
+            self._read()
+            if self._plan.is_over and not self._is_over:
+                self._is_over = True
+                self._settle()
+            if self._is_over or self._compiling.is_alive():
+                return self._plan.best, False
+            return self._plan.take()
+
+    @contextmanager
+    def timed(self, turn: Turn) -> Iterator[None]:
+        """Marks around what is queued inside, to be read when they have passed; none where it is not timed."""
+        if not turn.is_timed:
+            yield
+            return
+        backend = self._target.backend
+        began, begin = perf_counter(), backend.mark()
+        yield
+        end = backend.mark()
+        waited_ms = 1e3 * (perf_counter() - began) if backend.waited_for_host(begin) else 0.0
+        with self._lock:
+            self._marks.append((turn.at, begin, end, waited_ms))
+
+    def failed(self, at: int, problem: Exception) -> bool:
+        """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
+        if at == 0:
+            return False
+        _log.info("a configuration that was to be tried is left out: %s", problem)
+        with self._lock:
+            self._plan.leave_out(at)
+        return True
+
+    def _read(self) -> None:
+        marks, self._marks = self._marks, []
+        for mark in marks:
+            at, begin, end, waited_ms = mark
+            took = self._target.backend.between_ms(begin, end)
+            if took is None:
+                self._marks.append(mark)
+            elif waited_ms > _WAITED * took:
+                self._plan.forget(at)
+            else:
+                self._plan.note(at, took)
+
+    def _settle(self) -> None:
+        plan, target, chosen = self._plan, self._target, self.best
+        target.remember(self._key, chosen)
+        name, calls = target.family.name, sum(map(len, plan.times))
+        times = {c.configuration: took for c, took in zip(self._tried, plan.times, strict=True) if took}
+        _log.info("%s stays with %s after %d calls", name, chosen.variant.configuration.id, calls)
+        if times:
+            compiler, backend = target.backend.toolchain().identity, target.backend
+            found = target.family, backend.device, compiler, self._inputs, chosen.candidate, times
+            threading.Thread(target=keep_refined, args=found).start()  # the process waits for it at its end

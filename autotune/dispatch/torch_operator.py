@@ -53,7 +53,10 @@ def op(kernel: TunedKernel, name: str = "") -> Any:
 
 def schema(family: Family) -> str:
     """The operator's signature as torch writes it."""
-    by_name = [f"{_word(option.values)} {n}={_text(option.default)}" for n, option in family.options.items()]
+    by_name = []
+    for name, option in family.options.items():
+        word = "int" if all(isinstance(value, int) for value in option.values) else "str"
+        by_name.append(f"{word} {name}={_text(option.default)}")
     for name, scalar in family.callers_scalars.items():
         number = "float" if "float" in scalar.type else "int"
         if scalar.value is not None:
@@ -68,10 +71,6 @@ def schema(family: Family) -> str:
     made = ", ".join(["Tensor"] * len(family.outputs))
     given = ", ".join([*taken, *(["*"] if by_name else []), *by_name])
     return f"({given}) -> {made if len(family.outputs) == 1 else f'({made})'}"
-
-
-def _word(values: Sequence[str | int]) -> str:
-    return "int" if all(isinstance(value, int) for value in values) else "str"
 
 
 def _text(value: str | int) -> str:

@@ -27,7 +27,7 @@ from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.files import policy_folders
-from autotune.policy import Candidate, MaxError, PolicyFile
+from autotune.policy import Candidate, PolicyFile
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -76,10 +76,13 @@ def load(
         folder, own, device = family.folder, family.policy_file, device or family.device
     if max_error is not None and accuracy is not None:
         raise UsageError("accuracy names one class and max_error admits several: give one of them")
-    asked = accuracy if max_error is None else MaxError(max_error)
-    choosing = Choosing(accuracy=asked, objective=objective, own=own, refine=_calls(refine))
-    kept = Cache(Path(cache) if cache else default_root())
-    return TunedKernel(load_family(folder, check=False), device, policies, kept, choosing)
+    asked = accuracy if max_error is None else max_error
+    found = load_family(folder, check=False)
+    choosing = Choosing(
+        folders=policy_folders(policies, found.folder), cache=Cache(Path(cache) if cache else default_root()),
+        accuracy=asked, objective=objective, own=own, refine=_calls(refine),
+    )  # fmt: skip
+    return TunedKernel(found, device, choosing)
 
 
 def _calls(refine: bool | int | None) -> int | None:
@@ -93,25 +96,17 @@ def _calls(refine: bool | int | None) -> int | None:
 
 
 class TunedKernel(Closing):
-    """A family ready to be called; a context manager. For any number of threads; calls on one device take turns."""
+    """A family ready to be called, until it ``is_closed``; a context manager. For any number of threads; calls on one
+    device take turns."""
 
-    def __init__(
-        self,
-        family: Family,
-        device: str | None,
-        policies: str | Path | None,
-        cache: Cache,
-        choosing: Choosing | None = None,
-    ) -> None:
-        self.family = family
-        self._folders, self._cache = policy_folders(policies, family.folder), cache
-        self._choosing = choosing or Choosing()
+    def __init__(self, family: Family, device: str | None, choosing: Choosing) -> None:
+        self.family, self._choosing = family, choosing
         self._may_change = device in (None, "auto")
         self._lock = threading.RLock()
         self._calls = self._opened(device or "auto")
         self._failed: list[Prepared] = []  # what answered calls before
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
-        self._closed = False
+        self.is_closed = False
         _open.add(self)
 
     @property
@@ -130,27 +125,22 @@ class TunedKernel(Closing):
         return self._target.kind
 
     @property
-    def is_closed(self) -> bool:
-        """Whether it can be called no more."""
-        return self._closed
-
-    @property
     def memory_bytes(self) -> int:
         """The device's memory."""
         return self._target.backend.device.limits.memory_bytes
 
     def __repr__(self) -> str:
         policies = self._target.policies
-        entries = len(policies.entries) if policies else 0
-        told = "closed" if self._closed else f"on {self.device}, {entries} entries in its policy file"
+        entries = len(policies.own.entries) if policies and policies.own else 0
+        told = "closed" if self.is_closed else f"on {self.device}, {entries} entries in its policy file"
         return f"<TunedKernel {self.family.name} {told}>"
 
     def close(self) -> None:
         """Release what was prepared, modules, memory and the device. Safe to call twice."""
         with self._lock:
-            if self._closed:
+            if self.is_closed:
                 return
-            self._closed = True
+            self.is_closed = True
             answering = (*self._failed, self._calls)
             for prepared in (*self._handles, *answering):
                 prepared.close()
@@ -188,14 +178,13 @@ class TunedKernel(Closing):
         return self._calls.answer(asked, out, call)
 
     def _open_calls(self) -> Prepared:
-        if self._closed:
+        if self.is_closed:
             raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
         return self._calls
 
     def _opened(self, device: str) -> Prepared:
         """What answers calls on that device."""
-        backend = open_backend(device)
-        return Prepared(Target(self.family, backend, self._folders, self._cache, self._choosing), NOTHING)
+        return Prepared(Target(self.family, open_backend(device), self._choosing), NOTHING)
 
     def _leave_gpu(self, calls: Prepared, problem: Exception) -> bool:
         """Whether the cpu takes over from the GPU that failed: where the caller named no device."""
@@ -215,7 +204,7 @@ class TunedKernel(Closing):
         return request(self.family, NOTHING, self._arguments(arrays, named), 0, None).inputs
 
     def _arguments(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> Arguments:
-        return arguments(self.family, [data.name for data in self.family.inputs], arrays, named)
+        return arguments(self.family, self._calls.rest, arrays, named)
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
         """The outputs by name, for what ``bind`` gave."""
@@ -246,21 +235,19 @@ class TunedKernel(Closing):
     def program(self, source: Path, kernels: Sequence[str], constants: Mapping[str, int]) -> DeviceProgram:
         """Other kernels of the family's, on the device that calls go to; see DeviceProgram. Raises CompilerError,
         LaunchError, FamilyError."""
-        return DeviceProgram(self._target.backend, self._cache, source, kernels, constants)
+        return DeviceProgram(self._target.backend, self._choosing.cache, source, kernels, constants)
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         return self._target.explain(inputs)
 
 
+@atexit.register
 def _close_all() -> None:
     """At the interpreter's end, while libraries still stand."""
     for kernel in list(_open):
         with suppress(AutotuneError, LaunchError):
             kernel.close()
-
-
-atexit.register(_close_all)
 
 
 def explained(chosen: Candidate, passed: list[Candidate]) -> str:

@@ -1,10 +1,10 @@
 from .acceptance import (
+    Claim as Claim,
     file_refusal as file_refusal,
     known_configuration as known_configuration,
     own_configuration as own_configuration,
     stale as stale,
 )
-from .claim import Claim as Claim
 from .comparison import (
     Change as Change,
     Comparison as Comparison,
@@ -29,14 +29,12 @@ from .prediction import (
     Taught as Taught,
     feature_values as feature_values,
     next_point as next_point,
-    operations as operations,
     promised as promised,
     taught_at as taught_at,
 )
-from .refined import Refined as Refined
+from .refined import keep_refined as keep_refined
 from .selection import (
     Candidate as Candidate,
-    MaxError as MaxError,
     Policies as Policies,
     admitted as admitted,
     basis as basis,

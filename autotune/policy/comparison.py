@@ -9,6 +9,7 @@ from typing import Literal
 
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
+from autotune.measure import Figure
 from autotune.policy.file import read_policy_file
 from autotune.record import MOST, TIE, Study, minimax, read_record, times_of
 
@@ -16,23 +17,15 @@ _ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one
 Verdict = Literal["faster", "slower", "same", "only A", "only B"]
 
 
-@dataclass(frozen=True)
-class Timing:
-    """A time in ms with the relative half-width of its 95 % interval; None where that is not known."""
-
-    ms: float
-    spread: float | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One family on one workload and device, as a record or a policy file has it. ``times`` by configuration id;
+    """One family on one workload and device, as a record or a policy file has it. ``times`` in ms by configuration id;
     ``roles`` are the ids that have a name (winner, runner-up, control, presets), whether they were timed or not."""
 
     family: str
     workload: str
     device: str
-    times: Mapping[str, Timing]
+    times: Mapping[str, Figure]
     roles: Mapping[str, str]
 
 
@@ -110,7 +103,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
             Side(
                 family=study.family, workload=study.workload, device=study.device,
                 times={
-                    t.configuration.id: Timing(t.measurement.time_ms, t.measurement.spread)
+                    t.configuration.id: Figure(t.measurement.time_ms, t.measurement.spread)
                     for t in study.trials if t.measurement
                 },
                 roles={name: one.id for name, one in roles.items()},
@@ -151,10 +144,10 @@ def _of_policy_file(path: Path) -> list[Side]:
     sides = []
     for name, entry in read.entries.items():
         winner = Configuration(entry.configuration).id
-        times = {winner: Timing(entry.median_ms, entry.spread)}
+        times = {winner: Figure(entry.median_ms, entry.spread)}
         roles = {"winner": winner}
         if entry.runner_up:
-            times.setdefault(entry.runner_up, Timing(entry.runner_up_ms, None))
+            times.setdefault(entry.runner_up, Figure(entry.runner_up_ms, None))
             roles["runner-up"] = entry.runner_up
         roles["minimax"] = Configuration(read.default).id
         sides.append(
@@ -170,7 +163,7 @@ def _compared(a: Side, b: Side) -> Comparison:
     named = [_change(role, a, b, a.roles.get(role, ""), b.roles.get(role, "")) for role in roles]
     common = [one for one in a.times if one in b.times]
     every = sorted((_change(one, a, b, one, one) for one in common), key=lambda m: (-_size(m), m.role))
-    ratios = [b.times[one].ms / a.times[one].ms for one in common if a.times[one].ms > 0]
+    ratios = [b.times[one].value / a.times[one].value for one in common if a.times[one].value > 0]
     return Comparison(
         family=a.family, workload=a.workload, a=a.device, b=b.device, named=tuple(named), every=tuple(every),
         transfer=_over_best(a.roles.get("winner", ""), b), back=_over_best(b.roles.get("winner", ""), a),
@@ -186,20 +179,20 @@ def _size(moved: Change) -> float:
 
 def _change(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Change:
     first, second = a.times.get(in_a), b.times.get(in_b)
-    if first is None or second is None or not first.ms > 0:
+    if first is None or second is None or not first.value > 0:
         verdict: Verdict = "same" if first is second is None else "only A" if second is None else "only B"
         change = noise = None
     else:
-        change, noise = second.ms / first.ms - 1, _noise(first, second)
-        slower, faster = change > noise, second.ms < first.ms / (1 + noise)
+        change, noise = second.value / first.value - 1, _noise(first, second)
+        slower, faster = change > noise, second.value < first.value / (1 + noise)
         verdict = "slower" if slower else "faster" if faster else "same"
     return Change(
-        role=role, a=in_a, b=in_b, a_ms=first.ms if first else None, b_ms=second.ms if second else None,
+        role=role, a=in_a, b=in_b, a_ms=first.value if first else None, b_ms=second.value if second else None,
         change=change, noise=noise, verdict=verdict,
     )  # fmt: skip
 
 
-def _noise(a: Timing, b: Timing) -> float:
+def _noise(a: Figure, b: Figure) -> float:
     """Both half-widths together, at least what makes a tie in one sweep; without the bound above that a tie has, since
     two runs that were noisy prove no change. Where one is not known (a single sample too), the most that a tie may
     be."""
@@ -210,5 +203,5 @@ def _noise(a: Timing, b: Timing) -> float:
 def _over_best(one: str, side: Side) -> float | None:
     if one not in side.times:
         return None
-    best = min(timing.ms for timing in side.times.values())
-    return side.times[one].ms / best - 1 if best else None
+    best = min(timing.value for timing in side.times.values())
+    return side.times[one].value / best - 1 if best else None

@@ -43,15 +43,14 @@ class Entry:
     interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise may have
     made the difference; 0: control was not measured). ``needs`` is by kernel: threads of a block, registers of a
     thread, shared bytes of a block. ``binding_resource`` limits the occupancy of the kernel that takes the most time
-    (see ``occupancy``). ``operations`` is the family's own count of the work. ``objective`` is what the winner is
+    (see ``occupancy``). ``objective`` is what the winner is
     best in: ``tie_set``, ``runner_up`` and the margin are of that. Where it is no time, ``figures`` are those of the
     winner that it names and ``runner_up_cost`` is what it counts of the runner-up. From ``break_even`` launches on
     the same data the winner for kernels alone is cheaper than the winner for a single call, layout included;
     ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
     an entry was found to be of the same machine code after its sources changed: when, and the date and digests of the
     sweep.
-    ``regret_with`` says what this workload loses with the winner of another entry: that one's time over the best,
-    minus 1. ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
+    ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
     ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
     ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version`` of
     the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
@@ -75,7 +74,6 @@ class Entry:
     margin_over_control: float = 0.0
     binding_resource: str = ""
     needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    operations: float = 0.0
     transform_ms: float = 0.0
     transfer_ms: float = 0.0
     objective: str = KERNEL
@@ -87,7 +85,6 @@ class Entry:
     renewed_from: Mapping[str, str] = field(default_factory=dict)
     proved: Mapping[str, Any] = field(default_factory=dict)
     searched: Mapping[str, Any] = field(default_factory=dict)
-    regret_with: Mapping[str, float] = field(default_factory=dict)
     times_ms: Mapping[str, float] = field(default_factory=dict)
     blocks: Mapping[str, int] = field(default_factory=dict)
     refined: Mapping[str, Any] = field(default_factory=dict)
@@ -219,19 +216,19 @@ def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
 
 def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
     """Of what the schema accepts."""
-    return PolicyFile(
-        family=content["family"],
-        device=_device(content["device"]),
-        entries={
-            str(name): _entry(str(name), value) for name, value in (content.get("entries") or {}).items()
+    rule = content.get("prediction")
+    if rule and not rule["kept"]:
+        raise ValueError("prediction.kept is empty")
+    kept = {str(name): Kept(name=str(name), **one) for name, one in rule["kept"].items()} if rule else {}
+    told = {
+        "device": _device(content["device"]),
+        "entries": {
+            str(name): _entry(str(name), one) for name, one in (content.get("entries") or {}).items()
         },
-        default=content["default"],
-        default_regret=content.get("default_regret", 0.0),
-        default_over=content.get("default_over", []),
-        prediction=_prediction(**content["prediction"]) if content.get("prediction") else None,
-        refine=content.get("refine", 0),
-        path=path,
-    )
+        "prediction": Prediction(**{**rule, "kept": kept}) if rule else None,
+        "path": path,
+    }
+    return PolicyFile(**{**{key: value for key, value in content.items() if key != "schema"}, **told})
 
 
 def device_told(kind: str, name: str, compute_capability: str = "", driver: str = "") -> Device:
@@ -269,12 +266,6 @@ def _entry(name: str, content: Mapping[str, Any]) -> Entry:
         raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
     workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
     return replace(found, workload=workload)
-
-
-def _prediction(kept: Mapping[str, Any], **told: Any) -> Prediction:
-    if not kept:
-        raise ValueError("prediction.kept is empty")
-    return Prediction(kept={str(name): Kept(name=str(name), **value) for name, value in kept.items()}, **told)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:

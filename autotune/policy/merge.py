@@ -3,7 +3,6 @@
 A reader never sees half a file, and a measurement is never lost to a worse one.
 """
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,6 @@ from autotune.policy.file import (
 from autotune.policy.file import (
     read_policy_file as read,
 )
-from autotune.policy.prediction import volume
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
     Decision,
@@ -104,7 +102,6 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
                 stayed = True
             else:
                 kept[new.name] = new
-    kept = _with_regrets(kept, studies)
     told, rule = taught(kept, studies, before.prediction if before else None, about.compared)
     chosen, over = _default(before, stayed, studies, kept, objective)
     return PolicyFile(
@@ -149,12 +146,10 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         samples=measurement.samples,
         errors=dict(decision.winner.errors),
         tie_set=[t.configuration.id for t in decision.tie_set],
-        runner_up=decision.runner_up.configuration.id if decision.runner_up else "",
-        **runner_up_figures(decision.runner_up, decision.objective),
+        **_runner_up(decision.runner_up, find_objective(decision.objective)),
         margin_over_control=decision.over_control.claim,
         binding_resource=_binding_resource(decision.winner),
         needs=of_trial(decision.winner),
-        operations=float(about.operations or volume(sizes)),
         transform_ms=round(measurement.value("transform_ms"), 4),
         transfer_ms=round(measurement.value("transfer_ms"), 4),
         objective=decision.objective,
@@ -170,13 +165,13 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     )
 
 
-def runner_up_figures(runner_up: Trial | None, objective: str) -> dict[str, Any]:
-    """The entry's: what ``objective`` counts, and beside what is no time the time."""
-    if runner_up is None:
+def _runner_up(trial: Trial | None, objective: Objective) -> dict[str, Any]:
+    """What ``objective`` counts, and beside what is no time the time."""
+    if trial is None:
         return {}
-    if find_objective(objective).is_time:
-        return {"runner_up_ms": round(runner_up.cost(objective), 7)}
-    return {"runner_up_ms": round(runner_up.time_ms, 7), "runner_up_cost": figure(runner_up.cost(objective))}
+    cost = {} if objective.is_time else {"runner_up_cost": _figure(trial.cost(objective.name))}
+    took = trial.cost(objective.name) if objective.is_time else trial.time_ms
+    return {"runner_up": trial.configuration.id, "runner_up_ms": round(took, 7), **cost}
 
 
 def _figures(measured: Measurement, objective: Objective) -> dict[str, Figure]:
@@ -186,12 +181,12 @@ def _figures(measured: Measurement, objective: Objective) -> dict[str, Figure]:
     own = measured.figures[objective.figure]
     beside = {name: found for name in objective.beside if (found := measured.figures.get(name))}
     return {
-        objective.figure: Figure(figure(own.value), None if own.spread is None else round(own.spread, 5)),
-        **{name: Figure(figure(found.value)) for name, found in beside.items()},
+        objective.figure: Figure(_figure(own.value), None if own.spread is None else round(own.spread, 5)),
+        **{name: Figure(_figure(found.value)) for name, found in beside.items()},
     }
 
 
-def figure(value: float) -> float:
+def _figure(value: float) -> float:
     """Five significant digits: a call may take microjoules."""
     return float(f"{value:.5g}")
 
@@ -256,30 +251,6 @@ def _stays(old: Entry, new: Entry, study: Study) -> bool:
     return better_measured and new.cost > old.cost * (1 - old.cost_spread - new.cost_spread)
 
 
-def _with_regrets(kept: Mapping[str, Entry], studies: Sequence[Study]) -> dict[str, Entry]:
-    """The entries with what each workload loses with the others' winners, as far as it was measured; what an earlier
-    sweep knew stays where the winner is still the same one."""
-    measured = {s.workload: {t.configuration: t for t in s.trials if t.measurement} for s in studies}
-    found: dict[str, Entry] = {}
-    for name, item in kept.items():
-        trials = measured.get(item.workload, {})
-        costs = {configuration: trial.cost(item.objective) for configuration, trial in trials.items()}
-        row = {configuration: value for configuration, value in costs.items() if math.isfinite(value)}
-        regrets: dict[str, float] = {}
-        for other, theirs in sorted(kept.items()):
-            if other == name or (theirs.accuracy, theirs.objective) != (item.accuracy, item.objective):
-                continue
-            configuration = Configuration(theirs.configuration)
-            if configuration in row:
-                regrets[other] = round(max(0.0, row[configuration] / item.cost - 1), 4)
-            elif configuration == Configuration(item.configuration):
-                regrets[other] = 0.0
-            elif other in item.regret_with and theirs.workload not in measured:
-                regrets[other] = item.regret_with[other]
-        found[name] = replace(item, regret_with=regrets)
-    return found
-
-
 # -- the default --------------------------------------------------------------------------------------------
 
 
@@ -300,9 +271,8 @@ def _default(
         for s in studies
     }
     over = [workload for workload, row in times.items() if row]
-    if before and objective != KERNEL and any(e.objective == KERNEL for e in before.entries.values()):
-        return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
-    if before and (stayed or set(before.default_over) - set(over)):
+    is_other = objective != KERNEL and before and any(e.objective == KERNEL for e in before.entries.values())
+    if before and (is_other or stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
     found = minimax({w: times[w] for w in over})
     if found is None:  # nothing was measured everywhere: the entry that won by most stands in

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Expression, Family, Value
+from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
 from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
@@ -89,42 +89,6 @@ def distance(a: Features, b: Features) -> float:
 def nearest(known: Mapping[str, Features], asked: Features) -> list[str]:
     """The names in ``known``, nearest first; equally near ones by name."""
     return sorted(known, key=lambda name: (distance(known[name], asked), name))
-
-
-# -- how much work it is -----------------------------------------------------------------------------------
-
-
-def operations(
-    family: Family, sizes: Mapping[str, int], options: Mapping[str, Any], scalars: Mapping[str, Any]
-) -> float:
-    """The work of one call: what the family declares as ``operations``, else the product of its extents."""
-    if family.operations is None:
-        return volume(sizes)
-    return float(family.operations.evaluate({**sizes, **options, **scalars, **family.space.control}))
-
-
-def volume(sizes: Mapping[str, float]) -> float:
-    """The product of the extents."""
-    return math.prod(float(size) for size in sizes.values())
-
-
-def expected_ms(entries: Sequence[Entry], work: float, distances: Sequence[float]) -> float:
-    """The time of ``work`` operations from the ``entries`` of one device, in milliseconds; 0 when they say nothing.
-
-    It is the work times a mean time an operation: the geometric mean over the entries, each weighted by one over the
-    square of its distance from the input (Shepard, A two-dimensional interpolation function for irregularly-spaced
-    data, 1968). Less than half the work of the smallest entry says nothing: launches then take most of the time."""
-    known = [
-        (item, away)
-        for item, away in zip(entries, distances, strict=True)
-        if item.operations > 0 and work > 0
-    ]
-    if not known or work < min(item.operations for item, _ in known) / 2:
-        return 0.0
-    weights = [1 / max(away, 1e-6) ** 2 for _, away in known]
-    rates = [math.log(item.median_ms / item.operations) for item, _ in known]
-    mean = sum(w * rate for w, rate in zip(weights, rates, strict=True)) / sum(weights)
-    return work * math.exp(mean)
 
 
 # -- what a configuration should take ------------------------------------------------------------------------

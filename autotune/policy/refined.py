@@ -3,80 +3,66 @@
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from autotune import __version__
-from autotune.declaration import Family
+from autotune.declaration import Configuration, Family, Inputs
 from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
-from autotune.policy.prediction import operations
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
 _ONE_AT_A_TIME = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Refined:
-    """Calls on inputs of ``sizes``, ``options`` and ``scalars`` on ``device``: ``taken`` (a ``Candidate``) was the
-    fastest of those in ``told`` (by configuration id, ms); its ``times`` in ms, and how many ``calls`` were timed."""
+def keep_refined(
+    family: Family, device: Device, compiler: str, inputs: Inputs, taken: Any,
+    times: Mapping[Configuration, Sequence[float]],
+) -> None:  # fmt: skip
+    """Put what calls on ``inputs`` found into the user's own folder: ``taken`` (a ``Candidate``) was the fastest of
+    those in ``times`` (ms). What goes wrong there is logged: the program has what it needs."""
+    entry = _entry(family, device, compiler, inputs, taken, times)
+    try:
+        with _ONE_AT_A_TIME, locked(refined_path(own_policies(), family.name, device)) as real:
+            before = _read(real)
+            entries = {**(before.entries if before else {}), entry.name: entry}
+            write(
+                real,
+                PolicyFile(family=family.name, device=device, default=entry.configuration, entries=entries),
+            )
+    except (AutotuneError, OSError) as problem:
+        _log.warning("%s: what calls found is not kept: %s", family.name, problem)
 
-    family: Family
-    device: Device
-    compiler: str
-    sizes: Mapping[str, int]
-    options: Mapping[str, Any]
-    scalars: Mapping[str, float]
-    taken: Any
-    told: Mapping[str, float]
-    times: Sequence[float]
-    calls: int
 
-    @property
-    def entry(self) -> Entry:
-        """As an entry of a policy file."""
-        family = self.family
-        read = {name for expression in family.features.values() for name in expression.names}
-        features = {n: v for n, v in sorted({**self.sizes, **self.scalars}.items()) if n in read}
-        name = "-".join(f"{value:g}" for value in features.values())
-        from statistics import median  # with fractions and decimals
+def _entry(
+    family: Family, device: Device, compiler: str, inputs: Inputs, taken: Any,
+    times: Mapping[Configuration, Sequence[float]],
+) -> Entry:  # fmt: skip
+    from statistics import median  # with fractions and decimals
 
-        took = median(self.times[1:] or self.times)
-        spread = (max(self.times) - min(self.times)) / 2 / took
-        return Entry(
-            name=f"refined {name}", workload=f"refined {name}", features=features, options=dict(self.options),
-            accuracy=accuracy_class(self.taken.configuration, family.accuracy),
-            configuration=dict(self.taken.configuration), median_ms=round(took, 7), spread=round(spread, 5),
-            samples=len(self.times), operations=operations(family, self.sizes, self.options, self.scalars),
-            source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
-            compiler=self.compiler, driver=self.device.driver, autotune=__version__,
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
-            refined={
-                "calls": self.calls, "from": self.taken.origin,
-                "times_ms": {name: round(ms, 7) for name, ms in sorted(self.told.items())},
-            },
-        )  # fmt: skip
-
-    def write(self) -> None:
-        """Put it into the user's own folder. What goes wrong there is logged: the program has what it needs."""
-        path = refined_path(own_policies(), self.family.name, self.device)
-        entry = self.entry
-        try:
-            with _ONE_AT_A_TIME, locked(path) as real:
-                before = _read(real)
-                made = PolicyFile(
-                    family=self.family.name, device=self.device, default=entry.configuration,
-                    entries={**(before.entries if before else {}), entry.name: entry},
-                )  # fmt: skip
-                write(real, made)
-        except (AutotuneError, OSError) as problem:
-            _log.warning("%s: what calls found is not kept: %s", self.family.name, problem)
+    read = {name for expression in family.features.values() for name in expression.names}
+    features = {n: v for n, v in sorted({**inputs.sizes, **inputs.scalars}.items()) if n in read}
+    name = f"refined {'-'.join(f'{value:g}' for value in features.values())}"
+    own = times[taken.configuration]
+    took = median(own[1:] or own)
+    return Entry(
+        name=name, workload=name, features=features, options=dict(inputs.options),
+        accuracy=accuracy_class(taken.configuration, family.accuracy), configuration=dict(taken.configuration),
+        median_ms=round(took, 7), spread=round((max(own) - min(own)) / 2 / took, 5), samples=len(own),
+        source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
+        compiler=compiler, driver=device.driver, autotune=__version__,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        refined={
+            "calls": sum(map(len, times.values())), "from": taken.origin,
+            "times_ms": {c.id: round(min(each), 7) for c, each in sorted(times.items(), key=lambda one: one[0].id)},
+        },
+    )  # fmt: skip
 
 
 def refined_path(folder: Path, family: str, device: Device) -> Path:

@@ -44,11 +44,8 @@ from autotune.policy.file import read_policy_file as read
 from autotune.policy.prediction import (
     Features,
     Taught,
-    distance,
-    expected_ms,
     feature_values,
     nearest,
-    operations,
     taught_by,
 )
 from autotune.policy.refined import with_refined
@@ -63,8 +60,7 @@ class Candidate:
     """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used), and
     the ``entry`` that it is from, if any; ``origin`` says where that is. ``refusal`` is why it is not taken, empty for
     the one that is. ``expected_ms`` is the recorded time, or what is predicted of this configuration with the relative
-    standard deviation ``spread``, or for another input's entry what the file's times suggest for this much work,
-    whichever is taken; 0 when nothing is known."""
+    standard deviation ``spread``; 0 when nothing is known."""
 
     match: str
     configuration: Configuration | None
@@ -73,21 +69,6 @@ class Candidate:
     refusal: str = ""
     entry: Entry | None = None
     spread: float = 0.0
-
-
-@dataclass(frozen=True)
-class MaxError:
-    """The most that any output was off in sweeps, relative to the reference's largest magnitude
-    (``measure.deviation``)."""
-
-    bound: float
-
-    def __post_init__(self) -> None:
-        if not self.bound > 0:
-            raise UsageError(
-                f"max_error={self.bound}: it is a relative error above 0, such as 1e-3; leave it out for the "
-                "family's own accuracy"
-            )
 
 
 @dataclass(frozen=True)
@@ -104,11 +85,6 @@ class Policies:
         """The device's own file first."""
         return (self.own, *self.alike) if self.own else self.alike
 
-    @property
-    def entries(self) -> list[Entry]:
-        """Those of the device's own file."""
-        return list(self.own.entries.values()) if self.own else []
-
 
 def find(
     family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None
@@ -119,7 +95,7 @@ def find(
     passed: list[Candidate] = []
     own: PolicyFile | None = None
     alike: dict[str, PolicyFile] = {}
-    if first and (swept := _accepted(family, first, _SWEPT, device.kind, passed)):
+    if first and (swept := _usable(family, first, device.kind, passed)):
         if swept.device.slug == device.slug:
             own = swept
         elif device.compute_capability and swept.device.compute_capability == device.compute_capability:
@@ -186,14 +162,20 @@ def _beside(path: Path, device: Device) -> list[Path]:
     return found
 
 
-def _usable(family: Family, path: Path, kind: str, passed: list[Candidate]) -> PolicyFile | None:
+def _usable(
+    family: Family, source: PolicyFile | Path, kind: str, passed: list[Candidate]
+) -> PolicyFile | None:
     """The file, or None with a candidate in ``passed`` that says why not."""
     try:
-        found = read(path)
+        found = read(source) if isinstance(source, Path) else source
+        reason = file_refusal(family, found, kind)
     except PolicyFileError as problem:
-        passed.append(Candidate("file", None, str(path), refusal=str(problem)))
+        reason = str(problem)
+    if reason:
+        origin = str(source) if isinstance(source, Path) else _SWEPT
+        passed.append(Candidate("file", None, origin, refusal=reason))
         return None
-    return _accepted(family, found, str(path), kind, passed)
+    return found
 
 
 def beyond_proved(policies: Policies | None, configuration: Configuration, sizes: Mapping[str, int]) -> str:
@@ -213,16 +195,6 @@ def beyond_proved(policies: Policies | None, configuration: Configuration, sizes
     return found
 
 
-def _accepted(
-    family: Family, found: PolicyFile, origin: str, kind: str, passed: list[Candidate]
-) -> PolicyFile | None:
-    reason = file_refusal(family, found, kind)
-    if reason:
-        passed.append(Candidate("file", None, origin, refusal=reason))
-        return None
-    return found
-
-
 def candidates(
     family: Family,
     policies: Policies | None,
@@ -231,23 +203,22 @@ def candidates(
     kind: str = "",
     *,
     scalars: Mapping[str, float] | None = None,
-    accuracy: Mapping[str, Any] | MaxError | None = None,
+    accuracy: Mapping[str, Any] | float | None = None,
     objective: str = "kernel",
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
     is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own, or for all whose error is small enough: then the class that is
+    for another accuracy class than the family's own, or for all whose error is at most so much: then the class that is
     expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
     ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
     find_objective(objective)
     kind = policies.device.kind if policies else kind
     numbers = {**sizes, **(scalars or {})}
-    classes = admitted(family, policies, accuracy) if isinstance(accuracy, MaxError) else [accuracy or {}]
+    classes = admitted(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
     lists = []
     for values in classes:
         asked = _Asked(
-            family, options, numbers, operations(family, sizes, options, scalars or {}) if policies else 0.0,
-            feature_values(family.features, numbers), accuracy_asked(family, values),
+            family, options, numbers, feature_values(family.features, numbers), accuracy_asked(family, values)
         )  # fmt: skip
         listed = _of_files(asked, policies, objective) if policies else []
         lists.append([*listed, *_untuned(asked, values, kind)])
@@ -261,7 +232,6 @@ class _Asked:
     family: Family
     options: Mapping[str, Any]
     numbers: Mapping[str, float]
-    work: float
     features: Features
     wanted: str
 
@@ -269,15 +239,13 @@ class _Asked:
 def _of_files(asked: _Asked, policies: Policies, objective: str) -> list[Candidate]:
     listed: list[Candidate] = []
     for whole in policies.files:
-        is_own, file = whole is policies.own, of_objective(whole, objective)
+        file = of_objective(whole, objective)
         found = _entries(asked, policies.device, file)
-        expected = 0.0
-        if is_own:
-            expected = _expected(asked, found)
-            listed += [c for c in found if c.match == "exact"]
-            listed += _predicted(asked, policies.device, file)
-            found = [c for c in found if c.match != "exact"]
-        listed += [replace(c, match=c.match if is_own else "capability", expected_ms=expected) for c in found]
+        if whole is not policies.own:
+            listed += [replace(c, match="capability", expected_ms=0.0) for c in found]
+            continue
+        near = sum(c.match == "exact" for c in found)  # these are first
+        listed += [*found[:near], *_predicted(asked, policies.device, file), *found[near:]]
     return [*listed, *(_default(asked, policies.device, file) for file in policies.files)]
 
 
@@ -292,13 +260,12 @@ def _untuned(asked: _Asked, accuracy: Mapping[str, Any], kind: str) -> Iterator[
     yield Candidate("control", Configuration({**space.control, **given}), "the family's defaults")
 
 
-def _soonest(listed: Sequence[Candidate]) -> float:
-    """The time of the first candidate that stands: what is expected for this input, else what its entry took; of one
-    that is not known, without end."""
+def _soonest(listed: Sequence[Candidate]) -> tuple[bool, float]:
+    """The first candidate that stands: one whose time on this input is known before others, then the shorter time."""
     first = next((c for c in listed if not c.refusal and c.configuration is not None), None)
     if first is None:
-        return math.inf
-    return first.expected_ms or (first.entry.median_ms if first.entry else math.inf)
+        return True, math.inf
+    return not first.expected_ms, first.expected_ms or (first.entry.median_ms if first.entry else math.inf)
 
 
 def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
@@ -321,7 +288,8 @@ def _entries(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]
         if not refusal and configuration is not None:
             refusal = other_accuracy(family, configuration, asked.wanted)
         origin = f"{file.path or _SWEPT}: {item.name}"
-        found.append(Candidate(match, configuration, origin, item.median_ms, refusal, item))
+        expected_ms = item.median_ms if match == "exact" else 0.0
+        found.append(Candidate(match, configuration, origin, expected_ms, refusal, item))
     return found
 
 
@@ -374,13 +342,6 @@ def _blocks(asked: _Asked, configuration: Configuration, kernel: str) -> int:
     return 0
 
 
-def _expected(asked: _Asked, found: Sequence[Candidate]) -> float:
-    """What the work should take, from the entries that are not refused."""
-    entries = [c.entry for c in found if c.entry and not c.refusal]
-    known = [feature_values(asked.family.features, e.features) for e in entries]
-    return expected_ms(entries, asked.work, [distance(features, asked.features) for features in known])
-
-
 def _default(asked: _Asked, device: Device, file: PolicyFile) -> Candidate:
     family = asked.family
     configuration, wrong = known_configuration(family, file.default)
@@ -416,9 +377,15 @@ def choose(
 # -- bounds on the error ------------------------------------------------------------------------------------
 
 
-def admitted(family: Family, policies: Policies | None, most: MaxError) -> list[Mapping[str, PolicyValue]]:
-    """The classes as values of the family's accuracy policies: each that ``most`` admits on every workload; the
-    family's own where no entry tells an error at all. Raises UsageError where none is left."""
+def admitted(family: Family, policies: Policies | None, bound: float) -> list[Mapping[str, PolicyValue]]:
+    """The classes as values of the family's accuracy policies: each whose results were off by no more than
+    ``bound``, relative to the reference's largest magnitude (``measure.deviation``), on every workload; the family's
+    own where no entry tells an error at all. Raises UsageError where none is left."""
+    if not bound > 0:
+        raise UsageError(
+            f"max_error={bound}: it is a relative error above 0, such as 1e-3; leave it out for the family's own "
+            "accuracy"
+        )
     if not family.accuracy:
         raise UsageError(
             f"family {family.name} names no accuracy policies, so all of its configurations keep to one tolerance: "
@@ -428,11 +395,11 @@ def admitted(family: Family, policies: Policies | None, most: MaxError) -> list[
     own = {name: family.space.policy(name).default for name in family.accuracy}
     if not worst:
         return [own]
-    found = [values for values, error in worst.values() if error <= most.bound]
+    found = [values for values, error in worst.values() if error <= bound]
     if not found:
         told = ", ".join(f"{name} {error:.2g}" for name, (_, error) in sorted(worst.items()))
         raise UsageError(
-            f"{family.name}: max_error={most.bound:g} admits nothing that was measured ({told}); ask for one of "
+            f"{family.name}: max_error={bound:g} admits nothing that was measured ({told}); ask for one of "
             "these, or sweep more exact configurations"
         )
     return sorted(found, key=lambda values: values != own)

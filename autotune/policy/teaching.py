@@ -64,10 +64,11 @@ def taught(
         name: Kept(name=name, configuration=dict(c), needs=known.needs[c], kernel=known.kernels.get(c, ""))
         for c, name in names.items()
     }
+    counts = (int(study.about.more.get("multiprocessors", 0)) for study in studies)
     rule = Prediction(
         options=dict(first.options), accuracy=first.accuracy, kept=kept, kept_regret=round(regret, 4),
         covered=before.covered, covered_regret=before.covered_regret,
-        multiprocessors=_multiprocessors(studies) or before.multiprocessors,
+        multiprocessors=next(filter(None, counts), before.multiprocessors),
     )  # fmt: skip
     return told, _compared(rule, {name: told[name] for name in group}, known, compared)
 
@@ -91,11 +92,6 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
     for name, item in group.items():
         study = swept.get(item.workload)
         rows[name] = {kept[at]: ms for at, ms in item.times_ms.items() if at in kept}
-        for other, regret in item.regret_with.items():
-            if other in group:
-                rows[name].setdefault(
-                    Configuration(group[other].configuration), item.median_ms * (1 + regret)
-                )
         blocks[name] = {kept[at]: count for at, count in item.blocks.items() if at in kept}
         if study:
             rows[name] |= _times(study)
@@ -131,12 +127,6 @@ def _kernels(studies: Sequence[Study]) -> dict[Configuration, str]:
 
 def _blocks(trial: Trial, kernel: str) -> int:
     return next((profile.blocks for profile in trial.profiles if profile.kernel == kernel), 0)
-
-
-def _multiprocessors(studies: Sequence[Study]) -> int:
-    return next(
-        (int(s.about.more["multiprocessors"]) for s in studies if "multiprocessors" in s.about.more), 0
-    )
 
 
 def of_trial(trial: Trial) -> Needs:

@@ -8,7 +8,7 @@ device, says what a plan should take.
 import heapq
 import math
 from bisect import bisect_left
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -30,6 +30,7 @@ _NEAR = 0.02  # what models may differ by for one's plan to be as good by the ot
 _NEAR_COPIES = 0.25  # the same of copies, most of which are beside computing
 _TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
 _PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
+_FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too
 _SHORTEST_S = 2e-3  # handing out a chunk and hearing of its end takes the host about a tenth of that
 
 
@@ -239,12 +240,8 @@ def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
     return [int(edge) for edge in edges]
 
 
-_FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too
-
-
-Times = Mapping[
-    int, Sequence[tuple[float, float]]
-]  # of each worker: (seconds, seconds of the copy) of each chunk
+# Of each worker: (seconds, seconds of the copy) of each chunk.
+Times = Mapping[int, Sequence[tuple[float, float]]]
 
 
 def calibrated(
@@ -259,23 +256,25 @@ def calibrated(
     """
     edges = group_edges(units)
     low, high = max(pairwise(edges), key=lambda ends: Chunk(ends[0], ends[1] - ends[0]).of(units.costs))
-    asked = [Chunk(low, 1)]
+    asked: list[Chunk] = []
+    samples: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+
+    def sample(*chunks: Chunk) -> None:
+        asked.extend(chunks)
+        for worker, times in timed(chunks).items():
+            samples[worker] += times
+
+    sample(Chunk(low, 1))
     if len(edges) == 2:  # one group, in which units may differ
-        asked += {Chunk(int(units.costs.argmin()), 1), Chunk(int(units.costs.argmax()), 1)} - {asked[0]}
-    samples = {worker: list(times) for worker, times in timed(asked).items()}
+        sample(*{Chunk(int(units.costs.argmin()), 1), Chunk(int(units.costs.argmax()), 1)} - {asked[0]})
     many, limit = 2, min(units.batch, high - low, max(2, int(len(units) * most)))
     while many <= limit:
-        chunk = _middle(low, high, many)
-        for worker, times in timed([chunk]).items():
-            samples[worker] += times
-        asked.append(chunk)
+        sample(_middle(low, high, many))
         many *= 2
         if all(_is_flat(units, asked, times) for times in samples.values()):
             break
     if asked[-1].count < limit:  # a plan's chunks are as large as that
-        asked.append(_middle(low, high, limit))
-        for worker, times in timed(asked[-1:]).items():
-            samples[worker] += times
+        sample(_middle(low, high, limit))
     models = {worker: _curve(units, bytes_per_unit, asked, times) for worker, times in samples.items()}
     others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
     if not others:

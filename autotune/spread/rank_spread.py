@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Family, Inputs, SharedArray
 from autotune.errors import UsageError
-from autotune.spread.plan import Allocation, Chunk, Times, allocate, predicted
+from autotune.spread.plan import Allocation, Chunk, Model, Times
 from autotune.spread.ranks import Ranks, device_of
-from autotune.spread.spread import CHUNK_SECONDS, Report, Spread, SpreadKernel, Watch
-from autotune.spread.team import Member
+from autotune.spread.spread import CHUNK_SECONDS, Planned, Report, Spread, Watch
+from autotune.spread.team import Member, Share
 
 _NOTHING = np.empty(0, np.uint8)
 
@@ -116,15 +116,16 @@ class RankSpread(Spread):
                 "--allocation dynamic hands out units within one host; ranks take automatic or contiguous"
             )
         with self.ranks.together():
-            return self._run(allocation, batch, gather, watch)
+            return super().run(allocation, batch, gather=gather, watch=watch)
 
-    def _run(self, allocation: str, batch: int, gather: bool, watch: Watch | None) -> Report:
+    def _models(self) -> dict[int, Model]:
+        return dict(enumerate(self.models))
+
+    def _ran(
+        self, planned: Planned, gather: bool, watch: Watch | None, begin: float
+    ) -> tuple[float, tuple[Share, ...]]:
         number = self.ranks.number
-        nbytes = self.bytes_per_unit * gather
-        self._plan = plan = allocate(self.units, allocation, self.models, batch, nbytes)
-        expected = predicted(plan, self.units, self.models, nbytes)
-        self._is_kept = not (gather and self._is_streamed)
-        self._is_gathered, self._totals = False, {}
+        self._plan = plan = planned.plan
 
         def done(member: Member, chunk: Chunk) -> None:
             if not self._is_kept:
@@ -134,7 +135,7 @@ class RankSpread(Spread):
 
         self._team.watch = done
         self.ranks.gathered(None)
-        begin = time.perf_counter()
+        begin = time.perf_counter()  # when all of them have a plan
         awaited = self._awaited() if gather else {}
         own = Allocation(plan.allocation, plan.batch, (plan.queues[number],))
         self._team.run(own, leaves=gather, keeps=self._is_kept)
@@ -144,21 +145,12 @@ class RankSpread(Spread):
                 self._add()
         elapsed_s = time.perf_counter() - begin
         share = self.members[0].share
-        share.predicted_s = expected[number] if self.is_calibrated else share.predicted_s
+        share.predicted_s = planned.seconds[number] if self.is_calibrated else share.predicted_s
         share.device = f"rank {number} {share.device}"
         model = self._refined(self.members[0], self.models[number])
         told = self.ranks.gathered((replace(share, done=[]), model, elapsed_s))
         self.models = [model for _, model, _ in told]
-        return Report(
-            family=self.family.name,
-            configuration=self.configuration.id,
-            allocation=plan.allocation,
-            batch=plan.batch,
-            started_s=self.started_s,
-            calibrated_s=self.calibrated_s,
-            elapsed_s=told[0][2],
-            shares=tuple(share for share, _, _ in told),
-        )
+        return told[0][2], tuple(share for share, _, _ in told)
 
     def fetch(self) -> dict[str, NDArray[Any]]:
         """``outputs`` after a run that left them in pieces; empty but on the first rank."""
@@ -190,39 +182,24 @@ class RankSpread(Spread):
         offsets = self.units.parts[name]
         return self._parts[name].reshape(-1)[offsets[chunk.first] : offsets[chunk.first + chunk.count]]
 
-    def _numbered(self, chunk: Chunk) -> list[tuple[int, NDArray[Any]]]:
-        """A chunk's parts, each with the number that it is sent under."""
-        many = len(self.units.parts)
-        return [(chunk.first * many + k, self._part(name, chunk)) for k, name in enumerate(self.units.parts)]
-
-    def _numbered_sums(self) -> list[tuple[int, str]]:
-        first = len(self.units) * len(self.units.parts)
-        return [(first + k, name) for k, name in enumerate(self.units.sums)]
-
-    @property
-    def _last_number(self) -> int:
-        return len(self.units) * len(self.units.parts) + len(self.units.sums)
-
     def _send(self, chunk: Chunk) -> None:
-        """A chunk's results to the first rank, unless they are there."""
+        """A chunk's results to the first rank, unless they are there. What a rank sends arrives in that order."""
         if not (self.ranks.is_first or self._writes_there):
-            for number, array in self._numbered(chunk):
-                self.ranks.send(array, number)
+            for name in self.units.parts:
+                self.ranks.send(self._part(name, chunk))
 
     def _awaited(self) -> dict[int, list[Any]]:
         """What the first rank is to receive, by the rank that it comes from."""
         awaited: dict[int, list[Any]] = {}
         self._arrived = {name: [] for name in self.units.sums}
         for rank in range(1, self.ranks.count) if self.ranks.is_first else ():
-            awaited[rank] = []
-            for chunk in () if self._are_there[rank] else self._plan.queues[rank]:
-                for number, array in self._numbered(chunk):
-                    awaited[rank] += self.ranks.receive(array, number, rank)
-            for number, name in self._numbered_sums():
-                array = np.empty_like(self._sums[name][0])
-                self._arrived[name].append(array)
-                awaited[rank] += self.ranks.receive(array, number, rank)
-            awaited[rank] += self.ranks.receive(_NOTHING, self._last_number, rank)
+            chunks = () if self._are_there[rank] else self._plan.queues[rank]
+            arrays = [self._part(name, chunk) for chunk in chunks for name in self.units.parts]
+            for name, arrived in self._arrived.items():
+                arrived.append(np.empty_like(self._sums[name][0]))
+                arrays.append(arrived[-1])
+            each = (self.ranks.receive(array, rank) for array in (*arrays, _NOTHING))
+            awaited[rank] = [request for requests in each for request in requests]
         return awaited
 
     def _collect(self, awaited: dict[int, list[Any]]) -> None:
@@ -240,9 +217,9 @@ class RankSpread(Spread):
             return
         for chunk in self._plan.queues[self.ranks.number] if was_kept else ():
             self._send(chunk)
-        for number, name in self._numbered_sums():
-            self.ranks.send(self._sums[name][0], number)
-        self.ranks.send(_NOTHING, self._last_number)  # which says that all is done
+        for name in self.units.sums:
+            self.ranks.send(self._sums[name][0])
+        self.ranks.send(_NOTHING)  # which says that all is done
         self.ranks.sent()
 
     def _summands(self, name: str) -> list[NDArray[Any]]:
@@ -256,30 +233,3 @@ def _inode(array: SharedArray) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-class RankKernel(SpreadKernel):
-    """A SpreadKernel on the devices of all ranks; ``told`` gets the report on the first. ``is_first`` says whether this
-    is that one, ``is_told`` whether an error is to be shown here: by the first, and by the one whose error it is."""
-
-    is_first = is_told = True
-
-    def __init__(self, family: Family, device: str, *given: Any) -> None:
-        super().__init__(family, [device], *given)
-
-    def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
-        """The outputs by name on the first rank, nothing on the others. Raises AutotuneError."""
-        made = RankSpread(self.family, inputs, self._devices[0], policies=self._policies)
-        ranks = made.ranks
-        self.is_first = ranks.is_first
-        try:
-            with made as spread:
-                spread.calibrate()
-                report = spread.run(self._allocation)
-                if not self.is_first:
-                    return {}
-                if self._told:
-                    self._told(spread, report)
-                return spread.outputs()
-        finally:
-            self.is_told = ranks.is_first or not ranks.is_others

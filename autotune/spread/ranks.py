@@ -21,7 +21,7 @@ from autotune.errors import AutotuneError, DeviceError
 from autotune.files import pip_install
 from autotune.processes import Failure
 
-_TALK, _SIGN, _FAILURE, _DATA = 1, 2, 3, 16  # tags; those of arrays count up from the last
+_TALK, _SIGN, _FAILURE, _DATA = range(1, 5)  # tags
 _SIGNS = 5  # of life, in the time after which a rank is lost
 _MOST_BYTES = 1 << 30  # of one message: MPI counts with 31 bits
 _SHORTEST_S, _LONGEST_S = 2e-5, 2e-3  # between two looks for a message
@@ -123,17 +123,14 @@ class Ranks:
             now = time.monotonic()
             for rank in awaited:
                 if now - self._heard[rank] > self.silent_s:
-                    self._lose(rank)
+                    self.is_over = True
+                    atexit.register(self._comm.Abort, RankLost.exit_code)
+                    raise RankLost(
+                        f"{self.names[rank]}, one of {self.count}, gave no sign of life for {self.silent_s:g} s. MPI "
+                        "cannot go on without it: look at what that host says, then run the same command again"
+                    )
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)
-
-    def _lose(self, rank: int) -> None:
-        self.is_over = True
-        atexit.register(self._comm.Abort, RankLost.exit_code)
-        raise RankLost(
-            f"{self.names[rank]}, one of {self.count}, gave no sign of life for {self.silent_s:g} s. MPI cannot go on "
-            "without it: look at what that host says, then run the same command again"
-        )
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -156,15 +153,14 @@ class Ranks:
 
     # -- arrays ---------------------------------------------------------------------------------------------
 
-    def send(self, array: NDArray[Any], number: int) -> None:
-        """``array`` (contiguous; not to be written to before ``sent``) to the first rank, which receives it by that
-        ``number``."""
+    def send(self, array: NDArray[Any]) -> None:
+        """``array`` (contiguous; not to be written to before ``sent``) to the first rank."""
         for piece in _pieces(array):
-            self._sending.append(self._comm.Isend([piece, self._mpi.BYTE], 0, _DATA + number))
+            self._sending.append(self._comm.Isend([piece, self._mpi.BYTE], 0, _DATA))
 
-    def receive(self, array: NDArray[Any], number: int, rank: int) -> list[Any]:
-        """The requests of ``array`` from a rank, for ``has_come``."""
-        return [self._comm.Irecv([piece, self._mpi.BYTE], rank, _DATA + number) for piece in _pieces(array)]
+    def receive(self, array: NDArray[Any], rank: int) -> list[Any]:
+        """The requests of the next ``array`` that a rank sends, for ``has_come``."""
+        return [self._comm.Irecv([piece, self._mpi.BYTE], rank, _DATA) for piece in _pieces(array)]
 
     @staticmethod
     def has_come(requests: list[Any]) -> bool:

@@ -272,11 +272,27 @@ class Spread:
         runs what. ``batch`` 0 is the configuration's. Raises DeviceError when no worker is left."""
         begin = time.perf_counter()
         planned = self._planned(allocation, batch, gather)
-        plan = planned.plan
         self._is_kept = not (gather and self._is_streamed)
         self._is_gathered, self._totals = False, {}
+        elapsed_s, shares = self._ran(planned, gather, watch, begin)
+        return Report(
+            family=self.family.name,
+            configuration=self.configuration.id,
+            allocation=planned.plan.allocation,
+            batch=planned.plan.batch,
+            started_s=self.started_s,
+            calibrated_s=self.calibrated_s,
+            elapsed_s=elapsed_s,
+            shares=shares,
+        )
+
+    def _ran(
+        self, planned: "Planned", gather: bool, watch: Watch | None, begin: float
+    ) -> tuple[float, tuple[Share, ...]]:
+        """Seconds of the run since ``begin``, and each worker's share."""
         self._team.watch = watch
-        self._team.run(plan, leaves=gather, keeps=self._is_kept, beside=self._make_room if gather else None)
+        room = self._make_room if gather else None
+        self._team.run(planned.plan, leaves=gather, keeps=self._is_kept, beside=room)
         if gather:
             self._is_gathered = True
             self._add()
@@ -284,21 +300,16 @@ class Spread:
         for member in self.members if self.is_calibrated else ():
             member.share.predicted_s = planned.seconds.get(member.number, 0.0)
         self.models = [self._refined(*pair) for pair in zip(self.members, self.models, strict=True)]
-        return Report(
-            family=self.family.name,
-            configuration=self.configuration.id,
-            allocation=plan.allocation,
-            batch=plan.batch,
-            started_s=self.started_s,
-            calibrated_s=self.calibrated_s,
-            elapsed_s=elapsed_s,
-            shares=tuple(member.share for member in self.members),
-        )
+        return elapsed_s, tuple(member.share for member in self.members)
+
+    def _models(self) -> dict[int, Model]:
+        """Of the workers that a plan is for, by number."""
+        return {member.number: self.models[member.number] for member in self._team.alive}
 
     def _planned(self, allocation: str, batch: int, gather: bool) -> "Planned":
         """Made anew where a worker's model says something else than when it was made, or a worker is lost: making it
         may take as long as a short run."""
-        models = {member.number: self.models[member.number] for member in self._team.alive}
+        models = self._models()
         key = allocation, batch, gather
         if not (known := self._plans.get(key)) or not known.is_good_for(models):
             given, nbytes = list(models.values()), self.bytes_per_unit * gather

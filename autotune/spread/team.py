@@ -13,9 +13,8 @@ from typing import Any, TypeVarTuple
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
-from autotune.spread.inbox import AWAKE_S, Inbox
 from autotune.spread.plan import Allocation, Chunk
-from autotune.spread.worker import ChunkTask, ChunkWorker, Done, Lost, serve, told
+from autotune.spread.worker import AWAKE_S, ChunkTask, ChunkWorker, Done, Inbox, Lost, serve, told
 
 _Given = TypeVarTuple("_Given")
 _MEANWHILE_S = 5e-4

@@ -6,11 +6,13 @@ It queues a few chunks ahead, so that the device never waits for the host, and r
 import math
 import os
 import pickle
+import select
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -35,11 +37,12 @@ from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
 from autotune.processes import Answer, reporting
-from autotune.spread.inbox import AWAKE_S, Inbox
-from autotune.spread.launches import ChunkLaunches
 from autotune.spread.plan import Chunk
 
 _AHEAD = 3  # chunks queued on the device at once
+_MOST_GRAPHS = 64
+AWAKE_S = 0.02  # without a message, before one is waited for at no cost
+_LONGEST_S = 1e6  # of one wait: a poll's time has 31 bits of milliseconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +146,77 @@ def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
     return shape[-1] * layout.value_bytes, apart * layout.value_bytes
 
 
+# -- launches and messages ---------------------------------------------------------------------------------
+
+
+class ChunkLaunches:
+    """``units.run`` by ``execution``, which ``backend`` has. Chunks that were run once are likely to be what is run the
+    next time: they are recorded while there is nothing to do, and then a chunk is one launch of a graph, less for the
+    device to wait for than what Python launches one by one."""
+
+    def __init__(self, backend: Backend, execution: Execution, units: Units) -> None:
+        self._backend, self._execution, self._units = backend, execution, units
+        self._recorded: dict[tuple[Chunk, bool], Callable[[], None]] = {}
+        self._seen: deque[tuple[Chunk, bool]] = deque()  # and not recorded
+        self._can_record = True
+
+    def clear(self) -> None:
+        """The sums."""
+        for name in self._units.sums:
+            self._execution.zero(name)
+
+    def queue(self, chunk: Chunk, begins: bool) -> None:
+        """On the device; behind ``clear`` where a run ``begins`` with it. Raises LaunchError."""
+        if recorded := self._recorded.get((chunk, begins)):
+            recorded()
+        else:
+            self._run(chunk, begins)
+            self._seen.append((chunk, begins))
+
+    def record(self) -> bool:
+        """A chunk that was run. Whether there was one to be recorded."""
+        while self._seen:
+            seen = self._seen.popleft()
+            if self._can_record and seen not in self._recorded and len(self._recorded) < _MOST_GRAPHS:
+                try:
+                    self._recorded[seen] = self._backend.record(partial(self._run, *seen))
+                except LaunchError:  # a family may do what a graph cannot
+                    self._can_record = False
+                return True
+        return False
+
+    def _run(self, chunk: Chunk, begins: bool) -> None:
+        if begins:
+            self.clear()
+        sent_bytes = self._execution.transfer_bytes
+        self._units.run(self._execution, chunk.first, chunk.count)
+        if self._execution.transfer_bytes != sent_bytes:  # from memory that is the host's again afterwards
+            self._can_record = False
+
+
+class Inbox:
+    """``pipes`` from other processes. The end of one counts as a message. They are first looked at without sleep: a
+    core that sleeps, above all a virtual machine's, takes some tenths of a millisecond until it works again."""
+
+    def __init__(self, pipes: "Iterable[Connection[object, object]]") -> None:
+        self._pipes = {pipe.fileno(): pipe for pipe in pipes}
+        self._poll = select.poll()
+        for handle in self._pipes:
+            self._poll.register(handle, select.POLLIN)
+
+    def heard(self, seconds: float = 0.0, awake_s: float = 0.0) -> "list[Connection[object, object]]":
+        """Those with a message, as soon as there are some; none after so many ``seconds``, in the first ``awake_s`` of
+        which nothing sleeps."""
+        begin = time.monotonic()
+        awake = begin + min(seconds, awake_s)
+        while not (found := self._poll.poll(0)) and time.monotonic() < awake:
+            os.sched_yield()
+        left = begin + min(seconds, _LONGEST_S) - time.monotonic()
+        if not found and seconds > awake_s and left > 0:
+            found = self._poll.poll(left * 1e3)
+        return [self._pipes[handle] for handle, _ in found]
+
+
 # -- the process -----------------------------------------------------------------------------------------------
 
 
@@ -195,9 +269,7 @@ def serve(pipe: Connection, task: ChunkTask, device: str) -> None:
             raise FamilyError(f"{task.family.name}: {type(problem).__name__}: {problem}") from None
 
 
-@lru_cache(8)  # one run's messages are much like another's
-def _unpickled(message: bytes) -> Any:
-    return pickle.loads(message)  # noqa: S301 - as Connection.recv does
+_unpickled = lru_cache(8)(pickle.loads)  # one run's messages are much like another's
 
 
 class ChunkWorker:
@@ -259,7 +331,8 @@ class ChunkWorker:
     def chosen(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         folders = policy_folders(self._task.policies, self._family.folder)
-        target = Target(self._family, self._backend, folders, Cache(self._task.cache), Choosing(refine=0))
+        choosing = Choosing(folders=folders, cache=Cache(self._task.cache), refine=0)
+        target = Target(self._family, self._backend, choosing)
         taken, _passed = target.explain(self._inputs)
         assert taken.configuration is not None
         return dict(taken.configuration), f"{taken.match}, {taken.origin}"

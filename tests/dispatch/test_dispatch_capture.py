@@ -62,15 +62,14 @@ def test_a_graph_keeps_its_room(world: World, adder: Path) -> None:
     with loaded(adder) as kernel:
         world.gpu.capture = 31
         kernel(array(TABLE), array(SHIFT))
-        calls = kernel._last
-        assert calls is not None
-        (captured,) = calls._captured.values()
+        calls = kernel._calls
+        (captured,) = calls._lasting.values()
         world.gpu.capture = 0
         for count in range(1, 12):  # more sizes than are kept ready
             kernel(array(np.ones((count, 4), np.int32)), array(SHIFT))
-        assert list(calls._captured.values()) == [captured]
+        assert list(calls._lasting.values()) == [captured]
         assert captured.execution.placed["table"].buffer.size
-    assert not calls._captured
+    assert not calls._lasting
 
 
 def test_a_graph_has_constant_memory_of_its_own(world: World, tmp_path: Path) -> None:
@@ -86,9 +85,7 @@ def test_a_graph_has_constant_memory_of_its_own(world: World, tmp_path: Path) ->
             np.testing.assert_array_equal(handle(stream=7).memory, expected)
             assert (("constant", 7) in world.gpu.seen) is is_copied
             assert "synchronize" not in world.gpu.seen or not capture
-        modules = [
-            each.execution.module for each in (*handle._launchers.values(), *handle._captured.values())
-        ]
+        modules = [each.execution.module for each in (*handle._launchers.values(), *handle._lasting.values())]
         assert len({module.window.ctypes.data for module in modules}) == len(modules) == 3
 
 

@@ -11,7 +11,7 @@ from autotune.declaration.family import Family
 from autotune.errors import UsageError
 from autotune.policy.file import PolicyFile
 from autotune.policy.merge import merged
-from autotune.policy.selection import MaxError, Policies, admitted, candidates
+from autotune.policy.selection import Policies, admitted, candidates
 
 DEVICE = FakeBackend().device
 ERRORS = {"global": 1e-7, "readonly": 4e-3, "texture": 2e-4}  # the fastest is off by most
@@ -46,11 +46,11 @@ def test_the_fastest_that_is_admitted_is_taken(
     family: Family, file: PolicyFile, bound: float, classes: list[str], taken: str
 ) -> None:
     policies = Policies(DEVICE, file)
-    found = admitted(family, policies, MaxError(bound))
+    found = admitted(family, policies, bound)
     assert found[0] == {"memory": "global"}  # the family's own first
     assert sorted(str(values["memory"]) for values in found) == classes
     for sizes in ({"n": 1000}, {"n": 77}):
-        first = candidates(family, policies, sizes, {}, "cuda", accuracy=MaxError(bound))
+        first = candidates(family, policies, sizes, {}, "cuda", accuracy=bound)
         standing = next(c for c in first if not c.refusal)
         assert standing.configuration is not None
         assert standing.configuration["memory"] == taken
@@ -60,9 +60,9 @@ def test_a_class_counts_by_the_worst_of_its_entries(family: Family, file: Policy
     name, item = next((n, e) for n, e in file.entries.items() if e.configuration["memory"] == "texture")
     worse = replace(item, name="other", workload="other", errors={"y": 0.5})
     both = replace(file, entries={**file.entries, "other": worse})
-    assert {"memory": "texture"} not in admitted(family, Policies(DEVICE, both), MaxError(1e-3))
+    assert {"memory": "texture"} not in admitted(family, Policies(DEVICE, both), 1e-3)
     unknown = replace(file, entries={**file.entries, name: replace(item, errors={})})
-    assert {"memory": "texture"} not in admitted(family, Policies(DEVICE, unknown), MaxError(1.0))
+    assert {"memory": "texture"} not in admitted(family, Policies(DEVICE, unknown), 1.0)
 
 
 def test_what_admits_nothing_says_what_is_allowed(family: Family, file: PolicyFile, tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_what_admits_nothing_says_what_is_allowed(family: Family, file: PolicyFi
         r"max_error=1e-09 admits nothing.*memory=global 1e-07, memory=readonly 0.004, memory=texture 0.0002"
     )
     with pytest.raises(UsageError, match=told):
-        admitted(family, policies, MaxError(1e-9))
+        admitted(family, policies, 1e-9)
     with pytest.raises(UsageError, match="a relative error above 0"):
-        MaxError(0)
+        admitted(family, policies, 0.0)
     plain = families.load_family(write_family(tmp_path / "doubler"))
     with pytest.raises(UsageError, match="names no accuracy policies"):
-        admitted(plain, None, MaxError(1e-3))
-    assert admitted(family, None, MaxError(1e-3)) == [{"memory": "global"}]  # nothing is known of any
+        admitted(plain, None, 1e-3)
+    assert admitted(family, None, 1e-3) == [{"memory": "global"}]  # nothing is known of any

@@ -10,8 +10,9 @@ from result_files import read_frame
 
 from autotune.cli.commands import main
 from autotune.errors import StoreError
+from autotune.measure import Figure
 from autotune.policy import merge as policyfile_write
-from autotune.policy.comparison import Side, Timing, comparisons, read_side, sides_of
+from autotune.policy.comparison import Side, comparisons, read_side, sides_of
 from autotune.record.decision import noise
 from autotune.record.results_csv import write_results
 from autotune.record.study import Study
@@ -74,7 +75,7 @@ def test_noise_grows_with_the_spread(
 ) -> None:
     """B takes 8 % more."""
     a, b = (
-        Side(family="f", workload="w", device="d", times={"x=1": Timing(ms, s)}, roles={"winner": "x=1"})
+        Side(family="f", workload="w", device="d", times={"x=1": Figure(ms, s)}, roles={"winner": "x=1"})
         for ms, s in zip((1.0, 1.08), spreads, strict=True)
     )
     (found,) = comparisons([a], [b])
@@ -129,7 +130,7 @@ def test_which_studies_are_compared() -> None:
             family="f",
             workload=workload,
             device=device,
-            times={"x=1": Timing(1.0, 0.0)},
+            times={"x=1": Figure(1.0, 0.0)},
             roles={"winner": "x=1"},
         )
 
@@ -199,7 +200,7 @@ def test_a_ratio_of_times_that_no_number_holds_is_compared(tmp_path: Path) -> No
     (there,) = comparisons(sides_of([a]), sides_of([b]))
     (back,) = comparisons(sides_of([b]), sides_of([a]))
     assert (there.winner.verdict, back.winner.verdict) == ("faster", "slower")
-    nothing = replace(sides_of([b])[0], times=dict.fromkeys(sides_of([b])[0].times, Timing(0.0, 0.0)))
+    nothing = replace(sides_of([b])[0], times=dict.fromkeys(sides_of([b])[0].times, Figure(0.0, 0.0)))
     (zero,) = comparisons(sides_of([a]), [nothing])
     assert (zero.winner.verdict, zero.transfer) == ("faster", None)
 

@@ -70,7 +70,6 @@ def test_the_winner_is_written_with_its_figures_and_provenance(study: Study, wri
     assert study.decision is not None
     assert Configuration(entry.configuration) == study.decision.winner.configuration
     assert entry.features == {"n": 1000}
-    assert entry.operations == 1000
     assert entry.margin_over_control == pytest.approx(4.5)
     assert entry.source_digest == study.about.source_digest
     assert entry.libraries["numpy"]
@@ -198,12 +197,9 @@ def test_an_entry_is_found_by_its_workload_whatever_that_is_called(study: Study,
     one, other = two(study)
     odd, like = of(one, workload="odd (one)"), of(other, workload="odd (other)")
     first = merged(None, [odd, like])
-    assert first.entries["odd (one)"].regret_with == {"odd (other)": 1.0}
+    assert list(first.entries) == ["odd (one)", "odd (other)"]
     path = update(tmp_path / "odd", [odd, like])
     assert [item.workload for item in read(path).entries.values()] == ["odd (one)", "odd (other)"]
-    alone = merged(read(path), [timed(odd, texture64=3.0)])
-    assert alone.entries["odd (one)"].regret_with == {"odd (other)": 2.0}
-    assert alone.entries["odd (other)"].regret_with == {}  # the winner of the other may be another one by now
 
 
 def test_the_default_is_the_minimax_configuration(study: Study) -> None:
@@ -212,8 +208,6 @@ def test_the_default_is_the_minimax_configuration(study: Study) -> None:
     assert short(found.default) == "texture64"
     assert found.default_regret == pytest.approx(1.0)
     assert found.default_over == ["large", "small"]
-    assert found.entries["small"].regret_with == {"large": 1.0}
-    assert found.entries["large"].regret_with == {"small": 7.0}
 
 
 def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Study) -> None:
@@ -222,8 +216,6 @@ def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Stud
     alone = merged(both, [of(one, workload="third")])
     assert short(alone.default) == "texture64"
     assert alone.default_over == ["large", "small"]
-    assert alone.entries["small"].regret_with == {"large": 1.0, "third": 0.0}  # the same winner
-    assert alone.entries["third"].regret_with == {"large": 1.0, "small": 0.0}
 
 
 # -- predictions --------------------------------------------------------------------------

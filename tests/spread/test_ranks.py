@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mpi_program import launcher
 from numpy.typing import NDArray
 
 from autotune.cli.commands import main
+from autotune.declaration import Family
 from autotune.spread import ranks
 from autotune.spread.ranks import device_of
 
@@ -81,14 +83,24 @@ def test_what_a_rank_says_goes_to_stderr_where_the_output_goes_to_stdout(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class FirstRank:
-        is_first = is_told = True
+        ranks = SimpleNamespace(is_first=True)
+        match, calibrate = "control", lambda _self: None
 
-        def __init__(self, *_given: object) -> None: ...
+        def __init__(self, family: Family, *_given: object, **_named: object) -> None:
+            self.family = family
 
-        def run(self, _inputs: object) -> dict[str, NDArray[Any]]:
+        def __enter__(self) -> "FirstRank":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def run(self, _allocation: str) -> SimpleNamespace:
+            return SimpleNamespace(shares=(), configuration="control", elapsed_s=0.0, lines=list)
+
+        def outputs(self) -> dict[str, NDArray[Any]]:
             return {"y": np.zeros(3, np.int32), "total": np.zeros(2)}
 
-    monkeypatch.setattr("autotune.spread.call.RankKernel", FirstRank)
+    monkeypatch.setattr("autotune.spread.rank_spread.RankSpread", FirstRank)
     made = walker.write(tmp_path / "walker")
     words = ["spread", str(made), "-w", "small", "--device", "cpu", "--mpi", "-o", "/dev/stdout"]
     assert main(words) == 0

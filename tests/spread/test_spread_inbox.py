@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from autotune.device.backend import LaunchError
-from autotune.spread.inbox import Inbox
-from autotune.spread.launches import ChunkLaunches
 from autotune.spread.plan import Chunk
+from autotune.spread.worker import ChunkLaunches, Inbox
 
 
 @pytest.mark.parametrize("awake_s", [0.0, 1e-3, 60.0])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from autotune.compile.batches import compile_many
-from autotune.compile.cache import Cache, default_root
+from autotune.compile.cache import Cache
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
@@ -22,6 +22,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
+from autotune.dispatch.target import Choosing
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import AutotuneError, WorkloadError
 from autotune.hardware import Limits
@@ -60,7 +61,7 @@ OUTLINE = [
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TunedKernel]:
     with pytest.warns(UserWarning, match="no usable policy file"):
-        opened = TunedKernel(FAMILY, "cpu", tmp_path_factory.mktemp("none"), Cache(default_root()))
+        opened = TunedKernel(FAMILY, "cpu", Choosing(folders=[tmp_path_factory.mktemp("none")]))
     yield opened
     opened.close()
 
