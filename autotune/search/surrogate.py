@@ -1,7 +1,7 @@
 """The search behind ``auto``: a Gaussian process over policies, and the configuration it expects most of.
 
-Optuna's samplers draw a value for each policy and then have to be moved to a member of the space that was
-not visited. Here every candidate is scored instead, so constraints and repeats never cost a proposal:
+Every candidate is scored, in place of drawing a value for each policy, so that constraints and repeats never cost a
+proposal:
 
 1. Presets, winners from elsewhere, and a few members far from each other come first.
 2. Times are compared as logarithms, and what is slower than the median counts as the median: how slow the
@@ -56,6 +56,7 @@ class Surrogate:
         self._fit: _Fit | None = None
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
+        """``forced``, or the best candidate; None when nothing is left."""
         chosen = forced or (self._start() if self._is_starting() else self._best())
         if chosen is not None:
             self._open[chosen] = None
@@ -63,6 +64,7 @@ class Surrogate:
         return chosen
 
     def learn(self, configuration: Configuration, log_ms: float | None) -> None:
+        """``log_ms`` is the logarithm of its time; None when it failed."""
         self._open.pop(configuration, None)
         self._told[configuration] = log_ms
         self._observe(configuration)
