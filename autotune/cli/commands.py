@@ -32,7 +32,6 @@ from autotune.cli.policy_commands import (
     check_command,
     explain_command,
     plan_command,
-    regret_command,
 )
 from autotune.cli.record_commands import compare, limits, profile
 from autotune.cli.show import doctor_command, families_command, list_command, show_command
@@ -226,7 +225,6 @@ COMMANDS: Mapping[str, Callable[..., None]] = {  # in the order in which --help 
     "run": run_command,
     "explain": explain_command,
     "check": check_command,
-    "regret": regret_command,
     "compare": compare,
     "profile": profile,
     "limits": limits,

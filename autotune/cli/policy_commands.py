@@ -1,4 +1,4 @@
-"""The commands about policy files and records: explain, check, regret, export."""
+"""The commands about policy files and records: explain, check, export."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from autotune.cli.options import (
     err,
     one_workload,
     out,
-    place,
     sized,
     sweep_options,
 )
@@ -163,26 +162,3 @@ def check_command(
         ),
         out,
     )
-
-
-def regret_command(
-    record: Annotated[
-        str,
-        typer.Argument(
-            metavar="RECORD", help="A results.csv, a sweep's --out folder, or the URL of its --store."
-        ),
-    ],
-    out_: Annotated[
-        Path | None, place("Write the whole matrix as a CSV, a row a configuration.", "FILE")
-    ] = None,
-) -> None:
-    """What each workload loses with the others' winners. And what one configuration for all of them costs."""
-    from autotune.cli.compare import print_regrets
-    from autotune.record import read_regrets, write_matrix
-
-    found = read_regrets(record)
-    for regrets in found:
-        print_regrets(regrets, out)
-    if out_:
-        write_matrix(found, out_)
-        out.print(f"matrix       {out_}")

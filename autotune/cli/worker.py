@@ -3,13 +3,12 @@
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from autotune.engine import NotAsked, Swept, request_of, sweeping
-from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.errors import DeviceError, Interrupted, StoreError
 from autotune.record import Store
 from autotune.report import live
 
@@ -22,10 +21,6 @@ def work(
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
     with autotune and those in the folders ``own``. ``here`` are this host's options: device, data,
     processes. Raises AutotuneError: where there is none for it, the reason."""
-    if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
-        raise UsageError(
-            f"--store {where}: the worker joins a record that is there; name the sweep's --store"
-        )
     joined, reasons = 0, []
     for told in _asked(where, wait_s, err):
         try:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device import Backend, Module, Placed, raw
 from autotune.hardware import Device
 from autotune.layout import handle
-from autotune.measure.figure import median, spread
+from autotune.measure.figure import spread
 
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
 BLOCK = 256

@@ -32,30 +32,12 @@ _BEGINS_STUDY = re.compile(rb'(?<!\\)"(?:study_name|directions)":')
 _GRACE_S = 30.0  # how long a lock is left to a process of another host that does not give it back
 
 
-class KernelLock:
-    """The kernel's lock on a file, which ends with its process: for the processes of one host."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, -1
-
-    def __enter__(self) -> Self:
-        self._file = os.open(self._path, os.O_RDWR)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._file)
-
-    def is_held(self) -> bool:
-        return True
-
-
-class SharedLock:
-    """A symbolic link beside the file, which names its holder: every file system that hosts share makes it once. A
+class LinkLock:
+    """A symbolic link beside the file, which names its holder: a file system that hosts share makes it once too. A
     holder of this host that has ended loses it at once, one of another host after ``grace_s``. A process that was
     stopped for longer sees by ``is_held`` that another has the lock."""
 
-    def __init__(self, path: Path, grace_s: float = _GRACE_S) -> None:
+    def __init__(self, path: Path, grace_s: float) -> None:
         self._path, self._grace_s = path, grace_s
         self._link = path.with_name(f"{path.name}.lock")
         self._mine = ""
@@ -99,18 +81,18 @@ class SharedLock:
 
 
 class JournalFile(BaseJournalBackend):
-    """The operations of an Optuna storage, one JSON line each. Writers take turns by ``lock``. A line that is no
+    """The operations of an Optuna storage, one JSON line each. Writers take turns by a ``LinkLock``. A line that is no
     record, or not as it was written, is left out and named in a warning; StoreError is raised where it began a study,
     since the trials behind it would be counted to another. Where it is the last one, and was not there when the file
     was opened, the rest of it may still be on its way from another host: it is read again."""
 
-    def __init__(self, path: Path, lock: KernelLock | SharedLock, *, is_lasting: bool = True) -> None:
-        self.path, self._lock, self._is_lasting = path, lock, is_lasting
+    def __init__(self, path: Path, *, is_lasting: bool = True, grace_s: float = _GRACE_S) -> None:
+        self.path, self._lock, self._is_lasting = path, LinkLock(path, grace_s), is_lasting
         self._lines, self._bytes = 0, 0  # read so far
         self._given = 0  # operations among those lines
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise StoreError(f"{path} is no file: move it away, or name another folder")
-        if not path.exists() or os.access(path, os.W_OK):
+        if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             path.touch()
             with self._opened() as file:
                 if message := self._cut_torn_line(file):

@@ -85,8 +85,8 @@ class Search:
             return
         self._told.add(configuration)
         self._members.take(configuration)
-        is_known = cost is not None and math.isfinite(cost)
-        self._learn(configuration, math.log(max(cost, 1e-9)) if is_known else None)
+        log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
+        self._learn(configuration, log_ms)
 
     def _next(self) -> Configuration | None:
         """What comes first, then what the sampler chooses; None when nothing is left."""
