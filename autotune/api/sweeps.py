@@ -92,7 +92,9 @@ def sweep(
     request = SweepRequest(family=found, **options)
     given = _given(inputs or {}, named, workload)
     request.check()
-    case = _case(request, workload, given, cold, _reference(found, reference, expected))
+    if reference is not None and expected is not None:
+        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
+    case = _case(request, workload, given, cold, reference if expected is None else expected)
     swept = _swept(request, case, progress)
     return SweepResult(found, swept.study, request, swept.wall_s, dict(swept.phases))
 
@@ -184,21 +186,6 @@ def _given(inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object
             f"{next(iter(given))} is given, and workload={str(workload)!r} too: name a workload, or give its inputs"
         )
     return given
-
-
-def _reference(family: Family, reference: Reference | None, expected: Any) -> Reference | None:
-    if expected is None:
-        return reference
-    if reference is not None:
-        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
-    if isinstance(expected, Mapping):
-        return expected
-    names = [data.name for data in family.outputs]
-    if len(names) > 1:
-        raise UsageError(
-            f"{family.name} has several outputs: give expected={{name: array}} ({', '.join(names)})"
-        )
-    return {names[0]: expected}
 
 
 def _case(

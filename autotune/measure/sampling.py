@@ -58,15 +58,8 @@ class Protocol:
     def exactly(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
         tuners that do so."""
-        return replace(
-            self,
-            least=samples,
-            most=samples,
-            target_spread=0.0,
-            seconds=_NO_LIMIT,
-            abandon=_NO_LIMIT,
-            finalists=0,
-        )
+        unlimited = replace(self, target_spread=0.0, seconds=_NO_LIMIT, abandon=_NO_LIMIT)
+        return replace(unlimited, least=samples, most=samples, finalists=0)
 
 
 CPU = Protocol(

@@ -72,11 +72,11 @@ class Claims:
             self._held[study, name] = mine
             return True
 
-    def holds(self, study: str, name: str) -> bool:
-        """Whether the name is still this process's: one that was stopped for long may have been taken for dead."""
+    def lost(self, study: str, name: str) -> bool:
+        """Whether another process has taken the name over: one that was stopped for long may be taken for dead."""
         with self._turn:
             mine = self._held.get((study, name))
-            return mine is not None and self._begun().get_trial(mine).state is TrialState.RUNNING
+            return mine is not None and self._begun().get_trial(mine).state is not TrialState.RUNNING
 
     def drop(self, study: str, name: str) -> None:
         """Give the name back, if this process has it."""
@@ -159,3 +159,11 @@ def study_of(storage: BaseStorage, name: str) -> int:
     with quiet_optuna(), suppress(DuplicatedStudyError):  # another process made it just now
         return storage.create_new_study([StudyDirection.MINIMIZE], name)
     return storage.get_study_id_from_name(name)
+
+
+def first_line(problem: BaseException) -> str:
+    """The first line of what a server said."""
+    details = getattr(problem, "details", None)  # of gRPC
+    cause = problem.__cause__ or problem
+    said = (callable(details) and details()) or getattr(cause, "orig", cause)  # of SQLAlchemy
+    return next(iter(str(said).strip().splitlines()), type(problem).__name__)

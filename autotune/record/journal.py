@@ -88,7 +88,7 @@ class JournalFile(BaseJournalBackend):
 
     def __init__(self, path: Path, *, is_lasting: bool = True, grace_s: float = _GRACE_S) -> None:
         self.path, self._lock, self._is_lasting = path, LinkLock(path, grace_s), is_lasting
-        self._lines, self._bytes = 0, 0  # read so far
+        self.line, self._bytes = 0, 0  # read so far
         self._given = 0  # operations among those lines
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise StoreError(f"{path} is no file: move it away, or name another folder")
@@ -102,19 +102,19 @@ class JournalFile(BaseJournalBackend):
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """The operations from that number on."""
         if log_number_from != self._given:
-            self._lines, self._bytes, self._given = 0, 0, 0
+            self.line, self._bytes, self._given = 0, 0, 0
         damaged = []
         lines = self._unread()
         for number, line in enumerate(lines, 1):
             operation = _operation(line)
             if operation is None and number == len(lines) and self._bytes >= self._settled:
                 break
-            self._lines += 1
+            self.line += 1
             self._bytes += len(line)
             if operation is None:
                 if _BEGINS_STUDY.search(line):
-                    raise self.unreadable(f"line {self._lines} is damaged, and it begins a study")
-                damaged.append(self._lines)
+                    raise self.unreadable(f"line {self.line} is damaged, and it begins a study")
+                damaged.append(self.line)
                 continue
             self._given += 1
             if self._given > log_number_from:
@@ -133,11 +133,6 @@ class JournalFile(BaseJournalBackend):
         return StoreError(
             f"{self.path}: {why}; put back a copy of the file, or move it away, or name another --out"
         )
-
-    @property
-    def line(self) -> int:
-        """The number of the line that was read last."""
-        return self._lines
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """All of ``logs`` or none. Raises OSError when they cannot be written; the file is then as it was."""
@@ -188,15 +183,10 @@ class JournalFile(BaseJournalBackend):
     def _cut_torn_line(self, file: int) -> str:
         """Cut off a last line that has no end: what kill -9, power loss or a full disk leave. The caller has the lock,
         so that nobody is in the middle of one. Returns what to say of it, or nothing."""
-        size = end = os.fstat(file).st_size
+        size = os.fstat(file).st_size
         if not size or os.pread(file, 1, size - 1) == b"\n":
             return ""
-        newline = -1
-        while newline < 0 < end:
-            start = max(0, end - 65536)
-            newline = os.pread(file, end - start, start).rfind(b"\n")
-            end = start + newline + 1
-        os.ftruncate(file, end)
+        os.ftruncate(file, os.pread(file, size, 0).rfind(b"\n") + 1)
         return f"{self.path}: its last line was torn and is cut off; the trial in it is lost"
 
 

@@ -10,8 +10,7 @@ from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from autotune.errors import StoreError
 from autotune.files import pip_install
-from autotune.record.claims import BEATS, SILENT_S
-from autotune.record.storages import first_line
+from autotune.record.claims import BEATS, SILENT_S, first_line
 
 _BEAT_S = SILENT_S / BEATS
 _ATTEMPTS = 10  # to open an empty database, whose tables other processes make at the same time

@@ -7,7 +7,6 @@ into studies with ``read_results``.
 import csv
 import io
 import lzma
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
@@ -24,7 +23,7 @@ from autotune.measure import OBJECTIVES, QUANTITIES, TIME, Figure, unit
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
-from autotune.record.trial import STATES, Measurement, Trial, parsed_remarks
+from autotune.record.trial import STATES, Measurement, Trial
 
 _SPREAD = {  # of the figures that winners are chosen by, the columns of their intervals
     objective.figure: f"{objective.figure.rpartition('_')[0]}_spread_relative"
@@ -280,7 +279,6 @@ def _declared_control(family: str, like: Configuration) -> Configuration:
 def _trial(key: tuple[str, ...], row: Row, configuration: Configuration, kernels: Sequence[str]) -> Trial:
     if row["state"] not in STATES:
         raise ValueError(f"state {row['state']!r} is not one of {', '.join(STATES)}")
-    notes, same_as = parsed_remarks((row.get("notes") or "").split(" | "), configuration)
     return Trial(
         family=key[0], workload=key[1], device=key[2], configuration=configuration,
         state=row["state"],
@@ -288,8 +286,7 @@ def _trial(key: tuple[str, ...], row: Row, configuration: Configuration, kernels
         profiles=tuple(_profile(row, kernel) for kernel in kernels if row[f"registers_{kernel}"]),
         measurement=_measurement(row) if row["state"] == "measured" else None,
         phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
-        notes=tuple(filter(None, notes)),
-        same_as=same_as,
+        notes=tuple(filter(None, (row.get("notes") or "").split(" | "))),
         errors={name.removeprefix(ERROR): float(cell) for name, cell in _measured(row) if name.startswith(ERROR)},
     )  # fmt: skip
 
@@ -308,25 +305,22 @@ def _profile(row: Row, kernel: str) -> KernelProfile:
 
 
 def _measurement(row: Row) -> Measurement:
-    def figure(name: str, missing: float = 0.0) -> float:
-        value = float(row.get(name) or missing)
-        if not 0 <= value < math.inf and not name.endswith("spread_relative"):
-            raise ValueError(f"{name} {row.get(name)!r} of a measured row is no time, and no count")
-        return value
-
-    if not figure("median_ms") > 0:
+    median_ms = _number(row, "median_ms")
+    if not median_ms:
         raise ValueError(f"median_ms {row['median_ms']!r} of a measured row is no time")
     return Measurement(
-        median_ms=figure("median_ms"),
-        minimum_ms=figure("minimum_ms", figure("median_ms")),
-        spread=figure("spread_relative", 1.0),  # as of a single sample: nothing is known
+        median_ms=median_ms,
+        minimum_ms=_number(row, "minimum_ms", median_ms),
+        spread=_number(row, "spread_relative", 1.0),  # as of a single sample: nothing is known
         samples=_count(row, "samples", 1),
-        kernel_ms={m[1]: figure(m[0]) for name, _ in _measured(row) if (m := _KERNEL_MS.fullmatch(name))},
-        retimed_ms=figure("retimed_ms"),
+        kernel_ms={
+            m[1]: _number(row, m[0]) for name, _ in _measured(row) if (m := _KERNEL_MS.fullmatch(name))
+        },
+        retimed_ms=_number(row, "retimed_ms"),
         figures={
             name: Figure(
-                _count(row, name) if unit(name) == "bytes" else figure(name),
-                figure(_SPREAD[name]) if row.get(_SPREAD.get(name, "")) else None,
+                _count(row, name) if unit(name) == "bytes" else _number(row, name),
+                _number(row, _SPREAD[name]) if row.get(_SPREAD.get(name, "")) else None,
             )
             for name in QUANTITIES
             if name != TIME and row.get(name)
@@ -335,11 +329,15 @@ def _measurement(row: Row) -> Measurement:
     )
 
 
-def _count(row: Row, name: str, missing: int = 0) -> int:
+def _number(row: Row, name: str, missing: float = 0.0) -> float:
     value = float(row.get(name) or missing)
-    if not 0 <= value < 2**63:
-        raise ValueError(f"{name} {row.get(name)!r} is no count")
-    return int(value)
+    if not 0 <= value < 2**63 and not name.endswith("spread_relative"):
+        raise ValueError(f"{name} {row.get(name)!r} is no time and no count")
+    return value
+
+
+def _count(row: Row, name: str, missing: int = 0) -> int:
+    return int(_number(row, name, missing))
 
 
 def _about(

@@ -77,14 +77,6 @@ def _folder(folder: Path) -> Location:
     return Location(str(folder), storage, lambda: CheckedStorage(JournalFile(claims, is_lasting=False)))
 
 
-def first_line(problem: BaseException) -> str:
-    """The first line of what a server said."""
-    details = getattr(problem, "details", None)  # of gRPC
-    cause = problem.__cause__ or problem
-    said = (callable(details) and details()) or getattr(cause, "orig", cause)  # of SQLAlchemy
-    return next(iter(str(said).strip().splitlines()), type(problem).__name__)
-
-
 def _grpc(address: str) -> Location:
     try:
         parts = urlsplit(address)

@@ -21,9 +21,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
-from autotune.record.claims import SILENT_S, Claims, study_of
+from autotune.record.claims import SILENT_S, Claims, first_line, study_of
 from autotune.record.provenance import Provenance
-from autotune.record.storages import first_line, located
+from autotune.record.storages import located
 from autotune.record.study import Study, added, why_new
 from autotune.record.trial import Trial, require_types
 
@@ -43,7 +43,6 @@ class StudyStore:
         self.why_new, self.name = "", name
         self._store, self._policies = store, policies
         self._study: int = store.tried(lambda: study_of(store.storage, name))
-        self._claimed: set[Configuration] = set()
         self._turn = threading.RLock()
         self._known: dict[Configuration, Trial] = {}
         self._new: set[Configuration] = set()  # recorded since this store was opened
@@ -73,7 +72,6 @@ class StudyStore:
                 return False
             if not self._store.tried(lambda: self._store.claims.take(self.name, configuration.id)):
                 return False
-            self._claimed.add(configuration)
             # The process that had it before may have recorded it just now: read again, behind the claim.
             self.refresh()
             if self._done(configuration, again):
@@ -83,9 +81,7 @@ class StudyStore:
 
     def release(self, configuration: Configuration) -> None:
         """Let others try it. Raises StoreError."""
-        with self._turn:
-            self._claimed.discard(configuration)
-            self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
+        self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
 
     def record(self, trial: Trial) -> bool:
         """Append one trial and end its claim. False, and nothing is recorded, where it was claimed and another process
@@ -93,10 +89,7 @@ class StudyStore:
         written; what was recorded before stays."""
         configuration = trial.configuration
         with self._turn:
-            is_taken_over = configuration in self._claimed and not self._store.tried(
-                lambda: self._store.claims.holds(self.name, configuration.id)
-            )
-            if is_taken_over:
+            if self._store.tried(lambda: self._store.claims.lost(self.name, configuration.id)):
                 self.release(configuration)
                 self.refresh()
                 return False

@@ -6,14 +6,14 @@ Frozen values with a plain-dict form, because the same trial is a row of the sto
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from autotune.compile import KernelProfile
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.measure import KERNEL, TIME, Figure, find_objective
 
 # Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
@@ -25,7 +25,6 @@ State = Literal[
 
 STATES: tuple[State, ...] = get_args(State)
 FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
-_SAME_CODE = "same code as "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +95,7 @@ class Trial:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader sees of it: its notes, and whose figures these are."""
-        return self.notes if self.same_as is None else (*self.notes, f"{_SAME_CODE}{self.same_as.id}")
+        return self.notes if self.same_as is None else (*self.notes, f"same code as {self.same_as.id}")
 
     @property
     def kernel_ms(self) -> Mapping[str, float]:
@@ -200,33 +199,6 @@ def _numbers(told: Mapping[str, Any]) -> Iterator[float]:
             yield from _numbers(value)
         elif name != "spread":
             yield value
-
-
-def parsed_remarks(
-    remarks: Sequence[str], configuration: Configuration
-) -> tuple[tuple[str, ...], Configuration | None]:
-    """The notes and ``same_as`` of that configuration's trial, from its ``remarks``."""
-    same_as = None
-    notes: list[str] = []
-    for remark in remarks:
-        found = (
-            _named(remark.removeprefix(_SAME_CODE), configuration) if remark.startswith(_SAME_CODE) else None
-        )
-        if found is None:
-            notes.append(remark)
-        same_as = found or same_as
-    return tuple(notes), same_as
-
-
-def _named(text: str, like: Configuration) -> Configuration | None:
-    """The configuration with that id, of the same policies as ``like``; None where it is none."""
-    values: dict[str, PolicyValue] = {}
-    for pair in text.split(","):
-        name, _, value = pair.partition("=")
-        is_number = isinstance(like.get(name), int) and value.lstrip("-").isdecimal()
-        values[name] = int(value) if is_number else value
-    found = Configuration(values)
-    return found if found.id == text and found.keys() == like.keys() else None
 
 
 # -- plain values, believed as little as any other file

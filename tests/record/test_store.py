@@ -278,7 +278,7 @@ def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
     assert not other.take("study", "a")
     assert silent.take("study", "c")  # it comes back, and is told what it lost
     assert not silent.take("study", "b")
-    assert not silent.holds("study", "b")
+    assert silent.lost("study", "b")
 
 
 class Stepwise:
@@ -310,7 +310,9 @@ def test_of_two_that_take_over_at_once_one_has_it() -> None:
         stepwise.left = step
         taken.append(first.take("study", "a"))
         taken += [second.take("study", "a")] if len(taken) < 2 else []
-        holders = [one.holds("study", "a") for one in (dead, first, second)]
+        holders = [
+            ("study", "a") in one._held and not one.lost("study", "a") for one in (dead, first, second)
+        ]
         assert not holders[0]
         assert sum(holders) == sum(taken) <= 1
         for one in (dead, first, second):
