@@ -28,13 +28,12 @@ _HELP = {  # NAME_command in the module of that name
     "run": "Run the tuned kernel once on given data.",
     "explain": "Which configuration an input would get, and why not the others. Runs nothing.",
     "check": "Whether these policy files would be accepted here. Exit code 8 when anything in them is refused.",
-    "regret": "What each workload loses with the others' winners. And what one configuration for all of them costs.",
     "compare": "What moved beyond noise between two records or policy files. Exit code 10 on a regression.",
     "profile": "Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record.",
     "limits": "The measured ceilings of a GPU: bandwidths and rates. Times are held against them.",
     "doctor": "What is here, what is missing, and how to get it.",
 }
-_ELSEWHERE = {"families": "show", "list": "show", "regret": "compare", "limits": "profile", "doctor": "show"}
+_ELSEWHERE = {"families": "show", "list": "show", "limits": "profile", "doctor": "show"}
 
 COMMANDS = {name: (f"autotune.cli.{_ELSEWHERE.get(name, name)}", about) for name, about in _HELP.items()} | {
     name: (f"autotune.{package}.commands", about)

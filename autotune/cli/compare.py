@@ -1,9 +1,5 @@
-"""``autotune compare``: what moved, as text and as a table; a regression is an error.
+"""``autotune compare``: what moved, as text and as a table; a regression is an error."""
 
-``autotune regret``: the matrix of what workloads lose, and what one configuration for all of them costs.
-"""
-
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,12 +12,9 @@ from autotune.cli import options
 from autotune.cli.terminal import append, code, markdown_table
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
-from autotune.figures import duration, loss_percent
+from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text, written
 from autotune.policy import Change, Comparison, comparisons, read_side
-from autotune.record import Minimax, Regrets, read_regrets, write_matrix
-
-MOST_SHOWN = 8  # columns of the matrix of regrets
 
 SHOWN = 10  # of what moved most
 
@@ -65,19 +58,6 @@ def compare_command(
         named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
         more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
         raise Regression(f"B is slower than A by more than {threshold:g} %: {named}{more}")
-
-
-@click.argument(
-    "record", metavar="RECORD", help="A results.csv, a sweep's --out folder, or the URL of its --store."
-)
-@options.place("Write the whole matrix as a CSV, a row a configuration.", "FILE")
-def regret_command(record: str, out_: Path | None) -> None:
-    found = read_regrets(record)
-    for regrets in found:
-        print_regrets(regrets, options.out)
-    if out_:
-        write_matrix(found, out_)
-        options.note(f"matrix       {out_}")
 
 
 def _print(one: Comparison, out: Console) -> None:
@@ -189,52 +169,3 @@ def _written(found: Sequence[Comparison], path: Path) -> Path:
                 for row in moved
             ]  # fmt: skip
     return write_text(path, csv_text(pd.DataFrame(rows)), written)
-
-
-# -- regret
-
-
-def print_regrets(regrets: Regrets, out: Console) -> None:
-    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``MOST_SHOWN``;
-    then what one for all costs."""
-    chosen = regrets.minimax
-    columns = _columns(regrets, chosen)
-    out.print(
-        f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
-    )
-    table = Table("workload", "best", box=None, pad_edge=False)
-    for letter in columns.values():
-        table.add_column(letter, justify="right")
-    for workload, row in regrets.times.items():
-        cells = [loss_percent(regrets.regret(workload, c)) if c in row else "-" for c in columns]
-        table.add_row(workload, duration(row[regrets.best[workload]]), *cells)
-    out.print(table)
-    named = Table("", "worst", "median", "total", box=None, pad_edge=False)
-    named.add_column("configuration", overflow="fold")
-    for configuration, letter in columns.items():
-        cost = regrets.cost_of_one(configuration) if configuration in regrets.everywhere else {}
-        cells = [loss_percent(cost[k]) if cost else "-" for k in ("worst", "median", "total")]
-        named.add_row(letter, *cells, configuration.id)
-    out.print(named)
-    if chosen is None:
-        out.print("no configuration was measured on every workload, so there is no minimax configuration")
-        return
-    cost = regrets.cost_of_one(chosen.configuration)
-    if len(regrets.times) == 1:
-        out.print("of one workload, its winner costs nothing: sweep another one to compare with")
-        return
-    out.print(
-        f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
-        f"most {loss_percent(cost['worst'])} of a workload's time, {loss_percent(cost['median'])} in the median; "
-        f"a run of each takes {loss_percent(cost['total'])} longer",
-        markup=False,
-    )
-
-
-def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, str]:
-    """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
-    wins = Counter(regrets.best.values())
-    ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
-    first = [chosen.configuration] if chosen else []
-    columns = list(dict.fromkeys([*first, *ranked]))[:MOST_SHOWN]
-    return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}

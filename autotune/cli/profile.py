@@ -19,7 +19,7 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload
 from autotune.device import Backend, open_backend
 from autotune.errors import DeviceError, StoreError, UsageError
-from autotune.figures import number, share, si, spread
+from autotune.figures import number, si, spread
 from autotune.files import write_text
 from autotune.measure import (
     CEILINGS,
@@ -195,16 +195,13 @@ def write_ceilings(found: Mapping[str, Any], path: Path) -> Path:
 
 
 def print_ceilings(found: Mapping[str, Any], out: Console) -> None:
-    """The ceilings with what they count, and the arithmetic limit where it is known."""
-    ceilings, arithmetic, spreads = (
-        found.get(name) or {} for name in ("ceilings", "arithmetic_limits", "spread_relative")
-    )
+    """The ceilings with what they count."""
+    ceilings, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
     clock = f", {found['clock_mhz']} MHz" if found.get("clock_mhz") else ""
     out.print(f"{found['device_name']}{clock}, measured {found.get('date', 'at an unknown time')}")
-    table = Table("ceiling", "per s", "±", "of the arithmetic limit", "what", box=None)
+    table = Table("ceiling", "per s", "±", "what", box=None)
     for name, value in ceilings.items():
-        of = share(value / arithmetic[name]) if name in arithmetic else ""
         noise = spread(spreads[name]) if name in spreads else ""
         what = CEILINGS[name].what if name in CEILINGS else ""
-        table.add_row(name, si(value).strip(), noise, of, what)
+        table.add_row(name, si(value).strip(), noise, what)
     out.print(table)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from autotune.cli import options
 from autotune.engine import NotAsked, Swept, request_of, sweeping
-from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.errors import DeviceError, Interrupted, StoreError
 from autotune.record import Store
 from autotune.report import live
 
@@ -39,10 +38,6 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
     with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""
     where, out, err = store, options.out, options.err
-    if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
-        raise UsageError(
-            f"--store {where}: the worker joins a record that is there; name the sweep's --store"
-        )
     joined, reasons = 0, []
     for told in _asked(where, wait, err):
         try:

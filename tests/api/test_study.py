@@ -48,7 +48,7 @@ def doubler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def swept(doubler: Path, compile_cache: str) -> autotune.Study:
+def swept(doubler: Path, compile_cache: str) -> autotune.SweepResult:
     """Six configurations, for arrays."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOTUNE_CACHE", compile_cache)
@@ -58,7 +58,7 @@ def swept(doubler: Path, compile_cache: str) -> autotune.Study:
 # -- what it gives back
 
 
-def test_the_winner_is_told_and_called(swept: autotune.Study, doubler: Path) -> None:
+def test_the_winner_is_told_and_called(swept: autotune.SweepResult, doubler: Path) -> None:
     assert {t.state for t in swept.trials} == {"measured"} and len(swept.trials) == 6
     assert swept.failures == ()
     assert swept.best.configuration == swept.record.decision.winner.configuration
@@ -75,21 +75,21 @@ def test_the_winner_is_told_and_called(swept: autotune.Study, doubler: Path) -> 
         assert nearest.match == "nearest"
 
 
-def test_the_device_of_a_loaded_study_can_be_named(swept: autotune.Study) -> None:
+def test_the_device_of_a_loaded_study_can_be_named(swept: autotune.SweepResult) -> None:
     assert swept.device == "cpu"
     with autotune.load(swept, device="cpu", policies="no-such-folder") as kernel:
         assert kernel.kind == "cpu"
 
 
-def test_trials_as_a_table(swept: autotune.Study) -> None:
+def test_trials_as_a_table(swept: autotune.SweepResult) -> None:
     frame = swept.to_pandas()
     assert list(frame["state"]) == ["measured"] * 6
     assert set(frame["block_size"]) == {64, 128}
     assert set(frame["workload"]) == {swept.workload}
 
 
-def test_it_shows_itself(swept: autotune.Study) -> None:
-    assert repr(swept).startswith(f"<Study doubler on {swept.workload}, ")
+def test_it_shows_itself(swept: autotune.SweepResult) -> None:
+    assert repr(swept).startswith(f"<SweepResult doubler on {swept.workload}, ")
     assert "6 trials, best " in repr(swept)
     winner = next(t for t in swept.trials if t.configuration != swept.record.control)
     unsure = "no configuration is reliably faster than control"
@@ -106,7 +106,9 @@ def test_it_shows_itself(swept: autotune.Study) -> None:
     assert f"doubler on {swept.workload}" in html and "winner" in html
 
 
-def test_a_report_and_a_policy_file_are_made_when_asked_for(swept: autotune.Study, tmp_path: Path) -> None:
+def test_a_report_and_a_policy_file_are_made_when_asked_for(
+    swept: autotune.SweepResult, tmp_path: Path
+) -> None:
     left = {path.name for path in swept.out.iterdir()}
     assert not left & {"results.csv", "report.html"}
     page = swept.report(tmp_path / "report")
@@ -124,7 +126,7 @@ def test_a_report_and_a_policy_file_are_made_when_asked_for(swept: autotune.Stud
 # -- the same record as the command's
 
 
-def test_what_is_recorded_is_not_tried_again(swept: autotune.Study, doubler: Path) -> None:
+def test_what_is_recorded_is_not_tried_again(swept: autotune.SweepResult, doubler: Path) -> None:
     again = autotune.sweep(doubler, x=X.copy(), set=FEW, device="cpu", out=swept.out)
     assert again.record.identity == swept.record.identity
     assert again.trials == swept.trials
@@ -134,7 +136,7 @@ def test_what_is_recorded_is_not_tried_again(swept: autotune.Study, doubler: Pat
 
 
 def test_the_command_sweeps_what_a_program_gave(
-    swept: autotune.Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: autotune.SweepResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = swept.out / "workloads" / f"{swept.workload}.yaml"
     limits = ["--set", "block_size=64,128", "--device", "cpu", "--policies", str(tmp_path)]
@@ -256,7 +258,9 @@ def test_arrays_of_any_kind_are_the_same_inputs(doubler: Path, kind: Callable[..
     assert bound(family, {"x": kind(X)}).digest == bind(family, {"x": X}, {}, {}).digest
 
 
-def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(swept: autotune.Study, tmp_path: Path) -> None:
+def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(
+    swept: autotune.SweepResult, tmp_path: Path
+) -> None:
     given = {"inputs": {"x": Elsewhere(X)}, "expected": Elsewhere(2 * X)}
     study = autotune.sweep(swept, set=FEW, samples=1, device="cpu", out=tmp_path / "out", **given)
     assert study.workload == swept.workload
@@ -425,7 +429,7 @@ def state():
 
 x = np.linspace(-1, 1, 777, dtype=np.float32)
 before = state()
-study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="tpe", trials=4)
+study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="auto", trials=4)
 with autotune.load(study) as kernel:
     assert (kernel(x) == 2 * x).all()
 study._repr_html_(), repr(study), study.to_pandas(), study.report(), study.save_policy()

@@ -70,7 +70,7 @@ def test_a_module_imports_from_floors_above_it_and_what_they_list(path: Path) ->
         parts = [*module.split("."), name][1:]
         other = parts[0]
         if other == own or other not in FLOOR:
-            assert other == own or other in ("__version__", "study_html", "Kernel"), f"{module}: {name}"
+            assert other == own or other in ("__version__", "Kernel"), f"{module}: {name}"
             continue
         assert FLOOR[other] < FLOOR[own], f"{other} stands beside or below {own}"
         if (PACKAGE / other).is_dir():
@@ -190,7 +190,6 @@ INSIDE = {
         "median": "statistics, with fractions and decimals, for calls that are timed",
     },
     "family": {"load_family": "what is for families loads the errors alone"},
-    "files": {"metadata unquote urlsplit": "30 ms for a message"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"
     },
@@ -199,7 +198,6 @@ INSIDE = {
         "locked median": "trials and studies, 10 ms, for what only writes",
     },
     "record": {
-        "study_html": "a record knows nothing of reports; a notebook that shows one does",
         "kernel_tuner t4": "only for another tuner's file",
     },
     "report": {"pandas clean csv_text write_text": ""},

@@ -31,6 +31,7 @@ from autotune.report import page as page_module
 from autotune.report.files import generated, used, write_all
 from autotune.report.page import write_report
 from autotune.report.ranking import LONGEST, configurations
+from autotune.report.tables import study_html
 from autotune.report.verdict import Use, roles_of
 
 
@@ -434,7 +435,7 @@ def test_a_first_sentence_where_noise_is_wider_than_the_lead(tmp_path: Path) -> 
     assert sentence(path).startswith("No configuration is reliably faster than the control: the winner, ")
     assert "is 1.06 times as fast (0.912 to 1.27); 2 tried." in sentence(path)
     assert "0.912× to 1.27×" in read_page(path).text  # on the card
-    assert "margin over the control 1.06× (0.912× to 1.27×)" in replace(study, trials=pair)._repr_html_()
+    assert "margin over the control 1.06× (0.912× to 1.27×)" in study_html(replace(study, trials=pair))
     alone = write_report([replace(study, trials=(control,))], tmp_path / "report.html")
     assert sentence(alone) == "No configuration is reliably faster than the control; 1 tried."
 
