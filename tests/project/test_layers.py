@@ -159,7 +159,7 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run(path: Pat
 
 # -- imports inside functions
 
-# `autotune --help` reads these, and would load what every command needs; a process that is started reads the last one.
+# Commands, which load what they use when they are called; a process that is started reads the last one.
 TABLES = {
     "adopt.commands", "export.commands", "kernel_tuner.commands", "ranking.commands", "spread.commands",
     "cli.show", "__main__",
