@@ -16,6 +16,7 @@ from autotune.api import saved
 from autotune.cli import options
 from autotune.cli.remote import Host, sweep_on
 from autotune.cli.report import write_reports
+from autotune.cli.static_pass import run_static
 from autotune.cli.terminal import print_study
 from autotune.declaration import Configuration, load_family
 from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
@@ -60,8 +61,6 @@ def sweep_command(
         if static and is_given:
             raise UsageError(why)
     if static:
-        from autotune.cli.static_pass import run_static
-
         run_static(request, arch or ("sm_90",), options.out, options.err)
     elif arch:
         raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")

@@ -159,10 +159,10 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run(path: Pat
 
 # -- imports inside functions
 
-# `autotune --help` reads these, and would load what every command needs; a process that is started reads the last one.
+# Commands, which load what they use when they are called; a process that is started reads the last one.
 TABLES = {
     "adopt.commands", "export.commands", "kernel_tuner.commands", "ranking.commands", "spread.commands",
-    "cli.commands", "cli.family", "cli.policy_commands", "cli.record_commands", "cli.show", "__main__",
+    "cli.show", "__main__",
 }  # fmt: skip
 # What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
 # has no use for it, do without.
@@ -174,7 +174,7 @@ HEAVY = {
 INSIDE = {
     "cli": {
         "report": "only where a report is asked for",
-        "clean read_limits share si spread write_text": "",
+        "OPTIONS": "run has none of a sweep",
     },
     "compile": {
         "find_nvcc": "a host library without CUDA asks for no nvcc",
