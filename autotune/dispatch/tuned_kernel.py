@@ -61,13 +61,13 @@ def load(
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu, with a
     warning, where there is no GPU that works. ``policies`` names the folder of policy files to look in first,
-    ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel``
-    for data that stay or many calls; for a single call ``with-transform`` or ``with-transfer`` count what its layout
-    costs too, where a sweep chose by that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody
-    measured try the best few configurations, and keeps the fastest, in the user's own policy folder too; False forbids
-    what None leaves to the policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy
-    classes whose results were off by no more in their sweeps, relative to the largest magnitude of each output; on
-    other data they may be off by more. Raises UnknownName, FamilyError, DeviceError, UsageError.
+    ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel`` for data that stay or many calls;
+    for a single call ``with-transform`` or ``with-transfer`` count what its layout costs too, where a sweep chose by
+    that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody measured try the best few
+    configurations, and keeps the fastest, in the user's own policy folder too; False forbids what None leaves to the
+    policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy classes whose results were off
+    by no more in their sweeps, relative to the largest magnitude of each output; on other data they may be off by more.
+    Raises UnknownName, FamilyError, DeviceError, UsageError.
     """
     own = None
     if isinstance(family, str | PathLike):
@@ -214,8 +214,7 @@ class TunedKernel(Closing):
 
     def prepare(self, *arrays: Any, **named: Any) -> Prepared:
         """Data that stay: inputs in declared order or by name, options and scalars; all of them or some. Layouts are
-        applied once. They stay on the device that calls go to, whatever their size. What ``bind`` gave may be
-        prepared, too."""
+        applied once. They stay on the device that calls go to. What ``bind`` gave may be prepared, too."""
         if len(arrays) == 1 and isinstance(arrays[0], Inputs):
             inputs = arrays[0]
             kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None

@@ -264,12 +264,12 @@ def _default(
     """Minimax regret over the studies at hand, by the kernels' time, and their names. The default that is there stays
     when it was chosen over workloads that are not at hand, or when a better entry stayed: a part of the record knows
     too little; and for a sweep by another objective than the file's entries."""
-    times = {
-        s.workload: {
-            t.configuration: t.time_ms for t in s.trials if t.measurement and _is_own(s, t.configuration)
-        }
-        for s in studies
-    }
+    times: dict[str, dict[Configuration, float]] = {}
+    for study in studies:
+        names = study.about.accuracy
+        measured = {t.configuration: t.time_ms for t in study.trials if t.measurement}
+        own = accuracy_class(study.control, names)
+        times[study.workload] = {c: ms for c, ms in measured.items() if accuracy_class(c, names) == own}
     over = [workload for workload, row in times.items() if row]
     is_other = objective != KERNEL and before and any(e.objective == KERNEL for e in before.entries.values())
     if before and (is_other or stayed or set(before.default_over) - set(over)):
@@ -282,8 +282,3 @@ def _default(
     if len(over) == 1 and len(winners) == 1:  # with one study its winner, tie-break included
         return Minimax(next(iter(winners)), 0.0), over
     return found, over
-
-
-def _is_own(study: Study, configuration: Configuration) -> bool:
-    names = study.about.accuracy
-    return accuracy_class(configuration, names) == accuracy_class(study.control, names)

@@ -244,7 +244,7 @@ class Spread:
         models, self.units = calibrated(
             self.units,
             self.bytes_per_unit,
-            share / self._workers(),
+            share / len(self.models),
             self._timed,
         )
         for number, model in models.items():
