@@ -17,7 +17,7 @@ from autotune.declaration import Configuration
 from autotune.measure import KERNEL, TIME, Figure, find_objective
 
 # Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
-# wrong_result, sweep.measurer; timed_out and crashed, sweep.process_worker. A measured trial whose sampling stopped
+# wrong_result, engine.measurer; timed_out and crashed, engine.process_worker. A measured trial whose sampling stopped
 # early, because it is too slow to win, is ``abandoned`` (measure.sampling.hopeless_ms).
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
