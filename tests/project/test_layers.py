@@ -174,7 +174,7 @@ HEAVY = {
 INSIDE = {
     "cli": {
         "report": "only where a report is asked for",
-        "OPTIONS": "run has none of a sweep",
+        "OPTIONS Console": "run has no option of a sweep, and prints no table",
     },
     "compile": {
         "find_nvcc": "a host library without CUDA asks for no nvcc",
