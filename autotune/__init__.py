@@ -14,7 +14,6 @@ __version__ = "0.1.0"
 _load, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 __all__.remove("torch_operator")  # as torch it would hide the library of that name from import *
-__all__.remove("study_html")
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +21,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "study_html", "torch"})
+    return sorted({*__all__, "torch"})

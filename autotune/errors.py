@@ -21,24 +21,6 @@ The numbers are the command line's exit codes; 1 is an unexpected failure.
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "AutotuneError",
-    "CompilerError",
-    "DeviceError",
-    "FailedTrials",
-    "FamilyError",
-    "Interrupted",
-    "NothingMeasured",
-    "PolicyFileError",
-    "Regression",
-    "StoreError",
-    "UnknownName",
-    "UsageError",
-    "WorkloadError",
-    "cause",
-    "suggestion",
-]
-
 
 class AutotuneError(Exception):
     """The root of the tree above; ``exit_code`` is what the command line returns."""

@@ -1,33 +1,66 @@
-"""What stands on the core: a line names a package and the modules by which it extends autotune.
+"""What stands on the core: a line names a package and what it adds to autotune.
 
-Without its line, and its folder, a package is gone and the rest works on. The modules are
+Without its line, and its folder, a package is gone and the rest works on. Its modules are imported when they are used:
 
-- ``commands``: ``COMMANDS``, functions of the command line by their name;
-- ``families``: ``SUFFIXES`` of files that declare a family, ``read_family(path)``;
-- ``records``: ``SUFFIXES`` of files that hold a record, ``read_study(path)``.
+- ``commands``: ``NAME_command`` for each command of the line;
+- ``families``: ``read_family(path)`` for files that declare a family and end so;
+- ``records``: ``read_study(path)`` for files that hold a record and end so.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from types import ModuleType
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
+    ``records``."""
+
+    commands: Mapping[str, str] = field(default_factory=dict)
+    families: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+
 
 EXTENSIONS = {
-    "adopt": ("commands",),
-    "export": ("commands",),
-    "kernel_tuner": ("commands", "families", "records"),
-    "ranking": ("commands",),
-    "spread": ("commands",),
+    "adopt": Extension(
+        commands={
+            "adopt": "Make a family of an unmodified kernel. Pointers become accessors, and both are run and compared."
+        }
+    ),
+    "export": Extension(
+        commands={
+            "export": "The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, "
+            "an example."
+        }
+    ),
+    "kernel_tuner": Extension(
+        commands={
+            "convert": "Write a record in the form of other tuners. Each study as a Kernel Tuner cache file or T4 "
+            "results, or all of them as one results.csv.",
+            "import": "Bring other tuners' files into the form of results.csv. Every command on records reads that.",
+        },
+        families=(".json",),
+        records=(".json", ".json.gz"),
+    ),
+    "ranking": Extension(
+        commands={
+            "rank": "Rank configurations by their traced accesses, without a GPU. A search in that folder begins with "
+            "the first."
+        }
+    ),
+    "spread": Extension(
+        commands={
+            "spread": "Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."
+        }
+    ),
 }
 
 
-def extending(module: str) -> list[ModuleType]:
-    """Import the modules of that name that extensions have: ``commands``, ``families`` or ``records``."""
-    return [
-        import_module(f"autotune.{package}.{module}")
-        for package, modules in EXTENSIONS.items()
-        if module in modules
-    ]
-
-
-def reader_of(path: str, module: str) -> ModuleType | None:
+def reader_of(path: str, module: Literal["families", "records"]) -> Any:
     """The module of an extension that reads files of the name ``path``; None where none does."""
-    return next((one for one in extending(module) if path.endswith(one.SUFFIXES)), None)
+    for package, extension in EXTENSIONS.items():
+        if path.endswith(getattr(extension, module)):
+            return import_module(f"autotune.{package}.{module}")
+    return None

@@ -2,26 +2,6 @@
 
 import math
 
-__all__ = [
-    "bare",
-    "correlation",
-    "count",
-    "duration",
-    "energy",
-    "loss_percent",
-    "number",
-    "percent",
-    "points",
-    "power",
-    "ratio",
-    "seconds",
-    "share",
-    "si",
-    "size",
-    "spread",
-]
-
-
 _TIMES = ((1e-3, 1e6, "ns"), (1.0, 1e3, "µs"), (1e3, 1.0, "ms"), (math.inf, 1e-3, "s"))
 _ENERGIES = ((1e-3, 1e6, "µJ"), (1.0, 1e3, "mJ"), (1e3, 1.0, "J"), (math.inf, 1e-3, "kJ"))
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -35,22 +15,22 @@ def bare(value: float) -> str:
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
+def _in_best_unit(value: float, units: tuple[tuple[float, float, str], ...]) -> str:
+    if not math.isfinite(value):
+        return "–"
+    rounded = float(f"{value:.3g}")  # 0.9999 ms is 1.00 ms, not 1000 µs
+    factor, unit = next((factor, unit) for below, factor, unit in units if abs(rounded) < below)
+    return f"{bare(rounded * factor)} {unit}"
+
+
 def duration(ms: float) -> str:
     """A time given in milliseconds, in the unit that reads best."""
-    if not math.isfinite(ms):
-        return "–"
-    rounded = float(f"{ms:.3g}")  # 0.9999 ms is 1.00 ms, not 1000 µs
-    factor, unit = next((factor, unit) for below, factor, unit in _TIMES if abs(rounded) < below)
-    return f"{bare(rounded * factor)} {unit}"
+    return _in_best_unit(ms, _TIMES)
 
 
 def energy(joules: float) -> str:
     """An energy given in joules, in the unit that reads best."""
-    if not math.isfinite(joules):
-        return "–"
-    rounded = float(f"{joules:.3g}")
-    factor, unit = next((factor, unit) for below, factor, unit in _ENERGIES if abs(rounded) < below)
-    return f"{bare(rounded * factor)} {unit}"
+    return _in_best_unit(joules, _ENERGIES)
 
 
 def power(watts: float) -> str:

@@ -1,7 +1,6 @@
 """Where files lie, what ships with the package and what a user owns, and how one is written whole."""
 
 import errno
-import json
 import os
 import re
 import secrets
@@ -17,27 +16,6 @@ from autotune.errors import StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "bundled",
-    "cell",
-    "cell_text",
-    "clean",
-    "csv_text",
-    "data_root",
-    "include_dir",
-    "is_plain",
-    "is_stdout",
-    "pip_install",
-    "plain_file",
-    "policy_folders",
-    "replaced",
-    "user_cache",
-    "writable",
-    "write_text",
-    "written",
-]
-
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -56,22 +34,11 @@ def include_dir() -> Path:
 
 def pip_install(extra: str = "") -> str:
     """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
-    where it was installed from (PEP 610), else from a checkout. Not by name: the package index has another program of
-    that name."""
-    from importlib import metadata
-    from urllib.parse import unquote, urlsplit
-
+    any. Not by name: the package index has another program of that name."""
     named = f"[{extra}]" if extra else ""
     checkout = _PACKAGE.parent
     if (checkout / "pyproject.toml").is_file():
         return f"pip install -e '{checkout}{named}'"
-    try:
-        origin = json.loads(metadata.distribution("autotune").read_text("direct_url.json") or "{}")
-    except metadata.PackageNotFoundError:
-        origin = {}
-    url = urlsplit(origin.get("url", ""))
-    if url.scheme == "file":
-        return f"pip install '{unquote(url.path)}{named}'"
     return f"pip install '.{named}' in a checkout of autotune"
 
 
@@ -201,9 +168,8 @@ def written(path: Path, ending: str = ".tmp") -> Iterator[Path]:
         with replaced(Path(os.path.realpath(path)), ending=ending) as temporary:
             yield temporary
         return
-    descriptor = _descriptor(path)
     # A copy of the descriptor writes where that one stands in its file, and not at the beginning.
-    target = os.open(path, os.O_WRONLY) if descriptor is None else os.dup(descriptor)
+    target = os.dup(1) if is_stdout(path) else os.open(path, os.O_WRONLY)
     place = Path(tempfile.gettempdir(), path.name)
     with os.fdopen(target, "wb") as stream, _made_beside(place, 0o600, ending) as temporary:
         yield temporary
@@ -212,13 +178,13 @@ def written(path: Path, ending: str = ".tmp") -> Iterator[Path]:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether ``path`` leads to a plain file, or to nothing yet: not to a pipe, a device or an open file of this
-    process (/dev/stdout). Raises OSError."""
+    """Whether ``path`` leads to a plain file, or to nothing yet: not to a pipe, a device or what this process prints
+    to (/dev/stdout). Raises OSError."""
     try:
         kind = path.stat().st_mode
     except FileNotFoundError:
         return True
-    return (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) and _descriptor(path) is None
+    return (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) and not is_stdout(path)
 
 
 def is_stdout(path: Path) -> bool:
@@ -226,15 +192,6 @@ def is_stdout(path: Path) -> bool:
     with suppress(OSError):
         return os.path.samestat(path.stat(), os.fstat(1))
     return False
-
-
-def _descriptor(path: Path) -> int | None:
-    """The number of this process's descriptor that ``path`` leads to, which is there; None where it is another file."""
-    while os.path.realpath(path.parent) != os.path.realpath("/proc/self/fd"):
-        if not path.is_symlink():
-            return None
-        path = path.parent / path.readlink()
-    return int(path.name)
 
 
 @contextmanager

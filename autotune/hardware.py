@@ -4,8 +4,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Device", "Limits"]
-
 _2_31 = 2**31 - 1
 
 

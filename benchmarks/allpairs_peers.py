@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import Configuration, Inputs, load_family
 from autotune.device import Backend, Resident, open_backend
-from autotune.measure import Verifier, expected_outputs, median, spread
+from autotune.measure import Verifier, expected_outputs, spread
 
 FAMILY = load_family("allpairs")
 RUNGS = ("naive", "coalesced", "char", "register", "shared")

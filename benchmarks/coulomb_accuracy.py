@@ -10,6 +10,7 @@ norm of the errors over the norm of the potential (at most 1e-5), evaluations a 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from harness import arguments, bound, check, inputs_of, module_of, variants_of
@@ -17,7 +18,6 @@ from result_files import write_rows
 
 from autotune.declaration import load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import median
 
 FAMILY = load_family("coulomb")
 _POINTS = 2000

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from harness import arguments, bound, check, inputs_of, module_of, variants_of
@@ -20,7 +21,6 @@ from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import median
 
 FAMILY = load_family("ion_placement")
 

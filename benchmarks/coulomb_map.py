@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from result_files import write_rows
 from autotune.compile import Cache, batch, compile_many, default_root
 from autotune.declaration import Inputs, bind, load_family
 from autotune.device import Backend, Execution, Resident, open_backend
-from autotune.measure import median
 
 FAMILY = load_family("coulomb_map")
 TRIED = ("cubes-8", "cubes-12", "cubes-16", "always")

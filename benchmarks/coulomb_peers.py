@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.dispatch import load
-from autotune.measure import median, spread
+from autotune.measure import spread
 
 FAMILY = load_family("coulomb")
 _SOFTENING = 1e-8

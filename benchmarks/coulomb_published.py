@@ -11,6 +11,7 @@ compiles the kernel, for sm_90.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from result_files import write_rows
 from autotune.compile import Batch, Built, Nvrtc, VariantSource
 from autotune.declaration import Inputs, load_family
 from autotune.device import CudaBackend
-from autotune.measure import median
 
 FAMILY = load_family("coulomb")
 _SOURCE = Path(__file__).with_suffix(".cu")
@@ -57,7 +57,7 @@ class Published:
         )
 
     def seconds(self, plan: Any, count: int = 7) -> float:
-        times = []
+        times: list[float] = []
         for _ in range(count):
             begin, end = self.driver.Event(), self.driver.Event()
             begin.record()

@@ -11,6 +11,7 @@ host, as in the post. Inputs stay on the device. A size is left out once the one
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 from cyclospectrum_exact import inputs_of, options_of
@@ -20,7 +21,7 @@ from result_files import write_rows
 from autotune.compile import Variant
 from autotune.declaration import load_family
 from autotune.device import Backend, CpuBackend, Resident, open_backend
-from autotune.measure import median, spread
+from autotune.measure import spread
 
 FAMILY = load_family("cyclospectrum")
 SIZES = (5, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import harness
@@ -21,7 +22,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import GUARD_BYTES, Verifier, expected_outputs, median
+from autotune.measure import GUARD_BYTES, Verifier, expected_outputs
 from autotune.measure.energy import EnergyMeter
 
 COLUMNS = (

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import median
 
 # What is counted: the family's scalar, and its name in columns.
 COUNTED = {"eri": ("components", "components"), "eri_sp": ("different", "integrals")}

@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,6 @@ from result_files import write_rows
 
 from autotune.declaration import Inputs, load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import median
 
 FAMILY = load_family("eri")
 PEERS = {"gpu4pyscf": "gpu4pyscf", "joltqc": "jqc"}  # and what each is to Python

@@ -7,6 +7,7 @@ them, and what it then expects of the three allocations.
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 from harness import arguments, bound, check, inputs_of, module_of, variants_of
@@ -14,7 +15,6 @@ from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, Resident, open_backend
-from autotune.measure import median
 
 BEST = (
     "granularity=block,order=place,pair_table=device,boys=loaded_rational,quotient_memory=constant,"

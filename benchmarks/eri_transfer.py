@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 from harness import arguments, bound, check, inputs_of, module_of, variants_of
@@ -20,7 +21,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, CpuBackend, Execution, Resident, open_backend
-from autotune.measure import Verifier, expected_outputs, median
+from autotune.measure import Verifier, expected_outputs
 
 SCHEMES = ("scheme-1", "scheme-2", "scheme-3", "scheme-4", "scheme-4-pairs")
 _SECONDS = 3.0

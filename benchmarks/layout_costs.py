@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from result_files import write_rows
 from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
 from autotune.declaration import Family, bind, load_family
 from autotune.device import Execution, Mover, Resident, open_backend
-from autotune.measure import median, spread
+from autotune.measure import spread
 
 NUMBERS = """
 schema: 1

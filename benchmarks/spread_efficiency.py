@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import harness
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
-from autotune.measure import median, spread
+from autotune.measure import spread
 from autotune.spread import Chunk, Member, RankSpread, Report, Spread
 
 COLUMNS = (

@@ -1,4 +1,4 @@
-"""What a program tunes with: ``autotune.sweep`` and the ``Study`` that it gives."""
+"""What a program tunes with: ``autotune.sweep`` and the ``SweepResult`` that it gives."""
 
 import lazy_loader
 

@@ -1,2 +1,2 @@
-from .study import Best as Best, Study as Study, saved as saved
+from .result import Best as Best, SweepResult as SweepResult, saved as saved
 from .sweeps import sweep as sweep

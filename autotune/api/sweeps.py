@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import yaml
 
-from autotune.api.study import Study
+from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
 from autotune.engine import (
@@ -67,7 +67,7 @@ def sweep(
     data: str | Path | None = None,
     progress: bool | Watched = True,
     **named: Any,
-) -> Study:
+) -> SweepResult:
     """Compile, verify and time configurations of a family: a name, a folder, or what has one (``autotune.Kernel``).
 
     Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
@@ -92,9 +92,11 @@ def sweep(
     request = SweepRequest(family=found, **options)
     given = _given(inputs or {}, named, workload)
     request.check()
-    case = _case(request, workload, given, cold, _reference(found, reference, expected))
+    if reference is not None and expected is not None:
+        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
+    case = _case(request, workload, given, cold, reference if expected is None else expected)
     swept = _swept(request, case, progress)
-    return Study(found, swept.study, request, swept.wall_s, dict(swept.phases))
+    return SweepResult(found, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
 _BY_NAME = {name: option for name, option in OPTIONS.items() if name != "workloads"}
@@ -111,20 +113,16 @@ def _field(option: Option, value: Any) -> Any:
     return str(value) if option.kind is str or isinstance(value, PathLike) else value
 
 
-def _kinds(option: Option) -> tuple[tuple[type, ...], str]:
-    """Which types an argument may have, and what that is called."""
-    kind = next(iter(get_args(option.kind)), option.kind)
-    return {
-        str: ((str,), "a text"),
-        int: ((Integral,), "a whole number"),
-        float: ((Real,), "a number"),
-        bool: ((bool, Integral), "True or False"),
-        Path: ((str, PathLike), "a folder"),
-    }[kind]
-
-
+# Which types an argument may have, and what that is called.
+_KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a text"),
+    int: ((Integral,), "a whole number"),
+    float: ((Real,), "a number"),
+    bool: ((bool, Integral), "True or False"),
+    Path: ((str, PathLike), "a folder"),
+}
 _ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **{option.argument: _kinds(option) for option in _BY_NAME.values()},
+    **{one.argument: _KINDS[next(iter(get_args(one.kind)), one.kind)] for one in _BY_NAME.values()},
     "workload": ((str, PathLike, Workload), "the name of a workload, its file, or one"),
     "inputs": ((Mapping,), "a mapping of names to arrays"),
     "set": ((Mapping,), "a mapping of policies to values"),
@@ -188,21 +186,6 @@ def _given(inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object
             f"{next(iter(given))} is given, and workload={str(workload)!r} too: name a workload, or give its inputs"
         )
     return given
-
-
-def _reference(family: Family, reference: Reference | None, expected: Any) -> Reference | None:
-    if expected is None:
-        return reference
-    if reference is not None:
-        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
-    if isinstance(expected, Mapping):
-        return expected
-    names = [data.name for data in family.outputs]
-    if len(names) > 1:
-        raise UsageError(
-            f"{family.name} has several outputs: give expected={{name: array}} ({', '.join(names)})"
-        )
-    return {names[0]: expected}
 
 
 def _case(

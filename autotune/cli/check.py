@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import click
 from rich.console import Console
 
 from autotune import files as paths
-from autotune.cli.markdown import append, code, table
+from autotune.cli import options
+from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
@@ -108,7 +111,7 @@ def _markdown(results: Sequence[Checked]) -> str:
         named = (result.path.stem, result.path.parent.name, result.entry)
         rows.append((*map(code, named), told, code(result.remark)))
     count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
-    return f"### Policy files: {count}\n\n{table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
+    return f"### Policy files: {count}\n\n{markdown_table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
 def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
@@ -221,3 +224,44 @@ def _study(
             cache=Cache(default_root()),
             protocol=protocol,
         ).run()
+
+
+@click.argument(
+    "policy",
+    nargs=-1,
+    type=options.FOLDER,
+    metavar="[POLICY]...",
+    help="Policy files; default all that are found, of --family.",
+)
+@options.sweep_options("workloads", "data", "trial_seconds")
+@options.option(
+    "--measure",
+    is_flag=True,
+    help="Also time each winner against control and runner-up; fail when a claim is broken.",
+)
+@options.option(
+    "--tolerance",
+    default=0.1,
+    type=click.FloatRange(min=0),
+    metavar="T",
+    help="How much worse a time may be: 0.1 is 10 %.",
+)
+@options.option(
+    "--family",
+    multiple=True,
+    metavar="DIR",
+    help="The folder of a family that does not ship; again for more families.",
+)
+@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+@options.policies_option
+@options.option(
+    "--markdown",
+    type=options.FOLDER,
+    metavar="FILE.md",
+    help="Append the lines there as a Markdown table, for a job's summary.",
+)
+def check_command(
+    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
+) -> None:
+    files = policy or policy_files(policies, family)
+    check(CheckRequest(files=files, families=family, **asked), options.out)

@@ -1,57 +1,63 @@
-"""``autotune compare``: what moved, as text and as a table; a regression is an error.
+"""``autotune compare``: what moved, as text and as a table; a regression is an error."""
 
-``autotune regret``: the matrix of what workloads lose, and what one configuration for all of them costs.
-"""
-
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from autotune.cli import markdown as md
+from autotune.cli import options
+from autotune.cli.terminal import append, code, markdown_table
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
-from autotune.figures import duration, loss_percent
+from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text, written
 from autotune.policy import Change, Comparison, comparisons, read_side
-from autotune.record import Minimax, Regrets
-
-MOST_SHOWN = 8  # columns of the matrix of regrets
 
 SHOWN = 10  # of what moved most
 
 
-def compare_records(
-    a: str,
-    b: str,
-    threshold: float,
-    *,
-    every: bool,
-    table: Path | None,
-    markdown: Path | None = None,
-    out: Console,
+@click.argument("a", metavar="A", help="A record or a policy file (.yaml): before.")
+@click.argument("b", metavar="B", help="The same of another version or device: after.")
+@options.option(
+    "--threshold",
+    default=5.0,
+    type=click.FloatRange(min=0),
+    metavar="PERCENT",
+    help="A slower winner is a regression above this.",
+)
+@options.option("--every", is_flag=True, help="Any configuration that became slower is a regression.")
+@options.place("Write every row there too.", "FILE.csv")
+@options.option(
+    "--markdown",
+    type=options.FOLDER,
+    metavar="FILE.md",
+    help="Append the tables there as Markdown, for a job's summary.",
+)
+def compare_command(
+    a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
 ) -> None:
-    """Print what moved between two records or policy files, write it to ``table`` and append it to ``markdown``.
-    ``threshold`` is relative (0.05: 5 %). Raises Regression when the winner (with ``every``: any configuration) became
-    slower by more; StoreError, PolicyFileError."""
-    if table is not None and table.suffix != ".csv":
-        raise StoreError(f"--out {table}: the name must end in .csv")
+    """Print what moved, write it to ``out_`` and append it to ``markdown``. Raises Regression when the winner (with
+    ``every``: any configuration) became slower by more than ``threshold`` percent; StoreError, PolicyFileError."""
+    if out_ is not None and out_.suffix != ".csv":
+        raise StoreError(f"--out {out_}: the name must end in .csv")
     found = comparisons(read_side(a), read_side(b))
     for one in found:
-        _print(one, out)
-    if table is not None:
-        out.print(f"comparison   {_written(found, table)}")
-    worse = [(one, row) for one in found for row in one.regressions(threshold, every=every)]
+        _print(one, options.out)
+    if out_ is not None:
+        options.out.print(f"comparison   {_written(found, out_)}")
+    worse = [(one, row) for one in found for row in one.regressions(threshold / 100, every=every)]
     if markdown is not None:
-        sections = (_section(one, one.regressions(threshold, every=every), threshold) for one in found)
-        md.append(markdown, "\n".join(sections) + "\n")
+        sections = (
+            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in found
+        )
+        append(markdown, "\n".join(sections) + "\n")
     if worse:
         named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
         more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
-        raise Regression(f"B is slower than A by more than {100 * threshold:g} %: {named}{more}")
+        raise Regression(f"B is slower than A by more than {threshold:g} %: {named}{more}")
 
 
 def _print(one: Comparison, out: Console) -> None:
@@ -86,14 +92,16 @@ def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
 
     def cells(row: Change) -> tuple[str, ...]:
         verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-        return (md.code(row.role), *_figures(row), verdict)
+        return (code(row.role), *_figures(row), verdict)
 
     verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
-    text = f"### {md.code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
-    text += md.table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
+    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
+    text += markdown_table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
     text += f"\n{_counts(one)}.\n" if one.every else ""
     if one.moved:
-        rows = md.table(("configuration", "A", "B", "change", "noise", ""), map(cells, one.moved[:SHOWN]))
+        rows = markdown_table(
+            ("configuration", "A", "B", "change", "noise", ""), map(cells, one.moved[:SHOWN])
+        )
         text += f"\n<details><summary>moved most</summary>\n\n{rows}\n</details>\n"
     return text
 
@@ -161,52 +169,3 @@ def _written(found: Sequence[Comparison], path: Path) -> Path:
                 for row in moved
             ]  # fmt: skip
     return write_text(path, csv_text(pd.DataFrame(rows)), written)
-
-
-# -- regret
-
-
-def print_regrets(regrets: Regrets, out: Console) -> None:
-    """The matrix of workloads by configurations: the winners and the minimax configuration, at most ``MOST_SHOWN``;
-    then what one for all costs."""
-    chosen = regrets.minimax
-    columns = _columns(regrets, chosen)
-    out.print(
-        f"\n{regrets.family} on {regrets.device}: regret of {len(regrets.times)} workloads", markup=False
-    )
-    table = Table("workload", "best", box=None, pad_edge=False)
-    for letter in columns.values():
-        table.add_column(letter, justify="right")
-    for workload, row in regrets.times.items():
-        cells = [loss_percent(regrets.regret(workload, c)) if c in row else "-" for c in columns]
-        table.add_row(workload, duration(row[regrets.best[workload]]), *cells)
-    out.print(table)
-    named = Table("", "worst", "median", "total", box=None, pad_edge=False)
-    named.add_column("configuration", overflow="fold")
-    for configuration, letter in columns.items():
-        cost = regrets.cost_of_one(configuration) if configuration in regrets.everywhere else {}
-        cells = [loss_percent(cost[k]) if cost else "-" for k in ("worst", "median", "total")]
-        named.add_row(letter, *cells, configuration.id)
-    out.print(named)
-    if chosen is None:
-        out.print("no configuration was measured on every workload, so there is no minimax configuration")
-        return
-    cost = regrets.cost_of_one(chosen.configuration)
-    if len(regrets.times) == 1:
-        out.print("of one workload, its winner costs nothing: sweep another one to compare with")
-        return
-    out.print(
-        f"minimax {columns[chosen.configuration]}: one configuration for all {len(regrets.times)} workloads costs at "
-        f"most {loss_percent(cost['worst'])} of a workload's time, {loss_percent(cost['median'])} in the median; "
-        f"a run of each takes {loss_percent(cost['total'])} longer",
-        markup=False,
-    )
-
-
-def _columns(regrets: Regrets, chosen: Minimax | None) -> dict[Configuration, str]:
-    """The minimax configuration, then the winners by how many workloads each wins; with their letters."""
-    wins = Counter(regrets.best.values())
-    ranked = sorted(wins, key=lambda c: (-wins[c], c.id))
-    first = [chosen.configuration] if chosen else []
-    columns = list(dict.fromkeys([*first, *ranked]))[:MOST_SHOWN]
-    return {c: chr(ord("A") + i) if i < 26 else f"A{i}" for i, c in enumerate(columns)}

@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune import files as paths
+from autotune.cli import options
 from autotune.cli.terminal import pays
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, Inputs, prepare
+from autotune.declaration import Configuration, Family, Inputs, load_family, prepare
 from autotune.declaration import load_workload as load
 from autotune.device import open_backend
-from autotune.errors import AutotuneError, UnknownName
+from autotune.errors import AutotuneError, UnknownName, UsageError
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
 from autotune.hardware import Device
@@ -38,32 +39,58 @@ from autotune.policy import (
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 
-def explain(
-    family: Family, workload: str, device: str, policies: Path | None, data: Path | None, out: Console,
-    objective: str = KERNEL, resized: Mapping[str, int] | None = None,
-) -> None:  # fmt: skip
-    """Print the chain for a workload of ``family``, by ``objective``. ``device`` is cpu,
-    cuda, cuda:N, auto, or the name of a policy file (nvidia-h200) for a device that is not here; ``resized`` are
-    extents that are other than the workload's. Raises what reading the workload and opening the device raise."""
-    asked = load(family, workload)
-    inputs = _resized(family, prepare(family, asked, paths.data_root(data)), resized or {})
-    folders = paths.policy_folders(policies, family.folder)
-    found = device_named(family, device, folders)
-    known, passed = find(family, found, folders)
+@options.family_argument
+@options.one_workload("The input; default the family's own.")
+@options.option(
+    "--device",
+    default="auto",
+    metavar="auto|cpu|cuda|cuda:N|NAME",
+    help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
+)
+@options.option(
+    "--size",
+    multiple=True,
+    metavar="EXTENT=N",
+    help="As if the input had this size in place of the workload's; again for more.",
+)
+@options.of_sweep("objective")
+@options.policies_option
+@options.data_option
+def explain_command(
+    family: str,
+    workload: str,
+    device: str,
+    size: tuple[str, ...],
+    objective: str,
+    policies: Path | None,
+    data: Path | None,
+) -> None:
+    """Print the chain of candidates. ``device`` may be the name of a policy file (nvidia-h200), for a device that is
+    not here. Raises what reading the workload and opening the device raise."""
+    loaded, resized = load_family(family), options.sized(size)
+    asked = load(loaded, workload)
+    inputs = _resized(loaded, prepare(loaded, asked, paths.data_root(data)), resized)
+    folders = paths.policy_folders(policies, loaded.folder)
+    opened = device_named(loaded, device, folders)
+    known, passed = find(loaded, opened, folders)
     name = f"{asked.name} resized" if resized else asked.name
-    print_chain(family, name, found, inputs, known, passed, out, objective)
+    print_chain(loaded, name, opened, inputs, known, passed, options.out, objective)
 
 
-def _resized(family: Family, inputs: Inputs, given: Mapping[str, int]) -> Inputs:
+def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
     """``inputs`` as if they had the sizes ``given``, with the extents and scalars that are computed from them. Raises
     UnknownName, and UsageError for an extent that is computed."""
     free = [name for name in inputs.sizes if family.extents.get(name) is None]
-    for name in given:
+    whole: dict[str, int] = {}
+    for name, size in given.items():
         if name not in free:
             raise UnknownName("extent", name, free, f"family {family.name}")
-    if not given:
+        if not isinstance(size, int) or size < 1:
+            raise UsageError(f"--size {name}={size}: an extent is a whole number from 1")
+        whole[name] = size
+    if not whole:
         return inputs
-    sizes, scalars = {**inputs.sizes, **given}, dict(inputs.scalars)
+    sizes, scalars = {**inputs.sizes, **whole}, dict(inputs.scalars)
     for name, value in family.extents.items():
         if value is not None:
             sizes[name] = value.integer({**inputs.options, **scalars, **sizes})

@@ -9,14 +9,14 @@ import re
 import shlex
 from pathlib import Path
 
-from rich.console import Console
+import click
 
+from autotune.cli import options
 from autotune.declaration import families, yamlfile
 from autotune.errors import StoreError, UsageError
 
 PLACEHOLDER = "new_family"
 TEMPLATE = Path(__file__).resolve().parent / PLACEHOLDER
-
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")  # as in schemas/family.json
 _FILES = {".cu", ".cuh", ".py", ".yaml"}  # __pycache__ and what editors leave do not travel
@@ -36,7 +36,12 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
         for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
             path = folder / named(source.relative_to(TEMPLATE).as_posix(), name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(_line(path) + named(source.read_text(encoding="utf-8"), name), encoding="utf-8")
+            text = named(source.read_text(encoding="utf-8"), name)
+            if path.suffix == ".yaml":  # what stands ahead of a YAML file for editors
+                text = (
+                    f"{yamlfile.editor_line('family' if path.name == 'family.yaml' else 'workload')}\n{text}"
+                )
+            path.write_text(text, encoding="utf-8")
             made.append(path)
     except OSError as problem:
         raise StoreError(
@@ -48,13 +53,6 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
 def named(text: str, name: str) -> str:
     """``text`` with the placeholder, as a whole word, replaced by ``name``."""
     return re.sub(rf"\b{PLACEHOLDER}\b", name, text)
-
-
-def _line(path: Path) -> str:
-    """What stands ahead of a YAML file for editors."""
-    if path.suffix != ".yaml":
-        return ""
-    return yamlfile.editor_line("family" if path.name == "family.yaml" else "workload") + "\n"
 
 
 def _check(name: str) -> None:
@@ -71,14 +69,17 @@ def _check(name: str) -> None:
         )
 
 
-def print_made(folder: Path, made: list[Path], out: Console) -> None:
-    """What was written, and the commands that come next."""
+@click.argument("name", metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
+@options.place("Make the folder in DIR.", default=Path())
+def new_command(name: str, out_: Path) -> None:
+    """Print what was written, and the commands that come next."""
+    folder, made = new_family(name, out_)
     shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
-    out.print(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
+    options.note(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
     for what, command in {
         "check it": f"autotune lint {shown}",
         "compile it": f"autotune sweep {shown} --static",
         "tune it": f"autotune sweep {shown}",
         "run it": f"autotune run {shown} --explain",
     }.items():
-        out.print(f"{what:12} {command}")
+        options.note(f"{what:12} {command}")

@@ -5,42 +5,60 @@ a command line. What a shell completes is families, and a family's workloads, pr
 further than its declaration.
 """
 
-import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-import typer
-from rich.console import Console
+import click
 
-from autotune.declaration import Family, families, load_family, workloads
-from autotune.engine import OPTIONS, SweepRequest
+from autotune.declaration import families, load_family, workloads
 from autotune.errors import AutotuneError, UsageError
 
-out = Console(highlight=False, markup=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from autotune.declaration import Family
+    from autotune.engine import SweepRequest
+
+    out: Console
+    err: Console
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+
+def __getattr__(name: str) -> Any:
+    """``out`` and ``err``, the consoles of the commands that print tables: Rich is loaded for these alone."""
+    if name not in ("out", "err"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rich.console import Console
+
+    width = None if name == "err" or sys.stdout.isatty() else 200
+    made = Console(stderr=name == "err", highlight=False, markup=False, soft_wrap=True, width=width)
+    return globals().setdefault(name, made)
+
 
 # -- what a shell completes: it asks while a line is typed, so nothing here raises
 
 
-def family_names(incomplete: str) -> list[str]:
+def family_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Folders are completed by the shell itself."""
     return _beginning(families(), incomplete)
 
 
-def workload_names(context: typer.Context, incomplete: str) -> list[str]:
+def workload_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     family = _family(context)
     return _beginning(workloads(family) if family else (), incomplete)
 
 
-def preset_names(context: typer.Context, incomplete: str) -> list[str]:
+def preset_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     family = _family(context)
     return _beginning(family.space.preset_names if family else (), incomplete)
 
 
-def policy_values(context: typer.Context, incomplete: str) -> list[str]:
+def policy_values(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """``name=`` for each policy, then its values, one behind the other."""
     if (family := _family(context)) is None:
         return []
@@ -54,7 +72,7 @@ def policy_values(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{name}={before}{comma}{each}" for each in _beginning(left, last)]
 
 
-def _family(context: typer.Context) -> Family | None:
+def _family(context: click.Context) -> "Family | None":
     """The one whose name stands on the line already; an option that waits for its value leaves it unassigned."""
     for name in (context.params.get("family"), *context.args):
         try:
@@ -71,126 +89,126 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 # -- options
 
 
+def option(*words: str, default: Any = None, **more: Any) -> Decorator:
+    """An option whose default is shown where it says something. One that is given again for more is ``multiple``."""
+    if more.get("is_flag"):
+        default = False
+    shows = default is not None and default is not False and default != ""
+    return click.option(*words, default=default, show_default=shows, **more)
+
+
+def of_sweep(name: str) -> Decorator:
+    """An option of a sweep (``engine.OPTIONS``)."""
+    from autotune.engine import OPTIONS
+
+    one = OPTIONS[name]
+    flags = [f"--{one.word}", one.name, *([f"-{one.letter}"] if one.letter else [])]
+    if one.is_many:
+        return option(
+            *flags, multiple=True, metavar=one.metavar, help=one.help, shell_complete=_COMPLETED.get(name)
+        )
+    kind = next(each for each in (bool, int, float, str, Path) if each in (get_args(one.kind) or (one.kind,)))
+    if kind is bool:
+        return option(*flags, is_flag=True, help=one.help)
+    type_: Any = FOLDER if kind is Path else kind
+    if one.least is not None:
+        type_ = click.IntRange(int(one.least)) if kind is int else click.FloatRange(one.least)
+    return option(
+        *flags, default=one.default, type=type_, metavar=one.metavar, help=one.help, shell_complete=_COMPLETED.get(name)
+    )  # fmt: skip
+
+
+FOLDER = click.Path(path_type=Path)  # or a file
 _COMPLETED = {"workloads": workload_names, "preset": preset_names, "narrowed": policy_values}
 
 
-def _typed(name: str) -> Any:
-    """An option of a sweep for typer."""
-    option = OPTIONS[name]
-    flags = [f"--{option.word}", *([f"-{option.letter}"] if option.letter else [])]
-    return typer.Option(
-        *flags,
-        metavar=option.metavar or None,
-        help=option.help,
-        min=option.least,
-        autocompletion=_COMPLETED.get(name),
-    )
+def sweep_options(*names: str) -> Decorator:
+    """Give a command the options of a sweep of those names, or all of them: it is called with the fields of a
+    ``SweepRequest``."""
 
-
-def one_workload(about: str) -> Any:
-    """The option for one workload."""
-    return typer.Option("--workload", "-w", metavar="NAME|PATH", help=about, autocompletion=workload_names)
-
-
-def place(about: str, metavar: str = "DIR") -> Any:
-    """The option for where files go."""
-    return typer.Option("--out", "-o", metavar=metavar, help=about)
-
-
-FamilyArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="FAMILY",
-        help="A family's name, or a folder with a family.yaml.",
-        autocompletion=family_names,
-    ),
-]
-
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar="auto|cpu|cuda|cuda:N",
-        help="The device that runs it; auto is the first GPU, else the cpu.",
-    ),
-]
-
-Policies = Annotated[
-    Path | None,
-    typer.Option(
-        "--policies", metavar="DIR", help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies)."
-    ),
-]
-
-Preset = Annotated[str, _typed("preset")]
-Set = Annotated[list[str] | None, _typed("narrowed")]
-Objective = Annotated[str, _typed("objective")]
-Data = Annotated[Path | None, _typed("data")]
-
-CallWorkload = Annotated[
-    str, one_workload("Input from a workload; default the family's own when no -i is given.")
-]
-
-CallInput = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="NAME=VALUE",
-        help="An input (a file), a scalar or an option; again for more.",
-    ),
-]
-
-CallOutput = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Where the result goes: .npy, .npz or the family's own.",
-    ),
-]
-
-
-def sweep_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, in place of its ``**asked``, the options of a sweep of those names, or all of them. It is called
-    with the fields of a ``SweepRequest``."""
-    chosen = [OPTIONS[name] for name in names or OPTIONS]
-
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+    def decorated(command: Command) -> Command:
         @wraps(command)
         def called(**given: Any) -> None:
-            asked = {option.name: given.pop(option.name) for option in chosen}
-            if "workloads" in asked:
-                asked["workloads"] = tuple(asked["workloads"] or ())
-            if "narrowed" in asked:
-                asked["narrowed"] = narrowed(asked["narrowed"])
-            command(**given, **asked)
+            if "narrowed" in given:
+                given["narrowed"] = narrowed(given["narrowed"])
+            command(**given)
 
-        signature = inspect.signature(command, eval_str=True)
-        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        added = [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None if option.is_many else option.default,
-                annotation=Annotated[
-                    list[str] | None if option.is_many else option.kind, _typed(option.name)
-                ],
-            )
-            for option in chosen
-        ]
-        first = [one for one in own if one.default is one.empty]
-        rest = [one.replace(kind=one.KEYWORD_ONLY) for one in own if one.default is not one.empty]
-        vars(called)["__signature__"] = signature.replace(parameters=[*first, *added, *rest])
+        from autotune.engine import OPTIONS
+
+        for name in reversed(names or list(OPTIONS)):
+            of_sweep(name)(called)
         return called
 
     return decorated
 
 
-def words(request: SweepRequest) -> Iterator[str]:
+def one_workload(about: str) -> Decorator:
+    """The option for one workload."""
+    return option(
+        "--workload", "-w", default="", metavar="NAME|PATH", help=about, shell_complete=workload_names
+    )
+
+
+def place(about: str, metavar: str = "DIR", **more: Any) -> Decorator:
+    """The option for where files go."""
+    return option("--out", "-o", "out_", type=FOLDER, metavar=metavar, help=about, **more)
+
+
+family_argument = click.argument(
+    "family",
+    metavar="FAMILY",
+    help="A family's name, or a folder with a family.yaml.",
+    shell_complete=family_names,
+)
+
+device_option = option(
+    "--device",
+    default="auto",
+    metavar="auto|cpu|cuda|cuda:N",
+    help="The device that runs it; auto is the first GPU, else the cpu.",
+)
+
+data_option = option(
+    "--data", type=FOLDER, metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."
+)
+
+policies_option = option(
+    "--policies",
+    type=FOLDER,
+    metavar="DIR",
+    help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies).",
+)
+
+
+def call_options(command: Command) -> Command:
+    """The options of a command that runs a kernel once."""
+    for added in (
+        option(
+            "--output",
+            "--out",
+            "-o",
+            type=FOLDER,
+            metavar="FILE",
+            help="Where the result goes: .npy, .npz or the family's own.",
+        ),
+        option(
+            "--input",
+            "-i",
+            "given",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An input (a file), a scalar or an option; again for more.",
+        ),
+        one_workload("Input from a workload; default the family's own when no -i is given."),
+    ):
+        added(command)
+    return command
+
+
+def words(request: "SweepRequest") -> Iterator[str]:
     """The options of the command that asks for the same sweep."""
+    from autotune.engine import OPTIONS
+
     for option in OPTIONS.values():
         value = getattr(request, option.name)
         if isinstance(value, bool):
@@ -205,13 +223,13 @@ def words(request: SweepRequest) -> Iterator[str]:
 
 def note(line: str) -> None:
     """Print a line as it is."""
-    out.print(line, markup=False)
+    print(line)
 
 
-def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
+def narrowed(items: Iterable[str]) -> dict[str, list[str]]:
     """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
     held: dict[str, list[str]] = {}
-    for item in items or ():
+    for item in items:
         name, separator, values = item.partition("=")
         if not separator or not name or not values:
             raise UsageError(f"cannot read --set {item!r}: write --set policy=value or --set policy=v1,v2")
@@ -219,14 +237,13 @@ def narrowed(items: Sequence[str] | None) -> dict[str, list[str]]:
     return held
 
 
-def sized(items: Sequence[str] | None) -> dict[str, int]:
+def sized(items: Iterable[str]) -> dict[str, float]:
     """``["height=1000"]`` -> {"height": 1000}. Raises UsageError."""
-    found: dict[str, int] = {}
-    for item in items or ():
+    found: dict[str, float] = {}
+    for item in items:
         name, _, number = item.partition("=")
-        if not name.strip() or not number.strip().isdecimal() or int(number) < 1 or name.strip() in found:
-            raise UsageError(
-                f"cannot read --size {item!r}: write --size extent=N, a whole number from 1, each extent once"
-            )
-        found[name.strip()] = int(number)
+        try:
+            found[name.strip()] = float(number) if "." in number else int(number)
+        except ValueError:
+            raise UsageError(f"--size {item!r} is not NAME=N, with a number, as --size taps=9") from None
     return found

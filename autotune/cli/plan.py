@@ -4,28 +4,31 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 from rich.console import Console
 
 from autotune.api import saved
+from autotune.cli import options
 from autotune.declaration import (
     Configuration,
     Expression,
     Family,
     Workload,
+    load_family,
     load_workload,
     prepare,
     workloads,
 )
 from autotune.engine import Session, SweepRequest, opened, sweeping
-from autotune.errors import AutotuneError, UnknownName, UsageError
+from autotune.errors import AutotuneError, NothingMeasured, UnknownName, UsageError
 from autotune.figures import duration
 from autotune.figures import loss_percent as percent
-from autotune.files import write_text
+from autotune.files import policy_folder, write_text
 from autotune.policy import (
     Point,
     Range,
@@ -43,6 +46,54 @@ _RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
 _WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
 _NEAR, _WITHIN = 150, 1.3
 _FEWEST = 6  # sizes, before a promise is made
+
+
+@options.family_argument
+@options.option(
+    "--over",
+    multiple=True,
+    required=True,
+    metavar="NAME=LOW..HIGH",
+    help="A number of the workload and its range; again for more.",
+)
+@options.sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
+@options.option("--regret", default="5%", metavar="5%", help="What 95 % of the range may lose at most.")
+@options.option("--where", default="", metavar="EXPRESSION", help="Only sizes for which this holds.")
+@options.one_workload("Whose numbers the ranges replace; else the family's first that has them.")
+@options.option(
+    "--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most so many sizes."
+)
+@options.option(
+    "--time",
+    "seconds",
+    default=1e9,
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Begin no other size after so many seconds.",
+)
+@options.policies_option
+def plan_command(
+    family: str,
+    over: tuple[str, ...],
+    regret: str,
+    where: str,
+    workload: str,
+    sizes: int,
+    seconds: float,
+    policies: Path | None,
+    **asked: Any,
+) -> None:
+    found, names = load_family(family), ranges(over)
+    planned = Plan(
+        request=SweepRequest(family=found, **asked),
+        policies=policy_folder(policies),
+        template=template(found, workload, list(names)),
+        over=Range(names, condition(where, names)),
+        regret=share(regret),
+        sizes=sizes,
+        seconds=seconds,
+    )
+    run(planned, options.out, options.err)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +117,7 @@ class _Progress:
     studies: list[Study] = field(default_factory=list)
     skipped: list[Point] = field(default_factory=list)
     path: Path | None = None
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def seen(self) -> list[Point]:
@@ -75,10 +127,6 @@ class _Progress:
     def taught(self) -> Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
         return taught_at(read_policy_file(self.path) if self.path else None, self.points)
-
-    @cached_property
-    def began(self) -> float:
-        return time.perf_counter()
 
 
 def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -181,7 +229,6 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     request.check()
     first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
     start = replace(request, workloads=(str(_written(plan, first)),))
-    state.began  # noqa: B018 - from now on
     with sweeping(
         start, start.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
     ) as session:
@@ -214,15 +261,13 @@ def _swept(
         swept = replace(session, request=replace(request, chosen=chosen)).swept(
             workload, prepare(family, workload, request.root)
         )
+        if not swept.study.decision:
+            raise NothingMeasured("nothing could be measured on it")
     except (AutotuneError, MemoryError) as problem:
         err.print(f"{path.stem} is left out: {problem}", markup=False)
         state.skipped.append(point)
         return
     study = swept.study
-    if not study.decision:
-        err.print(f"{path.stem} is left out: nothing could be measured on it", markup=False)
-        state.skipped.append(point)
-        return
     state.studies.append(study)
     state.points[study.workload] = point
     newest = latest(session.store.studies(), state.studies)

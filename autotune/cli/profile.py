@@ -5,20 +5,21 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 
+from autotune.cli import options
 from autotune.compile import Cache, default_root
-from autotune.declaration import Configuration, Family, load_workload
-from autotune.declaration import load_family as load
-from autotune.device import Backend
+from autotune.declaration import Configuration, Family, load_family, load_workload
+from autotune.device import Backend, open_backend
 from autotune.errors import DeviceError, StoreError, UsageError
-from autotune.figures import number, share, si, spread
+from autotune.figures import number, si, spread
 from autotune.files import write_text
 from autotune.measure import (
     CEILINGS,
@@ -32,46 +33,53 @@ from autotune.measure import (
 from autotune.record import Store, Study, fastest_first, holds_store, newest, read_ceilings
 
 
-@dataclass(frozen=True)
-class Asked:
-    """As on the command line."""
-
-    family: str
-    configurations: tuple[str, ...]
-    top: int | None
-    workload: str
-    record: str
-    device: str
-    data: Path | None
-    compiler: str
-
-
-def profile_into(asked: Asked, out: Console) -> None:
-    """Profile, keep the counters in the record, make its report anew where it is a folder. Raises DeviceError without
+@options.family_argument
+@click.argument("configurations", nargs=-1, metavar="[CONFIG…]", help="Presets or policy=value,…")
+@options.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The N fastest of the record, and its control.",
+)
+@options.one_workload("Default: the newest in the record.")
+@options.option("--record", default="", metavar="DIR|URL", help="Default ./autotune-results/FAMILY.")
+@options.option("--device", default="cuda", metavar="cuda|cuda:N", help="The GPU.")
+@options.data_option
+@options.option("--compiler", default="", metavar="nvrtc|nvcc", help="As the sweep had it.")
+def profile_command(
+    family: str,
+    configurations: tuple[str, ...],
+    top: int | None,
+    workload: str,
+    record: str,
+    device: str,
+    data: Path | None,
+    compiler: str,
+) -> None:
+    """Profile, keep the counters in the record, make its report again where it is a folder. Raises DeviceError without
     ncu or a GPU, StoreError without a record."""
-    if not asked.device.startswith("cuda"):
-        raise DeviceError(
-            f"hardware counters are a GPU's: --device {asked.device} has none, name cuda or cuda:N"
-        )
-    family = load(asked.family)
-    record = asked.record or str(Path("autotune-results") / family.name)
+    out = options.out
+    if not device.startswith("cuda"):
+        raise DeviceError(f"hardware counters are a GPU's: --device {device} has none, name cuda or cuda:N")
+    loaded = load_family(family)
+    record = record or str(Path("autotune-results") / loaded.name)
     ncu = find_ncu()
     if not holds_store(record):
         raise StoreError(
             f"{record} holds no record (store.journal) to keep counters in: run autotune sweep first"
         )
     store = Store(record)
-    named = load_workload(family, asked.workload) if asked.workload else None
-    study = recorded(store, family, named.name if named else "", record)
-    workload = named or load_workload(family, study.workload)
-    which = chosen(study, family, asked.configurations, asked.top)
+    named = load_workload(loaded, workload) if workload else None
+    study = recorded(store, loaded, named.name if named else "", record)
+    cold = (named or load_workload(loaded, study.workload)).cold
+    which = chosen(study, loaded, configurations, top)
     task = WatchedTask(
-        family=str(family.folder), workload=str(asked.workload or study.workload),
-        data=str(asked.data or ""), device=asked.device, compiler=asked.compiler,
+        family=str(loaded.folder), workload=workload or study.workload,
+        data=str(data or ""), device=device, compiler=compiler,
         configurations=tuple(one.id for one in which), result="",
     )  # fmt: skip
-    out.print(f"{family.name} on {study.workload}: {len(which)} configurations under {ncu}")
-    found, result = profile(task, tuple(family.kernels), ncu, cold=workload.cold)
+    out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {ncu}")
+    found, result = profile(task, tuple(loaded.kernels), ncu, cold=cold)
     for one, reason in result.failed.items():
         out.print(f"not profiled {one}: {reason}")
     if not found:
@@ -155,6 +163,17 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
 # -- ceilings
 
 
+@options.option("--device", default="cuda", metavar="cuda|cuda:N", help="The GPU.")
+@options.place("Write limits.json there, for the report of that record.")
+@options.option("--again", is_flag=True, help="Measure again what is cached.")
+def limits_command(device: str, out_: Path | None, again: bool) -> None:
+    with closing(open_backend(device)) as backend:
+        found = device_ceilings(backend, Cache(default_root()), again=again)
+    print_ceilings(found, options.out)
+    if out_ is not None:
+        options.note(f"limits       {write_ceilings(found, out_ / 'limits.json')}")
+
+
 def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> dict[str, Any]:
     """The ceilings of ``backend``'s device, in the form of ``limits.json``: from the user's cache folder, or measured
     (a few seconds) and kept there. Raises DeviceError on a cpu, CompilerError, LaunchError."""
@@ -176,16 +195,13 @@ def write_ceilings(found: Mapping[str, Any], path: Path) -> Path:
 
 
 def print_ceilings(found: Mapping[str, Any], out: Console) -> None:
-    """The ceilings with what they count, and the arithmetic limit where it is known."""
-    ceilings, arithmetic, spreads = (
-        found.get(name) or {} for name in ("ceilings", "arithmetic_limits", "spread_relative")
-    )
+    """The ceilings with what they count."""
+    ceilings, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
     clock = f", {found['clock_mhz']} MHz" if found.get("clock_mhz") else ""
     out.print(f"{found['device_name']}{clock}, measured {found.get('date', 'at an unknown time')}")
-    table = Table("ceiling", "per s", "±", "of the arithmetic limit", "what", box=None)
+    table = Table("ceiling", "per s", "±", "what", box=None)
     for name, value in ceilings.items():
-        of = share(value / arithmetic[name]) if name in arithmetic else ""
         noise = spread(spreads[name]) if name in spreads else ""
         what = CEILINGS[name].what if name in CEILINGS else ""
-        table.add_row(name, si(value).strip(), noise, of, what)
+        table.add_row(name, si(value).strip(), noise, what)
     out.print(table)

@@ -1,31 +1,40 @@
-"""``autotune report``: the tables and the page of a record anew, and what every command that makes them prints."""
+"""``autotune report``: the tables and the page of a record again, and what every command that makes them prints."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 from rich.console import Console
 
+from autotune.cli import options
 from autotune.declaration import Family
 from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
-from autotune.record import Study, is_table, read_record
-from autotune.report import write_trace
+from autotune.record import Study, is_table, read_record, read_results
+from autotune.report import write_all
 
 
-def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: bool = False) -> None:
-    """The tables and report.html anew from a record, with ``trace`` its timeline as well: a sweep's folder, a storage
-    URL, or tables of the form of results.csv, the latter two with the folder to write to. Raises StoreError when there
-    is none."""
+@click.argument(
+    "records",
+    nargs=-1,
+    required=True,
+    metavar="DIR|FILE.csv…",
+    help="A sweep's --out folder or --store URL, or results.csv files.",
+)
+@options.place("Where the files go; default DIR itself.")
+def report_command(records: tuple[str, ...], out_: Path | None) -> None:
+    report(records, out_, options.out)
+
+
+def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
+    """The tables and report.html again from a record: a sweep's folder, a storage URL, or tables of the form of
+    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
     tables = [record for record in records if is_table(record)]
     if tables:
-        from autotune.record import read_results
-
         if len(tables) < len(records) or folder is None:
             raise UsageError(
                 "tables are reported on together, without a DIR, and need --out DIR for the report"
             )
-        if trace:
-            raise UsageError("--trace needs a sweep's own record: tables do not say when a trial began")
         writable(folder)
         write_reports(folder, read_results(tables), out, record=Path(tables[0]).parent)
         return
@@ -35,13 +44,10 @@ def report(records: Sequence[str], folder: Path | None, out: Console, *, trace: 
     if folder is None and ("://" in record or record.endswith(".json")):
         what = "a record behind a URL" if "://" in record else "a file of another tuner"
         raise UsageError(f"{what} needs --out DIR, where results.csv and report.html go")
-    studies = read_record(record)
-    folder = folder or Path(record)
+    studies, place = read_record(record), Path(record)
+    folder = folder or place
     writable(folder)
-    place = Path(record)
     write_reports(folder, studies, out, record=place if place.is_dir() else place.parent)
-    if trace:
-        out.print(f"{'trace':<12} {write_trace(studies, folder / 'trace.json')}")
 
 
 def write_reports(
@@ -54,8 +60,6 @@ def write_reports(
 ) -> None:
     """``record``: the folder that the record lies in, where that is not ``folder``. ``policies``: where the winners'
     policy files lie, by default where programs look for them."""
-    from autotune.report import write_all
-
     looked = policy_folders() if policies is None else policies
     for name, path in write_all(studies, folder, known, record, looked).items():
         out.print(f"{name:<12} {path}")

@@ -1,24 +1,21 @@
 """``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
-import fcntl
 import logging
-import os
-import re
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune import files as paths
+from autotune.cli import options
 from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
 from autotune.declaration import load_workload as load
 from autotune.dispatch import Choosing, TunedKernel, explained
@@ -27,20 +24,14 @@ from autotune.files import written
 
 Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
-_RANDOM = re.compile(r"(?<=\.)([0-9a-f]{16})(?=\.partial)")  # files._made_beside
-_YOUNGEST_S = 60.0  # a younger one may be of a run that is about to lock it
 
 
-class OpenKernel(Protocol):
+class OpenKernel(AbstractContextManager[Any], Protocol):
     """A kernel on its device or devices."""
 
     @property
     def family(self) -> Family: ...
     def run(self, inputs: Inputs) -> Mapping[str, NDArray[Any]]: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 Opener = Callable[[Family], OpenKernel]
@@ -93,6 +84,17 @@ class Call:
         if self.texts:
             return _given(family, self.texts)
         return prepare(family, load(family, self.workload), paths.data_root(self.data))
+
+
+@options.family_argument
+@options.call_options
+@options.device_option
+@options.policies_option
+@options.data_option
+@options.option("--explain", is_flag=True, help="Print why this configuration was taken.")
+def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
+    call = Call(load_family(family, check=False), **asked)
+    run_on(device, call, options.note, explain=explain)
 
 
 def run_call(call: Call, opened: Opener, note: Note, *, explain: bool = False) -> None:
@@ -260,7 +262,7 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
         return
     temporary: Path | None = None
     try:  # a place where nothing can be written shows before anything is done
-        with written(output, f".partial{output.suffix}") as temporary, alone(temporary):
+        with written(output, f".partial{output.suffix}") as temporary:
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))
@@ -277,41 +279,3 @@ def _write(family: Family, outputs: Mapping[str, NDArray[Any]], path: Path) -> N
             np.save(file, next(iter(outputs.values())))
         else:
             np.savez(file, **outputs)  # type: ignore[arg-type]
-
-
-# -- what a killed run has left
-
-
-@contextmanager
-def alone(unfinished: Path) -> Iterator[None]:
-    """For as long as the block lasts ``unfinished`` is known to be somebody's. What killed runs have left of the same
-    output is removed; on a file system without locks it stays."""
-    file = os.open(unfinished, os.O_RDWR)
-    try:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in _alike(unfinished):
-                with suppress(OSError):  # another run's, or gone
-                    _remove(left)
-        yield
-    finally:
-        os.close(file)
-
-
-def _alike(own: Path) -> list[Path]:
-    """Files named as ``own`` is, with other random letters."""
-    before, _, behind = _RANDOM.split(own.name, maxsplit=1)
-    alike = re.compile(re.escape(before) + _RANDOM.pattern + re.escape(behind))
-    names = (path.name for path in own.parent.iterdir())
-    return [own.with_name(name) for name in names if name != own.name and alike.fullmatch(name)]
-
-
-def _remove(left: Path) -> None:
-    """Unless somebody is writing it. Raises OSError."""
-    file = os.open(left, os.O_RDWR | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if time.time() - os.fstat(file).st_mtime > _YOUNGEST_S:
-            left.unlink()
-    finally:
-        os.close(file)

@@ -1,13 +1,15 @@
 """The commands that only show: families, list, show, doctor."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 from rich.console import Console
 
-from autotune.cli.options import Data, FamilyArgument, Preset, Set, err, narrowed, one_workload, out
+from autotune.cli import options
 from autotune.compile import (
     OF_THE_BLOCK,
     Cache,
@@ -39,7 +41,9 @@ def doctor(out: Console) -> None:
     from rich.table import Table
 
     table = Table("part", "", "what", "how to get it", box=None)
-    has_toolkit = _is_here(_nvcc)
+    has_toolkit = False
+    with suppress(AutotuneError):
+        has_toolkit = bool(_nvcc())
     for part, look, remedy in _PARTS:
         try:
             found, advice = look(), remedy.removeprefix(f"{_TOOLKIT}, then ") if has_toolkit else remedy
@@ -51,13 +55,6 @@ def doctor(out: Console) -> None:
     out.print(f"data      {data_root()}")
     out.print(f"cache     {default_root()}")
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
-
-
-def _is_here(look: Callable[[], str]) -> bool:
-    try:
-        return bool(look())
-    except AutotuneError:
-        return False
 
 
 def _compiler() -> str:
@@ -187,7 +184,6 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
 
 
 def families_command() -> None:
-    """The kernel families that ship with autotune."""
     from rich.table import Table
 
     from autotune.declaration import MOST_LISTED, listed
@@ -199,86 +195,64 @@ def families_command() -> None:
         every = listed(family.space)
         count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
         table.add_row(name, family.title, count, presets)
-    out.print(table)
+    options.out.print(table)
 
 
-def list_command(
-    family: FamilyArgument,
-    preset: Preset = "full",
-    set_: Set = None,
-    count: Annotated[bool, typer.Option("--count", help="Only the number.")] = False,
-) -> None:
-    """The ids of the configurations a sweep would visit. Runs nothing."""
+@options.family_argument
+@options.sweep_options("preset", "narrowed")
+@options.option("--count", is_flag=True, help="Only the number.")
+def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]], count: bool) -> None:
     loaded = load_family(family)
-    found = loaded.space.configurations(preset, narrowed(set_))
+    found = loaded.space.configurations(preset, narrowed)
     if not count:
         for configuration in found:
             print(configuration.id)
-    err.print(
-        f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
-    )
+    told = f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
+    print(told, file=sys.stderr)
 
 
+@options.family_argument
+@click.argument(
+    "configuration",
+    metavar="CONFIG",
+    help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
+)
+@options.option("--arch", default="sm_90", metavar="sm_XX", help="Target of the static profile.")
+@options.one_workload("Whose sizes and options; else the default one's, where needed.")
+@options.option(
+    "--size",
+    multiple=True,
+    metavar="NAME=N",
+    help="A size or scalar that a block depends on, in place of a workload's.",
+)
+@options.data_option
+@options.option("--header", is_flag=True, help="Only print the family's default.cuh, for its folder.")
+@options.option("--ptx", is_flag=True, help="Only print the PTX.")
+@options.option("--sass", is_flag=True, help="Only print the machine code; needs the toolkit's cuobjdump.")
 def show_command(
-    family: FamilyArgument,
-    configuration: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONFIG",
-            help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
-        ),
-    ],
-    arch: Annotated[
-        str, typer.Option("--arch", metavar="sm_XX", help="Target of the static profile.")
-    ] = "sm_90",
-    workload: Annotated[
-        str, one_workload("Whose sizes and options; else the default one's, where needed.")
-    ] = "",
-    size: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--size",
-            metavar="NAME=N",
-            help="A size or scalar that a block depends on, in place of a workload's.",
-        ),
-    ] = None,
-    data: Data = None,
-    header: Annotated[
-        bool, typer.Option("--header", help="Only print the family's default.cuh, for its folder.")
-    ] = False,
-    ptx_: Annotated[bool, typer.Option("--ptx", help="Only print the PTX.")] = False,
-    sass_: Annotated[
-        bool, typer.Option("--sass", help="Only print the machine code; needs the toolkit's cuobjdump.")
-    ] = False,
+    family: str,
+    configuration: str,
+    arch: str,
+    workload: str,
+    size: tuple[str, ...],
+    data: Path | None,
+    header: bool,
+    ptx: bool,
+    sass: bool,
 ) -> None:
-    """One configuration: generated code, layouts, static profile."""
     loaded = load_family(family)
     if header:
         print(default_header(loaded), end="")
         return
-    known = Known.of(loaded, workload, data_root(data), _given(size or ()))
+    known = Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
-    if ptx_ or sass_:
-        if ptx_ and sass_:
-            raise UsageError("--ptx and --sass are two listings: ask for one at a time")
-        print_listing(loaded, chosen, arch, known, is_machine_code=sass_)
+    if ptx and sass:
+        raise UsageError("--ptx and --sass are two listings: ask for one at a time")
+    if ptx or sass:
+        print_listing(loaded, chosen, arch, known, is_machine_code=sass)
         return
-    show(loaded, chosen, arch, known, out)
-
-
-def _given(sizes: Sequence[str]) -> dict[str, float]:
-    """``NAME=N`` as numbers. Raises UsageError."""
-    found: dict[str, float] = {}
-    for text in sizes:
-        name, _, number = text.partition("=")
-        try:
-            found[name] = float(number) if "." in number else int(number)
-        except ValueError:
-            raise UsageError(f"--size {text!r} is not NAME=N, with a number, as --size taps=9") from None
-    return found
+    show(loaded, chosen, arch, known, options.out)
 
 
 def doctor_command() -> None:
-    """What is here, what is missing, and how to get it."""
-
-    doctor(out)
+    doctor(options.out)

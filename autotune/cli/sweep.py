@@ -6,20 +6,68 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
+import click
 from rich.console import Console
 
 from autotune import files as paths
 from autotune.api import saved
+from autotune.cli import options
+from autotune.cli.remote import Host, sweep_on
 from autotune.cli.report import write_reports
+from autotune.cli.static_pass import run_static
 from autotune.cli.terminal import print_study
-from autotune.declaration import Configuration
+from autotune.declaration import Configuration, load_family
 from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
-from autotune.errors import FailedTrials, Interrupted, StoreError
+from autotune.errors import FailedTrials, Interrupted, StoreError, UsageError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
 from autotune.record import Study, failures, latest
 from autotune.report import live
+
+
+@options.family_argument
+@options.sweep_options()
+@options.policies_option
+@options.option(
+    "--static", is_flag=True, help="Only compile: registers, spills, shared memory, occupancy. Needs no GPU."
+)
+@options.option("--arch", multiple=True, metavar="sm_XX", help="Target of --static; again for more.")
+@options.option(
+    "--strict", is_flag=True, help="Exit code 11 when a configuration failed, after all is recorded."
+)
+@options.option(
+    "--on",
+    default="",
+    metavar="HOST[:PROGRAM]",
+    help="Sweep on a host that ssh reaches, with autotune as PROGRAM there; the results come back.",
+)
+def sweep_command(
+    family: str,
+    policies: Path | None,
+    static: bool,
+    arch: tuple[str, ...],
+    strict: bool,
+    on: str,
+    **asked: Any,
+) -> None:
+    request, place = SweepRequest(family=load_family(family), **asked), paths.policy_folder(policies)
+    for is_given, why in (
+        (request.sanitize, "--sanitize watches kernels run, and --static runs none: leave one of them out"),
+        (on, "--static needs no device, so no other host: leave --on out"),
+        (strict, "--static runs nothing, so nothing fails there: leave --strict out"),
+    ):
+        if static and is_given:
+            raise UsageError(why)
+    if static:
+        run_static(request, arch or ("sm_90",), options.out, options.err)
+    elif arch:
+        raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
+    elif on:
+        raise click.exceptions.Exit(sweep_on(Host.of(on), request, place, options.out, strict=strict))
+    else:
+        run(request, place, options.out, options.err, strict=strict)
 
 
 def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, strict: bool = False) -> None:

@@ -1,10 +1,13 @@
-"""A finished study in a few lines of text: the end of ``autotune sweep``."""
+"""What commands print: a finished study in a few lines of text, the end of ``autotune sweep``; Markdown."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from autotune.errors import StoreError
 from autotune.figures import duration
 from autotune.hardware import Device
 from autotune.measure import KERNEL, find_objective
@@ -60,16 +63,8 @@ def _tried(study: Study) -> dict[str, int]:
     return {state: count for state, count in study.states().items() if state != "excluded"}
 
 
-_PHASES = (
-    "compile",
-    "reference",
-    "place",
-    "verify",
-    "measure",
-    "faults",
-    "finalists",
-    "baseline",
-)  # record goes on beside
+# Those that take turns: recording goes on beside them.
+_PHASES = ("compile", "reference", "place", "verify", "measure", "faults", "finalists", "baseline")
 
 
 def _spent(wall_s: float, spent_s: Mapping[str, float]) -> Iterable[str]:
@@ -161,3 +156,27 @@ def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""
     return tied + margin_text(margin(trial, decision.winner, decision.objective))
+
+
+# -- Markdown, for the summary of a CI job and for a comment
+
+
+def append(path: Path, text: str) -> None:
+    """Write ``text`` behind what is in ``path``: a job's summary may hold something already. Raises StoreError."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise StoreError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Of cells that are Markdown: see ``code``."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def code(text: str) -> str:
+    """What a file says, of whoever it is, as a code span: on one line, in which nobody reads markup, HTML or names."""
+    line = re.sub(r"\\*\|", r"\\|", " ".join(text.split()).replace("`", "'"))
+    return f"`{line}`" if line else ""

@@ -3,33 +3,45 @@
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 
+from autotune.cli import options
 from autotune.engine import NotAsked, Swept, request_of, sweeping
-from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
+from autotune.errors import DeviceError, Interrupted, StoreError
 from autotune.record import Store
 from autotune.report import live
 
 _LOOK_S = 1.0  # between looks for a sweep
 
 
-def work(
-    where: str, own: Sequence[str], here: Mapping[str, Any], wait_s: float, out: Console, err: Console
-) -> None:
+@options.option(
+    "--store", required=True, metavar="URL|DIR", help="The record of the sweep, as that names it."
+)
+@options.sweep_options("device", "data", "processes")
+@options.option(
+    "--family",
+    multiple=True,
+    metavar="DIR",
+    help="A family's folder on this host, whose code may run; again for more.",
+)
+@options.option(
+    "--wait",
+    default=300.0,
+    type=click.FloatRange(min=0),
+    metavar="S",
+    help="Wait so long for a sweep to begin.",
+)
+def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
-    with autotune and those in the folders ``own``. ``here`` are this host's options: device, data,
-    processes. Raises AutotuneError: where there is none for it, the reason."""
-    if "://" not in where and not where.startswith("shared:") and not Path(where).is_dir():
-        raise UsageError(
-            f"--store {where}: the worker joins a record that is there; name the sweep's --store"
-        )
+    with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""
+    where, out, err = store, options.out, options.err
     joined, reasons = 0, []
-    for told in _asked(where, wait_s, err):
+    for told in _asked(where, wait, err):
         try:
-            swept = _joined(told, where, own, here, err)
+            swept = _joined(told, where, family, asked, err)
         except NotAsked as problem:
             reasons.append(str(problem))
             continue

@@ -36,7 +36,6 @@ from .static_pass import (
     OF_THE_BLOCK as OF_THE_BLOCK,
     Known as Known,
     StaticProfile as StaticProfile,
-    better_neighbours as better_neighbours,
     occupancy_curve as occupancy_curve,
     registers_to_next_block as registers_to_next_block,
     static_sweep as static_sweep,

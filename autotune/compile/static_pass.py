@@ -15,21 +15,12 @@ from autotune.compile.occupancy_model import next_step, occupancy
 from autotune.compile.profile import KernelProfile, profiles
 from autotune.compile.toolchain import CompileFailure, Toolchain
 from autotune.compile.variant import Variant, batch
-from autotune.declaration import Configuration, Family, PolicyValue, prepare
+from autotune.declaration import Configuration, Family, prepare
 from autotune.declaration import load_workload as load
 from autotune.errors import AutotuneError, UnknownName
 from autotune.hardware import Device
 
 BLOCK_SIZES = tuple(range(32, 1025, 32))
-
-
-@dataclass(frozen=True)
-class Better:
-    """``configuration`` differs in ``policy`` alone and is nowhere worse: ``why`` names where it is better."""
-
-    configuration: Configuration
-    policy: str
-    why: str
 
 
 def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
@@ -44,47 +35,6 @@ def occupancy_curve(arch: str, registers: int, shared_bytes: int) -> list[float]
     """Theoretical occupancy (0..1) at each of ``BLOCK_SIZES`` threads for a kernel of so many registers a thread and
     bytes of shared memory a block, were those the same at every size. Raises DeviceError."""
     return [occupancy(arch, size, registers, shared_bytes).occupancy for size in BLOCK_SIZES]
-
-
-def better_neighbours(
-    profiles: Mapping[Configuration, Sequence[KernelProfile]],
-) -> dict[Configuration, Better]:
-    """Configurations that another one dominates: it differs in a single policy, no kernel of it has lower occupancy
-    or more spilled bytes, and some kernel has higher occupancy or fewer spilled bytes. Of several, the one that
-    spills least, then has the highest occupancy. ``profiles`` are of one architecture."""
-    rest: dict[tuple[str, tuple[tuple[str, PolicyValue], ...]], list[Configuration]] = {}
-    for one in profiles:
-        for policy in one:
-            others = tuple((name, value) for name, value in one.items() if name != policy)
-            rest.setdefault((policy, others), []).append(one)
-    found: dict[Configuration, tuple[tuple[float, float, str], Better]] = {}
-    for (policy, _), group in rest.items():
-        for one in group:
-            for other in group:
-                if other is one or not (why := _better(profiles[one], profiles[other])):
-                    continue
-                spilled = sum(p.spilled_bytes for p in profiles[other])
-                rank = spilled, -min(p.occupancy for p in profiles[other]), other.id
-                if one not in found or rank < found[one][0]:
-                    found[one] = (rank, Better(other, policy, why))
-    return {one: better for one, (_, better) in found.items()}
-
-
-def _better(one: Sequence[KernelProfile], other: Sequence[KernelProfile]) -> str:
-    """Where ``other`` is better than ``one``; empty when it is worse anywhere, or better nowhere."""
-    kernels = {p.kernel: p for p in other}
-    if {p.kernel for p in one} != set(kernels):
-        return ""
-    gains = []
-    for p in one:
-        q = kernels[p.kernel]
-        if q.occupancy < p.occupancy or q.spilled_bytes > p.spilled_bytes:
-            return ""
-        if q.occupancy > p.occupancy:
-            gains.append(f"{p.kernel}: occupancy {p.occupancy:.0%} to {q.occupancy:.0%}")
-        if q.spilled_bytes < p.spilled_bytes:
-            gains.append(f"{p.kernel}: {p.spilled_bytes} spilled bytes to {q.spilled_bytes}")
-    return ", ".join(gains)
 
 
 _COMPILERS = ("nvrtc", "nvcc")

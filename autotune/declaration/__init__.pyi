@@ -10,11 +10,11 @@ from .expression import (
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .kernel_text import (
-    Definition as Definition,
     Parameter as Parameter,
     another_type as another_type,
     definition as definition,
     signature as signature,
+    without_comments as without_comments,
 )
 from .members import (
     MOST_LISTED as MOST_LISTED,

@@ -23,7 +23,7 @@ _DRAWS = 64  # at once, before a method that always ends
 
 
 class Members(Protocol):
-    """What is left of a space. ``random``, ``some``, ``nearest`` and ``pool`` give only members that were not taken."""
+    """What is left of a space. ``random``, ``some`` and ``pool`` give only members that were not taken."""
 
     policies: tuple[Policy, ...]
 
@@ -37,9 +37,6 @@ class Members(Protocol):
 
     def some(self, count: int, rng: "np.random.Generator") -> "Candidates":
         """At most ``count`` different ones at random; none only when nothing is left."""
-
-    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
-        """``wanted`` itself when it may be visited, else one close to it; None when nothing is left."""
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> "Candidates":
         """Candidates for a model: all that is left when that is little, else a random part and what differs little
@@ -56,7 +53,7 @@ class Candidates:
 
 
 class Listed:
-    """A space as a list. ``random`` is uniform, ``nearest`` exact."""
+    """A space as a list. ``random`` is uniform."""
 
     def __init__(self, policies: tuple[Policy, ...], configurations: Iterable[Configuration]) -> None:
         self.policies = policies
@@ -83,13 +80,6 @@ class Listed:
         left = np.flatnonzero(self._left)
         drawn = rng.choice(left, min(count, len(left)), replace=False) if len(left) else left
         return Candidates([self.all[i] for i in drawn], self._codes[drawn], len(left) <= count)
-
-    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
-        left = np.flatnonzero(self._left)
-        if not len(left):
-            return None
-        away = self._distance(wanted, left)
-        return self.all[int(rng.choice(left[away <= away.min() + 1e-6]))]
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         left = np.flatnonzero(self._left)
@@ -142,16 +132,6 @@ class Unlisted:
             drawn = [one]
         free = list(dict.fromkeys(drawn))
         return Candidates(free, encode(self.policies, free), are_all=False)
-
-    def nearest(self, wanted: Configuration, rng: "np.random.Generator") -> Configuration | None:
-        if wanted in self and wanted not in self._taken:
-            return wanted
-        near = [*self._changed(wanted), *self._completions.draw(_DRAWS, rng, wanted)]
-        free = [found for found in near if found not in self._taken]
-        if not free:
-            return self.random(rng)
-        away = [sum(found[name] != wanted[name] for name in found) for found in free]
-        return free[int(rng.choice(np.flatnonzero(np.array(away) == min(away))))]
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
         found: dict[Configuration, None] = {}

@@ -33,8 +33,8 @@ _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
 
 class SweptFamily(Protocol):
-    """What a sweep found (``autotune.Study``): the family's ``folder``, the ``device`` as ``load`` takes it, and what
-    its policy file would say."""
+    """What a sweep found (``autotune.SweepResult``): the family's ``folder``, the ``device`` as ``load`` takes it, and
+    what its policy file would say."""
 
     @property
     def folder(self) -> Path: ...

@@ -5,6 +5,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch, profiles
 from autotune.declaration import Configuration, Family, Inputs
@@ -15,7 +16,7 @@ from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
 from autotune.figures import duration
-from autotune.measure import OBJECTIVES, Figure, Protocol, Samples, median
+from autotune.measure import OBJECTIVES, Figure, Protocol, Samples
 from autotune.record import Baseline, Trial, decide, decide_classes
 
 _EXTENSIONS = 3  # how often configurations whose first median beats the best re-timed one are called in

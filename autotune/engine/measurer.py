@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 from numpy.typing import NDArray
@@ -47,8 +48,6 @@ from autotune.measure import (
     hopeless_ms,
     interleave,
     measure,
-    median,
-    nvtx_range,
     produce,
 )
 from autotune.record import Measurement, State
@@ -71,10 +70,9 @@ class _Attempt:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Counts the seconds of a phase, which a profiler sees as a range."""
+        """Counts the seconds of a phase."""
         begin = time.perf_counter()
-        with nvtx_range(name, "phase"):
-            yield
+        yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
@@ -131,8 +129,7 @@ class Measurer:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
-                with nvtx_range(job.configuration.id, "trial"):
-                    state, reason, measurement = self._run(job, placed, attempt)
+                state, reason, measurement = self._run(job, placed, attempt)
         except LayoutRefusal as refusal:
             state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
@@ -274,8 +271,7 @@ class Measurer:
         """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
         checks = _Checks(self._verifier, executions)
-        with nvtx_range("finalists", "phase"):
-            samples = self._in_turn(executions, request.estimate_ms, few=request.few, after=checks.turn)
+        samples = self._in_turn(executions, request.estimate_ms, few=request.few, after=checks.turn)
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}

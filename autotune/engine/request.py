@@ -183,8 +183,7 @@ class SweepRequest:
     store: Annotated[
         str | None,
         Option(
-            "Keep the record there and not in --out: shared:DIR, postgresql://…, grpc://… for many hosts, or a "
-            "folder.",
+            "Keep the record there and not in --out: a folder, postgresql://… or grpc://…; many hosts may share it.",
             "URL|DIR",
         ),
     ] = None

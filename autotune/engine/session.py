@@ -179,7 +179,7 @@ class Session:
     def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
         family = self.request.family
         inputs = case.inputs or prepare(family, case.workload, self.request.root)
-        return case, inputs, answered(family, inputs, case.reference) if case.reference else None
+        return case, inputs, answered(family, inputs, case.reference) if case.reference is not None else None
 
     def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""

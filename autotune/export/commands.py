@@ -1,45 +1,28 @@
 """``autotune export`` and its options."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from autotune.cli import options
 from autotune.declaration import load_family
 
 
-def export_command(
-    family: options.FamilyArgument,
-    device: Annotated[
-        list[str],
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
-        ),
-    ],
-    folder: Annotated[
-        Path, typer.Option("--output", "--out", "-o", metavar="DIR", help="Where the files go.")
-    ],
-    workload: Annotated[str, options.one_workload("The example's input; default the family's own.")] = "",
-    objective: options.Objective = "kernel",
-    policies: options.Policies = None,
-    data: options.Data = None,
-) -> None:
-    """The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, an example."""
+@options.family_argument
+@options.option(
+    "--device",
+    required=True,
+    multiple=True,
+    metavar="NAME",
+    help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
+)
+@options.option(
+    "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Where the files go."
+)
+@options.one_workload("The example's input; default the family's own.")
+@options.of_sweep("objective")
+@options.policies_option
+@options.data_option
+def export_command(family: str, device: tuple[str, ...], output: Path, **asked: Any) -> None:
     from autotune.export import export
 
-    export(
-        load_family(family),
-        device,
-        folder,
-        options.out,
-        workload=workload,
-        objective=objective,
-        policies=policies,
-        data=data,
-    )
-
-
-COMMANDS = {"export": export_command}
+    export(load_family(family), device, output, options.out, **asked)

@@ -7,6 +7,7 @@ one line a configuration, keyed by its values. Times are in milliseconds.
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,6 @@ from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
 from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
-from autotune.measure import median
 from autotune.record import Provenance, State, Study, Trial, added
 
 # Kernel Tuner knows three failures; the state itself is kept beside them.

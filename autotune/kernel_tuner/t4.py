@@ -7,6 +7,7 @@ import json
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,6 @@ from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.kernel_tuner.cache import ERRORS
 from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
-from autotune.measure import median
 from autotune.record import Provenance, State, Study, Trial, added
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(

@@ -38,12 +38,16 @@ from autotune.record import Trial
 
 _LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
-    "brute_force": "exhaustive", "random_sample": "random", "bayes_opt": "auto", "skopt": "auto",
-    "genetic_algorithm": "nsgaii", "nsga2": "nsgaii", "nsga3": "nsgaii", "diff_evo": "tpe", "pso": "tpe",
-    "firefly_algorithm": "tpe", "adaptive_tabu_greywolf": "tpe", "hybrid_vndx": "tpe", "minimize": "auto",
-    "basinhopping": "auto", "dual_annealing": "auto", "simulated_annealing": "auto", "mls": "auto",
-    "greedy_mls": "auto", "ordered_greedy_mls": "auto", "greedy_ils": "auto",
-    "pyatf_strategies": "auto",
+    "brute_force": "exhaustive",
+    "random_sample": "random",
+    **dict.fromkeys(
+        (
+            "bayes_opt", "skopt", "genetic_algorithm", "nsga2", "nsga3", "diff_evo", "pso", "firefly_algorithm",
+            "adaptive_tabu_greywolf", "hybrid_vndx", "minimize", "basinhopping", "dual_annealing",
+            "simulated_annealing", "mls", "greedy_mls", "ordered_greedy_mls", "greedy_ils", "pyatf_strategies",
+        ),
+        "auto",
+    ),
 }  # fmt: skip
 _FORBIDDEN = ("grid_size_x", "grid_size_y", "grid_size_z", "time")
 _RELATIVE = 1e-5  # that of numpy.allclose, by which Kernel Tuner compares

@@ -10,12 +10,10 @@ from .figure import (
     Objective as Objective,
     figure_text as figure_text,
     find_objective as find_objective,
-    median as median,
     spread as spread,
     unit as unit,
 )
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
-from .profiler_range import nvtx_range as nvtx_range
 from .reference import (
     GivenOutputs as GivenOutputs,
     Reference as Reference,

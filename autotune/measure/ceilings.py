@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -18,9 +19,8 @@ import numpy as np
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
 from autotune.device import Backend, Module, Placed, raw
-from autotune.hardware import Device
 from autotune.layout import handle
-from autotune.measure.figure import median, spread
+from autotune.measure.figure import spread
 
 CHAINS, UNROLL = 8, 16  # of ceilings.cu
 BLOCK = 256
@@ -63,19 +63,6 @@ CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
 )
 
 
-# CUDA C++ Programming Guide, "Arithmetic Instructions": results per clock and multiprocessor, by compute capability
-# (fp32 and fp64 multiply-add, special functions, population count); only those that the table tells for sure.
-PER_CLOCK: Mapping[str, tuple[int, int, int, int]] = MappingProxyType(
-    {
-        "7.0": (64, 32, 16, 16), "7.5": (64, 2, 16, 16), "8.0": (64, 32, 16, 16), "8.6": (128, 2, 16, 16),
-        "8.9": (128, 2, 16, 16), "9.0": (128, 64, 16, 16),
-    }
-)  # fmt: skip
-
-_COUNTED = ("fp32_fma_per_s", "fp64_fma_per_s", "mufu_per_s", "popc_per_s")
-_SHARED_BYTES_PER_CLOCK = 128  # guide, "Shared Memory": 32 banks of 32 bits, each of them once a clock
-
-
 def batch() -> Batch:
     """The microbenchmarks as a compiler takes them."""
     source = Path(__file__).with_name("ceilings.cu")
@@ -96,27 +83,16 @@ def measured_ceilings(backend: Backend, cache: Cache) -> dict[str, Any]:
         times = {one.kernel: run.times_ms(one) for one in CEILINGS.values()}
     ceilings = {name: run.count(one) / (median(times[one.kernel]) / 1000) for name, one in CEILINGS.items()}
     about = backend.describe()
-    clock_mhz = about.get("clock_mhz")
     return {
         "device_name": device.name,
         "arch": device.arch,
         "multiprocessors": device.multiprocessors,
         "driver": about.get("driver", device.driver),
-        "clock_mhz": clock_mhz,
+        "clock_mhz": about.get("clock_mhz"),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "ceilings": ceilings,
         "spread_relative": {name: spread(times[one.kernel]) for name, one in CEILINGS.items()},
-        "arithmetic_limits": arithmetic(device, float(clock_mhz)) if clock_mhz else {},
     }
-
-
-def arithmetic(device: Device, clock_mhz: float) -> dict[str, float]:
-    """What the guide's figures per clock come to at ``clock_mhz``, for those ceilings that it has figures for."""
-    per_s = device.multiprocessors * clock_mhz * 1e6
-    counts = dict(zip(_COUNTED, PER_CLOCK.get(device.compute_capability, ()), strict=False))
-    if counts:
-        counts["shared_read_bytes_per_s"] = _SHARED_BYTES_PER_CLOCK
-    return {name: count * per_s for name, count in counts.items()}
 
 
 @dataclass(frozen=True)

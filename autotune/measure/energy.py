@@ -43,9 +43,25 @@ class EnergyMeter:
         return cls(backend, counter, idle_watts(counter), seconds or SECONDS)
 
     def __call__(self, execution: Execution, call_ms: float) -> dict[str, float]:
-        joules, power = _queue(self.backend, execution, self.counter, self.seconds, call_ms)
-        found = {"energy_j": joules, "power_w": power}
-        return found | ({"idle_w": self.idle_w} if self.idle_w else {})
+        joules, power = self._queue(execution, call_ms)
+        idle = {"idle_w": self.idle_w} if self.idle_w else {}
+        return {"energy_j": joules, "power_w": power, **idle}
+
+    def _queue(self, execution: Execution, call_ms: float) -> tuple[float, float]:
+        """Joules of a call, and watts: of a longer queue where the counter moved too seldom in one of ``seconds``."""
+        run, at_once = _launched_together(self.backend, execution, call_ms)
+        seconds = self.seconds
+        while seconds <= max(_MOST_S, self.seconds):
+            times = max(1, math.ceil((_LEAD_S + seconds) * 1e3 / (call_ms * at_once)))
+            readings, elapsed_ms = _watched(self.backend, run, self.counter, times)
+            power = watts(readings, readings[0].seconds + _LEAD_S) or _between_ends(readings)
+            if power > 0:
+                return power * elapsed_ms / 1e3 / (times * at_once), power
+            seconds *= 2
+        raise DeviceError(
+            f"the energy counter of {self.backend.device.name} stood still while it was busy for {seconds / 2:g} s: it "
+            "tells nothing here; leave --objective energy out"
+        )
 
 
 def idle_watts(counter: Counter) -> float:
@@ -56,25 +72,6 @@ def idle_watts(counter: Counter) -> float:
         time.sleep(_READ_S)
         readings.append(counter())
     return watts(readings)
-
-
-def _queue(
-    backend: Backend, execution: Execution, counter: Counter, seconds: float, call_ms: float
-) -> tuple[float, float]:
-    """Joules of a call, and watts: of a longer queue where the counter moved too seldom in one of ``seconds``."""
-    run, at_once = _launched_together(backend, execution, call_ms)
-    while True:
-        times = max(1, math.ceil((_LEAD_S + seconds) * 1e3 / (call_ms * at_once)))
-        readings, elapsed_ms = _watched(backend, run, counter, times)
-        power = watts(readings, readings[0].seconds + _LEAD_S) or _between_ends(readings)
-        if power > 0:
-            return power * elapsed_ms / 1e3 / (times * at_once), power
-        seconds *= 2
-        if seconds > _MOST_S:
-            raise DeviceError(
-                f"the energy counter of {backend.device.name} stood still while it was busy for {seconds / 2:g} s: it "
-                "tells nothing here; leave --objective energy out"
-            )
 
 
 def _between_ends(readings: Sequence[Reading]) -> float:

@@ -9,16 +9,11 @@ record, results.csv, the report, the policy file and the commands have it then.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from types import MappingProxyType
 
 from autotune import figures as units
 from autotune.errors import UnknownName
-
-
-def median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def spread(values: Sequence[float]) -> float:

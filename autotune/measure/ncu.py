@@ -47,12 +47,6 @@ MORE_METRICS = (
 )  # fmt: skip
 
 
-_UNITS = {  # what ncu prints where it does not keep to base units
-    "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "us": 1e3, "ms": 1e6, "s": 1e9, "usecond": 1e3, "msecond": 1e6,
-    "second": 1e9,
-}  # fmt: skip
-
-
 Metrics = Mapping[str, float]
 
 
@@ -115,22 +109,18 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
 
 
 def parsed(text: str) -> pd.DataFrame:
-    """What ``ncu --csv --page raw`` printed: a row a launch, with ``kernel`` and ``struct`` (its only template
-    argument) and a column for each known metric, in base units (ns, bytes). Raises ValueError when it has no table."""
+    """What ``ncu --csv --page raw`` printed in base units: a row a launch, with ``kernel`` and ``struct`` (its only
+    template argument) and a column for each known metric, in ns and bytes. Raises ValueError when it has no table."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         raise ValueError("there is no table in it")
     table = io.StringIO("\n".join(lines[start:]))
-    units = pd.read_csv(table, nrows=1, dtype=str).iloc[0].fillna("")
-    table.seek(0)
     frame = pd.read_csv(table, thousands=",", skiprows=[1], na_values=["n/a", "N/A"])
     called = frame["Kernel Name"].astype(str).str
     names = called.extract(r"(?P<kernel>\w+)[<(]").join(called.extract(r"<(?P<struct>\w+)>\("))
     known = [name for name in (*METRICS, *MORE_METRICS) if name in frame.columns]
     figures = frame[known].apply(pd.to_numeric, errors="coerce")
-    for name in known:
-        figures[name] = figures[name] * _UNITS.get(str(units[name]), 1.0)
     found: pd.DataFrame = pd.concat([names, figures], axis=1)
     return found
 
@@ -150,7 +140,7 @@ def counters(
     if len(seen) != len(made) or known != made:
         raise ValueError(f"it has {len(rows)} launches that are not the {len(made)} that were made")
     owner = pd.Series([i for i, run in enumerate(runs) for _ in run[2]], index=rows.index, dtype=int)
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    found: Counters = {}
     for i, (named, _, launched) in enumerate(runs):
         for kernel in dict.fromkeys(launched):
             metrics = _over_launches(rows[(owner == i) & (rows["kernel"] == _last(kernel))])

@@ -38,26 +38,24 @@ def expected_outputs(
 
     Raises FamilyError when the reference does not give what the family declares.
     """
-    if family.is_own_reference:
+    reference = getattr(family.module, "reference", None)
+    if family.is_own_reference or not (reference or family.reference):
+        why = (
+            "reference: itself, so nothing says what is right" if family.is_own_reference else "no reference"
+        )
         raise FamilyError(
-            f"family {family.name} has reference: itself, so nothing says what is right; write reference(inputs, "
-            "options) in family.py, or name a configuration with reference: in family.yaml"
+            f"family {family.name} has {why}: write reference(inputs, options) in family.py, or name a configuration "
+            "with reference: in family.yaml"
         )
     path = cache_root / "references" / f"{family.name}-{_key(family, inputs, swept)[:32]}.npz"
     if kept := _kept(path, cache_root, family, inputs):
         return kept
     begin = time.perf_counter()
-    reference = getattr(family.module, "reference", None)
     if reference is not None:
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
         outputs = checked(family, inputs, made)
-    elif family.reference:
-        outputs = _of_configuration(family, inputs, Cache(cache_root), swept)
     else:
-        raise FamilyError(
-            f"family {family.name} has no reference: write reference(inputs, options) in family.py, or name a "
-            "configuration with reference: in family.yaml"
-        )
+        outputs = _of_configuration(family, inputs, Cache(cache_root), swept)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     refuse_nothing(family, outputs)
     if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
@@ -72,25 +70,19 @@ class SweptDevice:
     backend: Backend
     toolchain: Toolchain
 
-    @property
-    def is_cpu(self) -> bool:
-        return self.backend.device.kind == "cpu"
-
 
 def _of_configuration(
     family: Family, inputs: Inputs, cache: Cache, swept: SweptDevice | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
 
-    if (
-        swept and family.reference_family.is_plain
-    ):  # what a kernel gives there; another device rounds in another way
+    if swept and family.reference_family.is_plain:  # another device rounds in another way
         return _run(family, inputs, swept, cache)
     backend = CpuBackend()
     try:
         return _run(family, inputs, SweptDevice(backend, backend.toolchain()), cache)
     except CompilerError:
-        if swept is None or swept.is_cpu:
+        if swept is None or swept.backend.device.kind == "cpu":
             raise
         return _run(family, inputs, swept, cache)
 
@@ -244,7 +236,7 @@ def _keep(path: Path, root: Path, outputs: Mapping[str, NDArray[Any]], elapsed_m
 
 # Takes input arrays by name, then options and scalars by name; gives outputs by name, or the only one.
 Function = Callable[[dict[str, NDArray[Any]], dict[str, Any]], Any]
-Reference = Function | Mapping[str, Any]
+Reference = Function | Mapping[str, Any] | NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -270,9 +262,11 @@ def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutpu
     """What ``reference`` says of ``inputs``. Raises WorkloadError for what is not as the outputs are declared, and
     whatever a function raises."""
     began = time.perf_counter()
-    function = None if isinstance(reference, Mapping) else reference
-    made = reference if isinstance(reference, Mapping) else _called(family, inputs, reference)
-    given = {name: foreign.fetched(array) for name, array in made.items()}
+    function = reference if callable(reference) else None
+    made = (
+        reference if function is None else function(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
+    )
+    given = {name: foreign.fetched(array) for name, array in _by_name(family, made).items()}
     names = [data.name for data in family.outputs]
     if unknown := [name for name in given if name not in names]:
         raise WorkloadError(
@@ -286,8 +280,8 @@ def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutpu
     return GivenOutputs(outputs, (time.perf_counter() - began) * 1e3, function)
 
 
-def _called(family: Family, inputs: Inputs, function: Function) -> Mapping[str, Any]:
-    made = function(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
+def _by_name(family: Family, made: Any) -> Mapping[str, Any]:
+    """Outputs by name; of a family with one, that may be given alone."""
     if isinstance(made, Mapping):
         return made
     if len(family.outputs) == 1:

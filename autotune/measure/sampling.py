@@ -10,13 +10,13 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from statistics import median
 from types import MappingProxyType
 from typing import Any
-from typing import Protocol as Interface
 
-from autotune.device import Backend, Execution
+from autotune.device import Backend, Execution, Watch
 from autotune.measure.energy import EnergyMeter
-from autotune.measure.figure import TIME, Figure, median, spread
+from autotune.measure.figure import TIME, Figure, spread
 
 _NO_LIMIT = 1e9
 
@@ -58,15 +58,8 @@ class Protocol:
     def exactly(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
         tuners that do so."""
-        return replace(
-            self,
-            least=samples,
-            most=samples,
-            target_spread=0.0,
-            seconds=_NO_LIMIT,
-            abandon=_NO_LIMIT,
-            finalists=0,
-        )
+        unlimited = replace(self, target_spread=0.0, seconds=_NO_LIMIT, abandon=_NO_LIMIT)
+        return replace(unlimited, least=samples, most=samples, finalists=0)
 
 
 CPU = Protocol(
@@ -103,14 +96,6 @@ class Samples:
         return spread(self.times_ms)
 
 
-class ThrottleWatch(Interface):
-    """What is asked after each sampling; see ``clocks.Watch``."""
-
-    def throttled(self) -> str:
-        """What held the device's clocks down, or empty."""
-        ...
-
-
 @dataclass
 class _Sampler:
     """Samples of one plan, throttled ones taken again."""
@@ -119,7 +104,7 @@ class _Sampler:
     plan: Callable[[], None]
     protocol: Protocol
     cold: bool
-    watch: ThrottleWatch | None
+    watch: Watch | None
     retaken: int = 0
     dropped_ms: float = 0.0
     reasons: dict[str, None] = field(default_factory=dict)  # in the order met
@@ -174,7 +159,7 @@ def measure(
     cold: bool,
     first_ms: float,
     best_ms: float,
-    watch: ThrottleWatch | None = None,
+    watch: Watch | None = None,
     begun: Sequence[float] = (),
 ) -> Samples:
     """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
@@ -214,7 +199,7 @@ def interleave(
     before: Mapping[Any, Callable[[], None]],
     estimate_ms: float,
     few: frozenset[Any] = frozenset(),
-    watch: ThrottleWatch | None = None,
+    watch: Watch | None = None,
     after: Callable[[Any], None] = lambda key: None,
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``

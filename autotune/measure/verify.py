@@ -7,28 +7,17 @@ a difference.
 Each verified run begins with a pattern in everything that no kernel may rely on: outputs, scratch arrays, what is no
 element in an input (padding, the rest of a block), the guards around every array, constant memory outside of the
 arrays in it. The pattern is another in the next run: in the first one it is NaN for floating point and -1 for integers,
-so that nothing can be added to it unseen; then a number too large to be missed. So these are seen:
+so that nothing can be added to it unseen; then a number too large to be missed.
 
-- an element that nothing wrote, or one that something was added to that nothing had cleared;
-- scratch that is read before it is written, and an element past the end of an input that is read and *used*;
-- a write outside of an array, by up to ``GUARD_BYTES`` on either side, and a write to an input;
-- a second call that depends on the first: by the second verified run; by a third one, which finds in scratch what
-  the second left there; and by what the last two timed runs left.
-
-A fault that comes and goes is seen with the chance that it comes in a run that is looked at. For every configuration
-those are five: the three verified ones and the last two that were timed. What is wrong in one run of three is caught so
-in 87 % of the sweeps, one in 50 in 10 %. A finalist has three verified runs more and, as long as comparing is cheap
-beside timing, the last run of each of its turns, some 20 in all: one in three is caught in practice always, one in 50
-in a third of the sweeps. A configuration that is so slow at its first run that it is not timed at all
-(``sampling.hopeless_ms``), and so is never chosen, has that run only.
+Three runs are verified, the third on what the second left in scratch, and the last two timed ones are looked at. A
+configuration that is so slow at its first run that it is not timed at all (``sampling.hopeless_ms``), and so is never
+chosen, has that run only.
 
 Where a family has ``reference: itself``, nothing says what is right, and the first verified run of a configuration
-stands in for it: the second one, in which the patterns differ, and what the timed runs left are held against it. All of
-the above is seen, but for a result that is wrong each time in the same way. An element that neither run wrote counts as
-no part of the result, unless the control writes it.
+stands in for it: the second one, in which the patterns differ, and what the timed runs left are held against it. An
+element that neither run wrote counts as no part of the result, unless the control writes it.
 
-Not seen: what is read past the end through a texture (the hardware gives 0, or the edge), past a texture's plane on a
-GPU (which has no guards), behind the 64 KiB of constant memory, or further away than the guards.
+What this sees, how often, and what it does not see: docs/proof.md.
 """
 
 import math

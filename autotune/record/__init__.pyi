@@ -31,13 +31,13 @@ from .effects import (
 )
 from .identity import header as header
 from .provenance import Baseline as Baseline, Provenance as Provenance
-from .first_guesses import RANKING as RANKING, first_guesses as first_guesses
 from .readers import (
+    RANKING as RANKING,
+    first_guesses as first_guesses,
     is_table as is_table,
     read_ceilings as read_ceilings,
     read_record as read_record,
 )
-from .regret import Regrets as Regrets, read_regrets as read_regrets, write_matrix as write_matrix
 from .remarks import (
     coverage as coverage,
     failures as failures,

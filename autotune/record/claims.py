@@ -16,7 +16,7 @@ from contextlib import suppress
 from optuna.exceptions import DuplicatedStudyError, UpdateFinishedTrialError
 from optuna.storages import BaseStorage
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import TrialState, create_trial
 
 from autotune.errors import StoreError
 from autotune.processes import has_ended, process_name, quiet_optuna
@@ -43,9 +43,8 @@ class Claims:
         self._storage: BaseStorage | None = None
         self._studies: dict[str, int] = {}
         self._held: dict[tuple[str, str], int] = {}  # the trial of each
-        self._seen: dict[
-            str, tuple[object, int]
-        ] = {}  # the number of another process, and ours when it was new
+        self._refused: set[tuple[str, str]] = set()  # another process's when they were last asked for
+        self._seen: dict[str, tuple[object, int]] = {}  # another process's number, and ours when it was new
         self._turn = threading.RLock()
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
@@ -58,20 +57,26 @@ class Claims:
                 return False
             storage = self._begun()
             claims = self._study(_CLAIMS + study)
-            if self._is_anothers(claims, name):
+            if (study, name) in self._refused and self._is_anothers(
+                claims, name
+            ):  # before anything is written
                 return False
-            mine = storage.create_new_trial(claims, _claim(name, self._owner))
+            mine = storage.create_new_trial(
+                claims, create_trial(state=TrialState.RUNNING, user_attrs={"claim": [name, self._owner]})
+            )
             if self._is_anothers(claims, name, mine):
                 self._finish(mine)
+                self._refused.add((study, name))
                 return False
+            self._refused.discard((study, name))
             self._held[study, name] = mine
             return True
 
-    def holds(self, study: str, name: str) -> bool:
-        """Whether the name is still this process's: one that was stopped for long may have been taken for dead."""
+    def lost(self, study: str, name: str) -> bool:
+        """Whether another process has taken the name over: one that was stopped for long may be taken for dead."""
         with self._turn:
             mine = self._held.get((study, name))
-            return mine is not None and self._begun().get_trial(mine).state is TrialState.RUNNING
+            return mine is not None and self._begun().get_trial(mine).state is not TrialState.RUNNING
 
     def drop(self, study: str, name: str) -> None:
         """Give the name back, if this process has it."""
@@ -98,11 +103,11 @@ class Claims:
             number = trial._trial_id  # noqa: SLF001 - Optuna has no other word for it
             if number == before:
                 return False
-            claimed, owner = _claimed(trial)
-            if claimed == name:
-                if owner != self._owner and not self._is_dead(owner):
-                    return True
-                self._finish(number)
+            match trial.user_attrs.get("claim"):
+                case [claimed, str(owner)] if claimed == name:
+                    if owner != self._owner and not self._is_dead(owner):
+                        return True
+                    self._finish(number)
         return False
 
     def _is_dead(self, owner: str) -> bool:
@@ -156,13 +161,9 @@ def study_of(storage: BaseStorage, name: str) -> int:
     return storage.get_study_id_from_name(name)
 
 
-def _claim(name: str, owner: str) -> FrozenTrial:
-    return create_trial(state=TrialState.RUNNING, user_attrs={"claim": [name, owner]})
-
-
-def _claimed(trial: FrozenTrial) -> tuple[str, str]:
-    """Name and owner of a claim; of anything else, nothing."""
-    match trial.user_attrs.get("claim"):
-        case [str(name), str(owner)]:
-            return name, owner
-    return "", ""
+def first_line(problem: BaseException) -> str:
+    """The first line of what a server said."""
+    details = getattr(problem, "details", None)  # of gRPC
+    cause = problem.__cause__ or problem
+    said = (callable(details) and details()) or getattr(cause, "orig", cause)  # of SQLAlchemy
+    return next(iter(str(said).strip().splitlines()), type(problem).__name__)

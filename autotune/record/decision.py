@@ -8,18 +8,15 @@ margin is a ratio of two medians, with the interval that theirs make."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from statistics import median
 
 from autotune.declaration import Configuration
 from autotune.measure import KERNEL, OBJECTIVES, ONE_CALL, Objective, find_objective
 from autotune.record.trial import Trial
 
-TIE = (
-    0.01  # two medians closer than this are a tie even when their intervals are narrower (as cuda-bench does)
-)
-
+TIE = 0.01  # two medians closer than this are a tie even when their intervals are narrower, as in cuda-bench
 WIDE = 0.10  # a winner with a wider interval may be one by chance
-
 MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
 
 
@@ -99,10 +96,7 @@ class BreakEven:
 def decide(trials: Sequence[Trial], control: Configuration, objective: str = KERNEL) -> Decision | None:
     """The decision over the measured trials of one study, or None when none of them may win (see ``_may_win``).
     ``objective`` is one of OBJECTIVES. Raises UnknownName."""
-
-    def of(trial: Trial) -> float:
-        return trial.cost(objective)
-
+    of = methodcaller("cost", objective)
     finalists, ties = _ties(trials, control, objective)
     if not ties:
         return None
@@ -137,7 +131,7 @@ def _ties(
     least = best.cost(objective)
     ties = [t for t in finalists if t.cost(objective) <= least * (1 + noise(best, t, objective))]
 
-    def key(trial: Trial) -> tuple[bool, float, Preference]:
+    def key(trial: Trial) -> tuple[bool, float, tuple[float | str, ...]]:
         cost = trial.cost(objective)
         far = cost > least * (1 + min(MOST, noise(best, trial, objective)))
         return far, cost if far else 0.0, _preference(trial, control, objective)
@@ -320,10 +314,7 @@ def retime_ratio(trials: Sequence[Trial]) -> float:
     return median(ratios) if ratios else math.nan
 
 
-Preference = tuple[float, float, float, int, float, str]
-
-
-def _preference(trial: Trial, control: Configuration, objective: str) -> Preference:
+def _preference(trial: Trial, control: Configuration, objective: str) -> tuple[float | str, ...]:
     occupancy = min((p.occupancy for p in trial.profiles), default=0.0)
     changed = sum(trial.configuration[name] != control[name] for name in control)
     again = 0.0 if objective == KERNEL else trial.time_ms  # a second launch costs that alone
@@ -341,14 +332,9 @@ class Minimax:
 def minimax(times: Mapping[str, Mapping[Configuration, float]]) -> Minimax | None:
     """``times[workload][configuration]`` in ms -> the minimax-regret configuration among those measured on every
     workload, or None when there is none. Regret is time over that workload's best, minus 1."""
-    if not times or not all(times.values()):
-        return None
-    best = {workload: min(row.values()) for workload, row in times.items()}
-    if not all(best.values()):
+    best = {workload: min(row.values(), default=0.0) for workload, row in times.items()}
+    if not best or not all(best.values()):
         return None
     common = set.intersection(*(set(row) for row in times.values()))
-    worst = {c: max(times[w][c] / best[w] - 1 for w in times) for c in common}
-    if not worst:
-        return None
-    chosen = min(worst, key=lambda c: (worst[c], c.id))
-    return Minimax(chosen, worst[chosen])
+    worst = [Minimax(c, max(times[w][c] / best[w] - 1 for w in times)) for c in common]
+    return min(worst, key=lambda one: (one.regret, one.configuration.id), default=None)

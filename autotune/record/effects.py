@@ -45,13 +45,9 @@ def policy_values(study: Study) -> dict[str, tuple[PolicyValue, ...]]:
 def settings(policies: pd.DataFrame, policy: Any) -> Rows:
     """``policies`` has a row a configuration and a column a policy -> for each row the number of its setting of all
     policies but ``policy``: the same number, the same setting."""
-    number = np.zeros(len(policies), dtype=np.intp)
-    for other in policies:
-        if other != policy:
-            codes, values = pd.factorize(policies[other])
-            # Renumbered at once, so that no product of many policies overflows.
-            number = np.unique(number * len(values) + codes, return_inverse=True)[1].reshape(-1)
-    return number
+    others = [other for other in policies if other != policy]
+    numbers = policies.groupby(others).ngroup() if others else np.zeros(len(policies))
+    return np.asarray(numbers, dtype=np.intp)
 
 
 def pairs(setting: Rows, column: pd.Series, base: PolicyValue, value: PolicyValue) -> tuple[Rows, Rows]:
@@ -98,33 +94,23 @@ class Timed:
     @cached_property
     def kernels(self) -> tuple[str, ...]:
         """The kernels whose times were told, when the plan has more than one."""
-        names = dict.fromkeys(name for t in self.trials if t.measurement for name in t.measurement.kernel_ms)
+        names = dict.fromkeys(name for trial in self.trials for name in trial.kernel_ms)
         return tuple(names) if len(names) > 1 else ()
 
     @cached_property
     def policies(self) -> pd.DataFrame:
         """A row a configuration; values by their place in ``values``. Columns are numbers, as a policy may be called
         anything."""
-        columns = {}
-        for number, (name, values) in enumerate(self.values.items()):
-            places = {value: place for place, value in enumerate(values)}
-            columns[number] = [places[one[name]] for one in self.configurations]
-        return pd.DataFrame(columns, dtype=np.intp)
-
-    @cached_property
-    def _times(self) -> Mapping[str | None, Figures]:
-        told = [trial.measurement.kernel_ms if trial.measurement else {} for trial in self.trials]
-        found: dict[str | None, list[float]] = {None: [trial.time_ms for trial in self.trials]}
-        found |= {
-            kernel: [of.get(kernel, 0.0) for of in told]
-            for kernel in dict.fromkeys(k for of in told for k in of)
+        columns = {
+            number: [values.index(one[name]) for one in self.configurations]
+            for number, (name, values) in enumerate(self.values.items())
         }
-        return {kernel: np.array(times, dtype=float) for kernel, times in found.items()}
+        return pd.DataFrame(columns, dtype=np.intp)
 
     def times(self, kernel: str | None = None) -> Figures:
         """Milliseconds of the whole plan, or of ``kernel``, by configuration; NaN where there is none, or zero: that
         has no ratio."""
-        times = self._times.get(kernel, np.zeros(len(self.trials)))
+        times = np.array([t.kernel_ms.get(kernel, 0.0) if kernel else t.time_ms for t in self.trials], float)
         return np.where(times > 0, times, np.nan)
 
     @cached_property
@@ -152,13 +138,11 @@ class Timed:
 
 def summarised(percent: Figures) -> tuple[float | int, ...]:
     """Pairs, mean, median, least, most, and the share of pairs that got faster; empty when there is no pair."""
-    percent = np.sort(percent[np.isfinite(percent)])
-    n = len(percent)
-    if not n:
+    percent = percent[np.isfinite(percent)]
+    if not len(percent):
         return ()
-    median = (percent[(n - 1) // 2] + percent[n // 2]) / 2
-    faster = np.searchsorted(percent, 0.0) / n
-    return (n, *map(float, (percent.sum() / n, median, percent[0], percent[-1], faster)))
+    told = (percent.mean(), np.median(percent), percent.min(), percent.max(), (percent < 0).mean())
+    return (len(percent), *map(float, told))
 
 
 def effects_frame(study: Study | Timed, kernel: str | None = None) -> pd.DataFrame:

@@ -32,30 +32,12 @@ _BEGINS_STUDY = re.compile(rb'(?<!\\)"(?:study_name|directions)":')
 _GRACE_S = 30.0  # how long a lock is left to a process of another host that does not give it back
 
 
-class KernelLock:
-    """The kernel's lock on a file, which ends with its process: for the processes of one host."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, -1
-
-    def __enter__(self) -> Self:
-        self._file = os.open(self._path, os.O_RDWR)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._file)
-
-    def is_held(self) -> bool:
-        return True
-
-
-class SharedLock:
-    """A symbolic link beside the file, which names its holder: every file system that hosts share makes it once. A
+class LinkLock:
+    """A symbolic link beside the file, which names its holder: a file system that hosts share makes it once too. A
     holder of this host that has ended loses it at once, one of another host after ``grace_s``. A process that was
     stopped for longer sees by ``is_held`` that another has the lock."""
 
-    def __init__(self, path: Path, grace_s: float = _GRACE_S) -> None:
+    def __init__(self, path: Path, grace_s: float) -> None:
         self._path, self._grace_s = path, grace_s
         self._link = path.with_name(f"{path.name}.lock")
         self._mine = ""
@@ -99,18 +81,18 @@ class SharedLock:
 
 
 class JournalFile(BaseJournalBackend):
-    """The operations of an Optuna storage, one JSON line each. Writers take turns by ``lock``. A line that is no
+    """The operations of an Optuna storage, one JSON line each. Writers take turns by a ``LinkLock``. A line that is no
     record, or not as it was written, is left out and named in a warning; StoreError is raised where it began a study,
     since the trials behind it would be counted to another. Where it is the last one, and was not there when the file
     was opened, the rest of it may still be on its way from another host: it is read again."""
 
-    def __init__(self, path: Path, lock: KernelLock | SharedLock, *, is_lasting: bool = True) -> None:
-        self.path, self._lock, self._is_lasting = path, lock, is_lasting
-        self._lines, self._bytes = 0, 0  # read so far
+    def __init__(self, path: Path, *, is_lasting: bool = True, grace_s: float = _GRACE_S) -> None:
+        self.path, self._lock, self._is_lasting = path, LinkLock(path, grace_s), is_lasting
+        self.line, self._bytes = 0, 0  # read so far
         self._given = 0  # operations among those lines
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise StoreError(f"{path} is no file: move it away, or name another folder")
-        if not path.exists() or os.access(path, os.W_OK):
+        if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             path.touch()
             with self._opened() as file:
                 if message := self._cut_torn_line(file):
@@ -120,19 +102,19 @@ class JournalFile(BaseJournalBackend):
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """The operations from that number on."""
         if log_number_from != self._given:
-            self._lines, self._bytes, self._given = 0, 0, 0
+            self.line, self._bytes, self._given = 0, 0, 0
         damaged = []
         lines = self._unread()
         for number, line in enumerate(lines, 1):
             operation = _operation(line)
             if operation is None and number == len(lines) and self._bytes >= self._settled:
                 break
-            self._lines += 1
+            self.line += 1
             self._bytes += len(line)
             if operation is None:
                 if _BEGINS_STUDY.search(line):
-                    raise self.unreadable(f"line {self._lines} is damaged, and it begins a study")
-                damaged.append(self._lines)
+                    raise self.unreadable(f"line {self.line} is damaged, and it begins a study")
+                damaged.append(self.line)
                 continue
             self._given += 1
             if self._given > log_number_from:
@@ -151,11 +133,6 @@ class JournalFile(BaseJournalBackend):
         return StoreError(
             f"{self.path}: {why}; put back a copy of the file, or move it away, or name another --out"
         )
-
-    @property
-    def line(self) -> int:
-        """The number of the line that was read last."""
-        return self._lines
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """All of ``logs`` or none. Raises OSError when they cannot be written; the file is then as it was."""
@@ -206,15 +183,10 @@ class JournalFile(BaseJournalBackend):
     def _cut_torn_line(self, file: int) -> str:
         """Cut off a last line that has no end: what kill -9, power loss or a full disk leave. The caller has the lock,
         so that nobody is in the middle of one. Returns what to say of it, or nothing."""
-        size = end = os.fstat(file).st_size
+        size = os.fstat(file).st_size
         if not size or os.pread(file, 1, size - 1) == b"\n":
             return ""
-        newline = -1
-        while newline < 0 < end:
-            start = max(0, end - 65536)
-            newline = os.pread(file, end - start, start).rfind(b"\n")
-            end = start + newline + 1
-        os.ftruncate(file, end)
+        os.ftruncate(file, os.pread(file, size, 0).rfind(b"\n") + 1)
         return f"{self.path}: its last line was torn and is cut off; the trial in it is lost"
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from autotune.errors import StoreError
 from autotune.files import pip_install
-from autotune.record.claims import BEATS, SILENT_S
+from autotune.record.claims import BEATS, SILENT_S, first_line
 
 _BEAT_S = SILENT_S / BEATS
 _ATTEMPTS = 10  # to open an empty database, whose tables other processes make at the same time
@@ -35,7 +35,7 @@ def open_database(address: str) -> tuple[optuna.storages.RDBStorage, str]:
             ) from None
         except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError, ValueError) as problem:
             if attempt == _ATTEMPTS or not isinstance(problem, IntegrityError | ProgrammingError):
-                raise StoreError(f"cannot open the store {shown}: {_first_line(problem)}") from None
+                raise StoreError(f"cannot open the store {shown}: {first_line(problem)}") from None
     raise AssertionError
 
 
@@ -80,8 +80,3 @@ def _shown(url: URL) -> str:
     hidden = {name: "***" for name in url.query if "password" in name.lower()}
     shown = url.set(drivername="postgresql").update_query_dict(hidden)
     return shown.render_as_string(hide_password=True).replace("=%2A%2A%2A", "=***")
-
-
-def _first_line(problem: BaseException) -> str:
-    cause = problem.__cause__ or problem
-    return str(getattr(cause, "orig", cause)).strip().splitlines()[0]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from autotune.record.typed import require_types
+from autotune.record.trial import require_types
 
 
 @dataclass(frozen=True, kw_only=True)

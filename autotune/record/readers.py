@@ -1,22 +1,26 @@
 """Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files; and the
 ceilings of a device that may lie beside them."""
 
+import csv
 import json
 import math
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import StoreError
+from autotune.declaration import Configuration, Family
+from autotune.errors import AutotuneError, StoreError
 from autotune.extensions import reader_of
 from autotune.files import plain_file
 from autotune.record.storages import holds_store
 from autotune.record.study import Study, newest_of_each
 
+RANKING = "ranking.csv"  # configurations, the one that is expected to be fastest first
+
 
 def read_record(record: str) -> list[Study]:
     """The studies in ``record``: the newest of each family, workload and device.
 
-    A folder with a ``store.journal``, one that hosts share, or one with a ``results.csv``; a ``--store`` address; a
+    A folder with a ``store.journal``, or one with a ``results.csv``; a ``--store`` address; a
     table of the form of ``results.csv`` (``.csv``, or ``.csv.xz``); a file that an extension reads. Raises StoreError
     for anything else, and where nothing is recorded.
     """
@@ -64,3 +68,20 @@ def read_ceilings(path: Path) -> dict[str, Any] | None:
             "ceilings above zero"
         )
     return dict(known)
+
+
+def first_guesses(folder: Path, family: Family, workload: str, count: int) -> list[Configuration]:
+    """The ``count`` first of ``ranking.csv`` in ``folder``, of these sources, this space and that workload; none where
+    there is no such file, or it cannot be read."""
+    wanted = {
+        "family": family.name, "workload": workload,
+        "source_digest": family.source_digest, "space_digest": family.space_digest,
+    }  # fmt: skip
+    try:
+        with (folder / RANKING).open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if all(row.get(k) == v for k, v in wanted.items())]
+        rows = [row for row in rows if row["rank"]]
+        rows.sort(key=lambda row: int(row["rank"]))
+        return [family.space.configuration(row["configuration"]) for row in rows[:count]]
+    except (OSError, ValueError, KeyError, TypeError, csv.Error, AutotuneError):
+        return []

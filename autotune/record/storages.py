@@ -1,15 +1,13 @@
 """Where a record is kept: Optuna's storages, by their address.
 
-FOLDER                a journal, store.journal, for the processes of one host
-shared:FOLDER         a journal, shared.journal, in a folder of a network file system, for many hosts
-grpc://HOST:PORT      Optuna's proxy of a storage
-postgresql://…        a database
+FOLDER            a journal, store.journal; hosts share it on a network file system
+grpc://HOST:PORT  Optuna's proxy of a storage
+postgresql://…    a database
 """
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,12 +18,9 @@ from autotune.files import pip_install
 if TYPE_CHECKING:  # Optuna takes half a second to import
     from optuna.storages import BaseStorage
 
-    from autotune.record.journal import KernelLock, SharedLock
-
-SHARED = "shared:"  # what the address of a folder begins with that hosts share
-
+_JOURNAL = "store.journal"
 PATIENCE_S = 60.0  # how long a server may be away; a folder is on a disk, which does not come back
-_ALLOWED = "postgresql://…, grpc://host:port, shared:FOLDER and a folder"
+_ALLOWED = "postgresql://…, grpc://host:port and a folder"
 _OPENING_S = 20.0  # for the proxy to answer
 
 
@@ -45,10 +40,8 @@ class Location:
 def located(address: str) -> Location:
     """What is at that address, made where it is not there. Raises StoreError."""
     kind, separator, _ = address.partition("://")
-    if address.startswith(SHARED):
-        return _folder(Path(address.removeprefix(SHARED)).expanduser(), shared=True)
     if not separator:
-        return _folder(Path(address), shared=is_shared(Path(address)))
+        return _folder(Path(address).expanduser())
     if kind == "grpc":
         return _grpc(address)
     if kind not in ("postgresql", "postgresql+psycopg"):
@@ -63,47 +56,25 @@ def located(address: str) -> Location:
     return Location(shown, cached, lambda: cached, away, PATIENCE_S, storage.engine.dispose)
 
 
-def is_shared(folder: Path) -> bool:
-    """Whether a folder holds a record that hosts share."""
-    return (folder / "shared.journal").is_file()
-
-
 def holds_store(record: str | Path) -> bool:
     """Whether ``record`` is the address of a database, or a folder that a sweep has kept its store in."""
-    folder = Path(str(record).removeprefix(SHARED))
-    return "://" in str(record) or (folder / "store.journal").is_file() or is_shared(folder)
+    return "://" in str(record) or (Path(record) / _JOURNAL).is_file()
 
 
-def _folder(folder: Path, *, shared: bool) -> Location:
-    from autotune.record.journal import CheckedStorage, JournalFile, KernelLock, SharedLock
-
-    journal = folder / ("shared.journal" if shared else "store.journal")
-    if shared and (folder / "store.journal").exists():
-        raise StoreError(
-            f"{folder} has the record of one host (store.journal); name another folder for one that hosts share"
-        )
-    lock = SharedLock if shared else KernelLock
-    claims = journal.with_suffix(".claims")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        storage = CheckedStorage(JournalFile(journal, lock(journal)))
-    except OSError as problem:
-        cause = problem.strerror or problem
-        if shared:
-            raise StoreError(
-                f"cannot keep a record that hosts share in {folder}: {cause}; it takes a folder that you may write to, "
-                "on a file system with symbolic links (NFS, Lustre and GPFS have them)"
-            ) from None
-        raise StoreError(
-            f"cannot write to {folder}: {cause}; name a folder you may write with --out"
-        ) from None
-    return Location(str(folder), storage, partial(_open_claims, claims, lock(claims)))
-
-
-def _open_claims(path: Path, lock: "KernelLock | SharedLock") -> "BaseStorage":
+def _folder(folder: Path) -> Location:
     from autotune.record.journal import CheckedStorage, JournalFile
 
-    return CheckedStorage(JournalFile(path, lock, is_lasting=False))
+    journal = folder / _JOURNAL
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        storage = CheckedStorage(JournalFile(journal))
+    except OSError as problem:
+        raise StoreError(
+            f"cannot write to {folder}: {problem.strerror or problem}; name a folder you may write with --out, on a "
+            "file system with symbolic links (NFS, Lustre and GPFS have them)"
+        ) from None
+    claims = journal.with_suffix(".claims")
+    return Location(str(folder), storage, lambda: CheckedStorage(JournalFile(claims, is_lasting=False)))
 
 
 def _grpc(address: str) -> Location:

@@ -1,18 +1,18 @@
 """The record: every trial as it happens, in a study.
 
 A study's name carries its identity, so an edited kernel, header, workload or another compiler or device is
-another study and never a stale hit. The record is in one of Optuna's storages: a journal file serves one host; a shared
-folder, PostgreSQL and Optuna's gRPC proxy serve any number of them. Sweeps that share a study divide its
+another study and never a stale hit. The record is in one of Optuna's storages: a journal in a folder, PostgreSQL,
+Optuna's gRPC proxy; each serves any number of hosts that reach it. Sweeps that share a study divide its
 configurations by claims, which end with the process that made them.
 """
 
-import json
 import logging
 import threading
 import time
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,12 +21,11 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
-from autotune.record.claims import SILENT_S, Claims, study_of
+from autotune.record.claims import SILENT_S, Claims, first_line, study_of
 from autotune.record.provenance import Provenance
 from autotune.record.storages import located
 from autotune.record.study import Study, added, why_new
-from autotune.record.trial import Trial
-from autotune.record.typed import require_types
+from autotune.record.trial import Trial, require_types
 
 T = TypeVar("T")
 _SCHEMA = 1
@@ -44,7 +43,6 @@ class StudyStore:
         self.why_new, self.name = "", name
         self._store, self._policies = store, policies
         self._study: int = store.tried(lambda: study_of(store.storage, name))
-        self._claimed: set[Configuration] = set()
         self._turn = threading.RLock()
         self._known: dict[Configuration, Trial] = {}
         self._new: set[Configuration] = set()  # recorded since this store was opened
@@ -74,7 +72,6 @@ class StudyStore:
                 return False
             if not self._store.tried(lambda: self._store.claims.take(self.name, configuration.id)):
                 return False
-            self._claimed.add(configuration)
             # The process that had it before may have recorded it just now: read again, behind the claim.
             self.refresh()
             if self._done(configuration, again):
@@ -84,9 +81,7 @@ class StudyStore:
 
     def release(self, configuration: Configuration) -> None:
         """Let others try it. Raises StoreError."""
-        with self._turn:
-            self._claimed.discard(configuration)
-            self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
+        self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
 
     def record(self, trial: Trial) -> bool:
         """Append one trial and end its claim. False, and nothing is recorded, where it was claimed and another process
@@ -94,7 +89,7 @@ class StudyStore:
         written; what was recorded before stays."""
         configuration = trial.configuration
         with self._turn:
-            if configuration in self._claimed and not self._is_held(configuration):
+            if self._store.tried(lambda: self._store.claims.lost(self.name, configuration.id)):
                 self.release(configuration)
                 self.refresh()
                 return False
@@ -109,14 +104,6 @@ class StudyStore:
             self.release(configuration)
             return True
 
-    def _is_held(self, configuration: Configuration) -> bool:
-        """Whether the claim is still this process's; not where another took it over, and then recorded the
-        configuration and gave the claim back."""
-        if not self._store.tried(lambda: self._store.claims.holds(self.name, configuration.id)):
-            return False
-        self.refresh()
-        return configuration not in self._new
-
     def about(self) -> Provenance:
         """What the record says of the study's origin; nothing where that is damaged, until it is written again."""
         try:
@@ -126,7 +113,7 @@ class StudyStore:
 
     def annotate(self, about: Provenance) -> None:
         """Replace what the record says of the study's origin. Raises StoreError."""
-        self._say("about", _plain(about))
+        self._say("about", about.to_dict())
 
     def ask(self, asked: Mapping[str, Any]) -> None:
         """Keep what a sweep asks for, for those who join it. Raises StoreError."""
@@ -160,7 +147,10 @@ class Store:
         self.where, self.storage = location.where, location.storage
         self.claims = Claims(location.claims, location.away, silent_s)
         self._away, self.patience_s = location.away, location.patience_s
-        weakref.finalize(self, _close, self.claims, location.close)
+        closing = ExitStack()
+        closing.callback(location.close)
+        closing.callback(self.claims.close)
+        weakref.finalize(self, closing.close)
 
     def open(self, study: Study, policies: Mapping[str, Policy]) -> StudyStore:
         """The study's part of the store, made when it is new; then the logger ``autotune`` says why it is. Raises
@@ -210,23 +200,20 @@ class Store:
             try:
                 return step()
             except OSError as problem:
-                raise self._unwritten(problem) from None
+                cause = str(problem.strerror or problem)
+                if isinstance(problem, FileNotFoundError):
+                    raise StoreError(
+                        f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
+                        "measured with it: put it back if you have it, then run the same command"
+                    ) from None
+                raise _unwritten(cause, "free space or name another --out and ") from None
             except self._away as problem:
-                cause = _cause(problem)
+                cause = first_line(problem)
                 if time.monotonic() - began > self.patience_s:
                     raise _unwritten(cause, "") from None
                 _log.warning("the store does not answer (%s); it is tried again", cause)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
-
-    def _unwritten(self, problem: OSError) -> StoreError:
-        cause = str(problem.strerror or problem)
-        if isinstance(problem, FileNotFoundError):
-            return StoreError(
-                f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
-                "measured with it: put it back if you have it, then run the same command"
-            )
-        return _unwritten(cause, "free space or name another --out and ")
 
     def _recorded(self, name: str, control: Configuration) -> list[Trial]:
         """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
@@ -254,24 +241,6 @@ class Store:
 
 def _name(study: Study) -> str:
     return f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
-
-
-def _close(claims: Claims, close: Callable[[], None]) -> None:
-    claims.close()
-    close()
-
-
-def _cause(problem: Exception) -> str:
-    """The first line of what a server said."""
-    details = getattr(problem, "details", None)  # of gRPC
-    if callable(details) and (told := details()):
-        return str(told).splitlines()[0]
-    cause = str(getattr(problem.__cause__, "orig", problem.__cause__ or problem)).strip()
-    return cause.splitlines()[0] if cause else type(problem).__name__
-
-
-def _plain(about: Provenance) -> Any:
-    return json.loads(json.dumps(about.to_dict()))
 
 
 def _unwritten(cause: str, advice: str) -> StoreError:

@@ -78,12 +78,6 @@ class Study:
     def _ids_beside(self) -> frozenset[str]:
         return frozenset(self.about.beside or ())
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict and the configurations that have a name."""
-        from autotune import study_html
-
-        return study_html(self)
-
     @property
     def times(self) -> dict[Configuration, float]:
         """What was measured, in milliseconds."""

@@ -5,17 +5,19 @@ Frozen values with a plain-dict form, because the same trial is a row of the sto
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from autotune.compile import KernelProfile
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.measure import KERNEL, TIME, Figure, find_objective
-from autotune.record.typed import require_types
 
 # Who decides which: excluded, compile.Variant.exclusion; compile_failed, compile.batches; launch_failed and
-# wrong_result, sweep.measurer; timed_out and crashed, sweep.process_worker. A measured trial whose sampling stopped
+# wrong_result, engine.measurer; timed_out and crashed, engine.process_worker. A measured trial whose sampling stopped
 # early, because it is too slow to win, is ``abandoned`` (measure.sampling.hopeless_ms).
 State = Literal[
     "measured", "excluded", "compile_failed", "launch_failed", "wrong_result", "timed_out", "crashed"
@@ -23,7 +25,6 @@ State = Literal[
 
 STATES: tuple[State, ...] = get_args(State)
 FAILED: tuple[State, ...] = STATES[2:]  # what was tried and has no time; none of them is as it should be
-_SAME_CODE = "same code as "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ class Trial:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader sees of it: its notes, and whose figures these are."""
-        return self.notes if self.same_as is None else (*self.notes, f"{_SAME_CODE}{self.same_as.id}")
+        return self.notes if self.same_as is None else (*self.notes, f"same code as {self.same_as.id}")
 
     @property
     def kernel_ms(self) -> Mapping[str, float]:
@@ -200,28 +201,42 @@ def _numbers(told: Mapping[str, Any]) -> Iterator[float]:
             yield value
 
 
-def parsed_remarks(
-    remarks: Sequence[str], configuration: Configuration
-) -> tuple[tuple[str, ...], Configuration | None]:
-    """The notes and ``same_as`` of that configuration's trial, from its ``remarks``."""
-    same_as = None
-    notes: list[str] = []
-    for remark in remarks:
-        found = (
-            _named(remark.removeprefix(_SAME_CODE), configuration) if remark.startswith(_SAME_CODE) else None
+# -- plain values, believed as little as any other file
+
+_hints = lru_cache(maxsize=16)(get_type_hints)
+
+
+def require_types(kind: type, plain: Mapping[str, Any]) -> None:
+    """Raise TypeError for the first of the plain values that the field of its name cannot hold: anybody can write a
+    line with the right checksum. A list may stand for a tuple, and a mapping for a record."""
+    hints = _hints(kind)
+    for name, value in plain.items():
+        if name in hints and not _fits(value, hints[name]):
+            raise TypeError(f"{name} is {str(value)[:40]!r}, a {type(value).__name__}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is float:
+        return type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max)
+    if hint is int:
+        return type(value) is int and -(2**63) <= value < 2**63
+    if hint in (str, bool, NoneType):
+        return type(value) is hint
+    if hint is Configuration:
+        return _fits(value, Mapping[str, int | str])
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            _fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items()
         )
-        if found is None:
-            notes.append(remark)
-        same_as = found or same_as
-    return tuple(notes), same_as
-
-
-def _named(text: str, like: Configuration) -> Configuration | None:
-    """The configuration with that id, of the same policies as ``like``; None where it is none."""
-    values: dict[str, PolicyValue] = {}
-    for pair in text.split(","):
-        name, _, value = pair.partition("=")
-        is_number = isinstance(like.get(name), int) and value.lstrip("-").isdecimal()
-        values[name] = int(value) if is_number else value
-    found = Configuration(values)
-    return found if found.id == text and found.keys() == like.keys() else None
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(_fits(one, inner[0]) for one in value)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if hint is Any:
+        return True
+    if isinstance(value, Mapping):
+        require_types(hint, value)
+    return isinstance(value, Mapping)

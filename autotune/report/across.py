@@ -40,15 +40,6 @@ def across(studies: Sequence[Study]) -> Across:
     )  # fmt: skip
 
 
-def spearman(a: pd.Series, b: pd.Series) -> float | None:
-    """Rank correlation over what both have, ties at their mean rank; None where one side is constant."""
-    both = pd.concat([a, b], axis=1, join="inner").dropna()
-    first, second = both.iloc[:, 0], both.iloc[:, 1]
-    if first.nunique() < 2 or second.nunique() < 2:
-        return None
-    return float(first.rank().corr(second.rank()))
-
-
 def _winners(studies: Sequence[Study], chosen: Minimax | None) -> Block:
     columns = (
         Column("workload", "workload"), TIME, SPREAD, Column("tie_set", "tie set", "count"),
@@ -137,14 +128,11 @@ def _choice(
 
 
 def _correlations(times: dict[str, dict[Configuration, float]]) -> Block:
-    series = {
-        workload: pd.Series(list(row.values()), index=[c.id for c in row]) for workload, row in times.items()
-    }
-    columns = (
-        Column("workload", "workload"),
-        *(Column(f"correlation_{w}", w, "correlation") for w in series),
-    )
-    rows = tuple((w, *(spearman(a, b) for b in series.values())) for w, a in series.items())
+    found = pd.DataFrame(
+        {workload: {c.id: ms for c, ms in row.items()} for workload, row in times.items()}
+    ).corr(method="spearman")
+    columns = (Column("workload", "workload"), *(Column(f"correlation_{w}", w, "correlation") for w in times))
+    rows = tuple((str(w), *(None if pd.isna(v) else v for v in of)) for w, of in found.iterrows())
     text = "1 where two workloads rank the configurations alike, 0 where one says nothing about the other."
     caption = "Rank correlation (Spearman) of the times of what was timed on both"
     return Block(title="Rank correlation", text=text, table=Table("rank_correlation", caption, columns, rows))

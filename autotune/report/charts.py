@@ -25,7 +25,6 @@ _BUCKETS = (  # of occupancy: upper bound, colour, symbol
     (1.00, "#009E73", "circle"),
 )
 
-_PLOT_PIXELS = 360  # height of a scatter chart's plot, roughly: to keep labels apart
 LOG_ABOVE = 30  # a range of values wider than this gets a logarithmic axis
 
 
@@ -176,11 +175,15 @@ def scatter(
                 }
             )
         lower = upper
+    across = _whole([point.x for point in points], "registers per thread")
     layout = {
-        "xaxis": _whole([point.x for point in points], "registers per thread"),
+        "xaxis": across,
         "yaxis": axis,
         "height": 460,
-        "annotations": [*_named(points, axis, factor), *(_step(at, text) for at, text in steps)],
+        "annotations": [
+            *_named(points, (across, axis), (1.0, factor)),
+            *(_step(at, text) for at, text in steps),
+        ],
         "shapes": [{**_UPRIGHT, "x0": at + 0.5, "x1": at + 0.5} for at, _ in steps],
         "showlegend": True,
         "legend": {"title": {"text": "occupancy"}},
@@ -206,36 +209,15 @@ def _step(at: int, text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _named(points: Sequence[Point], axis: Mapping[str, Any], factor: float) -> list[dict[str, Any]]:
-    """Labels for the points that have a role, beside them and clear of each other."""
-    logarithmic = axis.get("type") == "log"
-    least, most = axis["range"]
-    middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
+def _named(
+    points: Sequence[Point], axes: Sequence[Mapping[str, Any]], factors: Sequence[float]
+) -> list[dict[str, Any]]:
+    """Labels of the points that have a role, by turns on their right and on their left."""
     notes = []
-    named = sorted((p for p in points if p.role), key=lambda p: -p.ms)
-    heights = [math.log10(p.ms) if logarithmic else p.ms * factor for p in named]
-    places = [
-        _PLOT_PIXELS * (most - y) / (most - least) for y in heights
-    ]  # in pixels from the top of the plot
-    labels: list[float] = []
-    for at in places:  # each below the one above
-        labels.append(max(at - 12, labels[-1] + 24 if labels else 10.0))
-    floor = _PLOT_PIXELS - 14.0
-    for i in reversed(range(len(labels))):  # and none below the plot
-        labels[i] = min(labels[i], floor)
-        floor = labels[i] - 24
-    for point, y, at, label in zip(named, heights, places, labels, strict=True):
-        right = point.x <= middle
-        notes.append(
-            {
-                "x": point.x,
-                "y": y,
-                "text": plain(point.role),
-                "ax": 60 if right else -60,
-                "ay": label - at,
-                "xanchor": "left" if right else "right",
-            }
-        )
+    for i, point in enumerate(sorted((p for p in points if p.role), key=lambda p: p.ms)):
+        given = zip((point.x, point.ms), axes, factors, strict=True)
+        x, y = (math.log10(v * f) if axis.get("type") == "log" else v * f for v, axis, f in given)
+        notes.append({"x": x, "y": y, "text": plain(point.role), "ax": -46 if i % 2 else 46, "ay": -26})
     return notes
 
 
@@ -333,16 +315,7 @@ def cloud(name: str, alt: str, spots: Sequence[Point], key: str, title: str) -> 
               line={"color": COLOURS["winner"], "shape": "hv", "width": 2},
               marker={"color": COLOURS["winner"], "size": 9, "symbol": "diamond"}),
     ]  # fmt: skip
-    logarithmic = [one.get("type") == "log" for one in (across, axis)]
-    notes = [
-        {
-            "x": math.log10(s.x * scale) if logarithmic[0] else s.x * scale,
-            "y": math.log10(s.ms * factor) if logarithmic[1] else s.ms * factor,
-            "text": plain(s.role), "ax": 34, "ay": -26,
-        }
-        for s in spots
-        if s.role
-    ]  # fmt: skip
+    notes = _named(spots, (across, axis), (scale, factor))
     layout = {
         "xaxis": across, "yaxis": axis, "height": 400, "annotations": notes, "showlegend": True,
         "hovermode": "closest",
@@ -356,27 +329,27 @@ def lines(
     """Lines told apart by colour and dash; ``up`` is a title for times in ms."""
     everything = [y for line in given for y in line.y]
     axis, factor = time_axis(everything, up, from_zero=False, logarithmic=logarithmic[1])
-    data = []
-    for i, line in enumerate(given):
-        style: dict[str, Any] = {
-            "color": CYCLE[i % len(CYCLE)],
-            "width": 2.5,
-            "dash": DASHES[i % len(DASHES)],
-        }
-        if line.steps:
-            style["shape"] = "hv"
-        data.append(
-            {
-                "type": "scatter", "mode": "lines+markers" if line.steps else "lines", "name": plain(line.label),
-                "x": list(line.x), "y": [y * factor for y in line.y], "line": style, "keep": True,
-                "marker": {"color": style["color"], "size": 7},
-            }
-        )  # fmt: skip
     x_axis: dict[str, Any] = {"title": {"text": plain(across)}, "rangemode": "tozero", "zeroline": False}
     if logarithmic[0]:
         x_axis |= {"type": "log", "dtick": 1}
     layout = {"xaxis": x_axis, "yaxis": axis, "height": 320, "showlegend": len(given) > 1}
-    return Chart(name, alt, {"data": data, "layout": layout})
+    return Chart(name, alt, {"data": line_traces(given, factor), "layout": layout})
+
+
+def line_traces(given: Sequence[Line], factor: float = 1) -> list[dict[str, Any]]:
+    """Lines told apart by colour and dash."""
+    data = []
+    for i, line in enumerate(given):
+        colour, dash = CYCLE[i % len(CYCLE)], DASHES[i % len(DASHES)]
+        style = {"color": colour, "width": 2.5, "dash": dash, **({"shape": "hv"} if line.steps else {})}
+        data.append(
+            {
+                "type": "scatter", "mode": "lines+markers" if line.steps else "lines", "name": plain(line.label),
+                "x": list(line.x), "y": [y * factor for y in line.y], "line": style, "keep": True,
+                "marker": {"color": colour, "size": 7},
+            }
+        )  # fmt: skip
+    return data
 
 
 def stacked(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, 
 TOTAL = "whole plan"
 MOST_BARS = 64
 MOST_CLUSTERS = 8
-LABEL_ROOM = 62  # characters of a label's font below a chart of half the width of a small screen
 
 _FIGURES = (
     Column("pairs", "pairs", "count"), Column("mean_percent", "mean", "change"),
@@ -38,15 +36,15 @@ def clustered(
         if len(timed.values[policy]) > 1
     }
     by = _most(codes, list(codes), MOST_BARS)
-    outer = _most(codes, by[:-1][:3], _room(timed, by[:-1][:3]))
+    outer = _most(codes, by[:-1][:3], MOST_CLUSTERS)
     keys = _keys(codes, by)
     groups: dict[tuple[int, ...], list[int]] = {}
     for pair, key in enumerate(keys):
         groups.setdefault(key, []).append(pair)
     bars = sorted(groups)
     heads = [key[: len(outer)] for key in bars]
-    shown = [str(timed.values[p][c]) for head in heads for p, c in zip(outer, head, strict=True)]
-    places = _places(heads, max([7, *map(len, shown)]))
+    numbers = {head: i for i, head in enumerate(dict.fromkeys(heads))}
+    places = [i + 1.2 * numbers[head] for i, head in enumerate(heads)]  # a gap between clusters
     single = len(bars) == len(keys)
     rows = [row_of.get(int(pairing.value_rows[groups[key][0]])) for key in bars] if single else None
     percents = {
@@ -100,35 +98,10 @@ def _most(codes: Mapping[str, NDArray[Any]], names: Sequence[str], most: int) ->
     return taken
 
 
-def _places(heads: Sequence[tuple[int, ...]], longest: int) -> list[float]:
-    """Where the bars stand: a gap between clusters, and each cluster as wide as its label of ``longest`` characters."""
-    sizes = [len(list(some)) for _, some in groupby(heads)]
-    widths = [float(size) for size in sizes]
-    for _ in range(20):  # a wider cluster leaves the others less of the chart
-        least = min(longest, LABEL_ROOM // len(sizes)) * sum(widths) / LABEL_ROOM
-        widths = [max(size, least) for size in sizes]
-    places, at = [], 0.0
-    for size, width in zip(sizes, widths, strict=True):
-        places += [at + (width - size) / 2 + i for i in range(size)]
-        at += width + 1.2
-    return [round(place, 2) for place in places]
-
-
-def _room(timed: Timed, names: Sequence[str]) -> int:
-    """How many clusters have room for their labels side by side, the longest value of ``names`` in each."""
-    longest = max((len(str(value)) for name in names for value in timed.values[name]), default=1)
-    return max(2, min(MOST_CLUSTERS, LABEL_ROOM // max(7, min(longest, 10))))
-
-
 def _keys(codes: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[tuple[int, ...]]:
     if not names:
         return [()] * (len(next(iter(codes.values()))) if codes else 1)
     return list(zip(*(codes[name].tolist() for name in names), strict=True))
-
-
-def _cut(text: str, most: int) -> str:
-    """``text`` in at most ``most`` characters; the table below has it whole."""
-    return text if len(text) <= most else f"{text[: max(1, most - 1)]}…"
 
 
 def _figure(
@@ -149,7 +122,7 @@ def _figure(
     }  # fmt: skip
     layout = {
         "xaxis": {"tickvals": [sum(of) / len(of) for of in centres.values()], "showgrid": False, "zeroline": False,
-                  "ticklen": 0, "tickangle": 0, "tickfont": {"size": 11},
+                  "ticklen": 0, "tickfont": {"size": 11},
                   "range": [min(places[0], 0) - 1, places[-1] + 1 + max(places[0], 0)]},
         "yaxis": {"ticksuffix": " %", "zeroline": True, "title": {"text": "change of time"}},
         "height": 280,
@@ -178,10 +151,7 @@ def _heights(
     made["ticktext"] = []
     for head, members in clusters.items():
         of = summarised(percent[members])
-        values = [
-            plain(_cut(str(timed.values[policy][c]), LABEL_ROOM // len(clusters)))
-            for policy, c in zip(outer, head, strict=True)
-        ]
+        values = [plain(str(timed.values[policy][c])) for policy, c in zip(outer, head, strict=True)]
         made["ticktext"].append(
             "<br>".join([*values, f"<b>{units.percent(float(of[2])) if of else '–'}</b>"])
         )
@@ -199,9 +169,7 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     if frame.empty:
         return []
     found = importance(timed)
-    rows = [tuple(row) for row in frame.itertuples(index=False, name=None)]
-    main = [row for row in rows if row[1] == study.control[row[0]]]
-    rest = tuple(row for row in rows if row[1] != study.control[row[0]])
+    main = [row for row in frame.itertuples(index=False, name=None) if row[1] == study.control[row[0]]]
     main.sort(key=lambda row: -found.alone.get(row[0], 0.0))
     blocks = [_importance(found)] if found.together or found.alone else []
     if main:
@@ -222,15 +190,6 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     blocks += _figures(study, timed, found, trials)
     if table := _interactions(study, timed, found):
         blocks.append(table)
-    if rest:
-        caption = "Change of time between the other values"
-        blocks.append(
-            Block(
-                title=caption,
-                table=Table("effects_between", caption, (*_CHANGED, *_FIGURES), rest),
-                folded=True,
-            )
-        )
     return blocks
 
 

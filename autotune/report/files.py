@@ -10,12 +10,12 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families
 from autotune.declaration import load_family as load
 from autotune.errors import AutotuneError, PolicyFileError
-from autotune.files import policy_folders
+from autotune.files import csv_text, policy_folders, write_text
 from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, read_ceilings, write_results
 from autotune.report.page import write_report
 from autotune.report.static_pass import read_static
-from autotune.report.tables import write_effects, write_summary
+from autotune.report.tables import effects_csv_frame, summary_frame
 from autotune.report.trials import Code
 from autotune.report.verdict import Use
 
@@ -41,8 +41,8 @@ def write_all(
     code = generated(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),
-        "summary": write_summary(studies, folder / "summary.csv"),
-        "effects": write_effects(studies, folder / "effects.csv"),
+        "summary": write_text(folder / "summary.csv", csv_text(summary_frame(studies))),
+        "effects": write_text(folder / "effects.csv", csv_text(effects_csv_frame(studies))),
         "report": write_report(
             studies,
             folder / "report.html",

@@ -1,17 +1,14 @@
-"""How far a sweep is, while it is under way: as a bar on a terminal or in a notebook, or as lines in a log."""
+"""How far a sweep is, while it is under way: as a bar on a terminal, or as lines in a log or a notebook."""
 
 import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
-from importlib import import_module
 from time import monotonic
-from typing import Any, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autotune.figures import duration
 from autotune.record import Trial
@@ -21,19 +18,11 @@ FIRST_SECONDS = 5.0  # before the time left is reckoned
 _FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
 
 
-class ProgressBar(Protocol):
-    """What draws a bar: rich's Progress on a terminal, NotebookBar in a notebook."""
-
-    def add_task(self, description: str, *, total: float | None, about: str) -> TaskID: ...
-
-    def update(self, task_id: TaskID, *, completed: float | None = None, about: str = "") -> None: ...
-
-
 class Pace:
     """How far something of many steps is, and about how long it still takes: as a bar, or as lines. ``total`` is None
     where nobody knows. The time left is not told before it means something."""
 
-    def __init__(self, title: str, total: int | None, err: Console, bar: ProgressBar | None) -> None:
+    def __init__(self, title: str, total: int | None, err: Console, bar: Progress | None) -> None:
         self._title, self._total, self._err, self._bar = title, total, err, bar
         self._task = bar.add_task(title, total=total, about="") if bar else None
         self._said = monotonic()
@@ -116,13 +105,9 @@ class Live:
 
 @contextmanager
 def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
-    """A Pace for the block; a bar that is gone afterwards where ``err`` is a terminal or a notebook. Nothing of the
-    program is redirected for it."""
-    if err.is_jupyter and not err.quiet:
-        with _notebook_bar() as drawn:
-            yield Pace(title, total, err, drawn)
-        return
-    if not err.is_terminal:
+    """A Pace for the block; a bar that is gone afterwards where ``err`` is a terminal. Nothing of the program is
+    redirected for it."""
+    if not err.is_terminal or err.is_jupyter:
         steps = Pace(title, total, err, None)
         try:
             yield steps
@@ -153,47 +138,3 @@ def watching(progress: bool) -> Console:
     except (AttributeError, ValueError):  # none, or closed
         is_watched = False
     return shown if progress and is_watched else Console(quiet=True)
-
-
-_REDRAW_S = 0.2  # a notebook's page is drawn by another process
-
-
-class NotebookBar:
-    """A ProgressBar in the cell's output, of HTML that ``display`` shows (IPython's): it takes no widgets."""
-
-    def __init__(self, display: Any) -> None:
-        self._display = display
-        self._title, self._total = "", 0.0
-        self._drawn, self._handle = -math.inf, display.display(display.HTML(""), display_id=True)
-
-    def add_task(self, description: str, *, total: float | None, about: str) -> TaskID:
-        self._title, self._total = description, total or 0.0
-        self.update(TaskID(0), completed=0, about=about)
-        return TaskID(0)
-
-    def update(self, task_id: TaskID, *, completed: float | None = None, about: str = "") -> None:  # noqa: ARG002
-        done, now = completed or 0.0, monotonic()
-        if now - self._drawn < _REDRAW_S and done != self._total:
-            return
-        self._drawn = now
-        far = f"{done:.0f}/{self._total:.0f}" if self._total else f"{done:.0f}"
-        places = f' value="{done:.0f}" max="{self._total:.0f}"' if self._total else ""
-        told = " ".join(filter(None, (far, about)))
-        self._show(f"{escape(self._title)} <progress{places}></progress> {escape(told)}")
-
-    def close(self) -> None:
-        """Nothing is left in the output."""
-        self._show("")
-
-    def _show(self, html: str) -> None:
-        if self._handle is not None:  # outside of a kernel there is none
-            self._handle.update(self._display.HTML(html))
-
-
-@contextmanager
-def _notebook_bar() -> Iterator[NotebookBar]:
-    bar = NotebookBar(import_module("IPython.display"))
-    try:
-        yield bar
-    finally:
-        bar.close()

@@ -93,16 +93,7 @@ def write_report(
     of its own; ``use`` says how a program gets at a study's winner. The page has what it is given and says so of
     the rest.
     """
-    return write_text(path, _render(tuple(studies), ceilings, code, static, use))
-
-
-def _render(
-    studies: Sequence[Study],
-    ceilings: Mapping[str, Any] | None,
-    code: Code | None,
-    static: Static | None,
-    use: Callable[[Study], Use],
-) -> str:
+    studies = tuple(studies)
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.remarks) for study in studies for trial in study.trials})
     views: list[_View] = []
@@ -121,7 +112,7 @@ def _render(
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "charts.js", "trials.js")
     )
     page = _templates().get_template("page.html.j2")
-    return page.render(
+    text = page.render(
         views=views,
         percent=lambda value: f"{units.bare(value)} %",
         wholes=wholes,
@@ -133,6 +124,7 @@ def _render(
         plotly=_trusted(get_plotlyjs()),
         data=_trusted(as_script(_data(views, wholes, static))),
     )
+    return write_text(path, text)
 
 
 @cache

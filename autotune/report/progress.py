@@ -11,11 +11,7 @@ from autotune.report.charts import Line, lines, stacked
 
 MOST_GROUPS = 40  # of the chart of states
 
-_SPENT = (
-    "place",
-    "verify",
-    "measure",
-)  # what a measuring process spends on a trial; compilers work beside it
+_SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work beside it
 
 
 def spent_s(trial: Trial) -> float:
@@ -46,17 +42,15 @@ def search_blocks(study: Study) -> list[Block]:
         )  # fmt: skip
         rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, found, strict=True)]
         text = f"{units.count(found[-1][0])} of {total[0]:,} trials until the best first measurement"
-        charts: list[tuple[str, int, str, list[float]]] = [("trials", 0, "trials", [n for n, _, _ in at])]
+        charts = {"trials": ("trials", 0)}
         if total[1]:
             text += f", {units.seconds(found[-1][1])} of {units.seconds(total[1])}"
-            charts.append(
-                ("seconds", 1, "seconds of placing, verifying and measuring", [s for _, s, _ in at])
-            )
+            charts["seconds"] = ("seconds of placing, verifying and measuring", 1)
         wide = at[0][2] / at[-1][2] > 30
         blocks.append(Block(title="Best so far", text=f"{text}."))
-        for key, which, label, places in charts:
-            y = [ms for _, _, ms in at]
-            line = Line("best so far", [*places, total[which]], [*y, y[-1]], steps=True)
+        y = [ms for _, _, ms in at]
+        for key, (label, which) in charts.items():
+            line = Line("best so far", [*(one[which] for one in at), total[which]], [*y, y[-1]], steps=True)
             alt = f"Best time so far over {key}"
             chart = lines(f"best_over_{key}", alt, [line], label, "best so far", logarithmic=(False, wide))
             blocks.append(Block(chart=chart, half=len(charts) > 1))

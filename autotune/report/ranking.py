@@ -1,9 +1,7 @@
 """The configurations in order of their times: which are shown, and what stands beside their bars."""
 
-from collections.abc import Mapping, Sequence
-
 from autotune import figures as units
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.record import Decision, Study, Trial, ranked
 from autotune.report.blocks import (
     CONFIGURATION,
@@ -42,7 +40,6 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         Column("role", "role", of=lambda trial: ", ".join(roles.get(trial.configuration, ()))),
         CONFIGURATION,
     )
-    told, shared = _labels([trial.configuration for trial in shown], study.control)
     entries = []
     for trial in shown:
         rank, named = place[trial.configuration], roles.get(trial.configuration, ())
@@ -50,32 +47,18 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         if role == "other" and rank > BEST:
             role = "slow"
         text = units.duration(trial.time_ms) + (f"  {', '.join(named)}" if named else "")
-        entries.append(Bar(f"{told[trial.configuration]}  #{rank}", f"#{rank}", trial.time_ms, role, text))
+        label = f"{_short(trial.configuration, study.control)}  #{rank}"
+        entries.append(Bar(label, f"#{rank}", trial.time_ms, role, text))
     caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
     if len(order) <= BEST + WORST:
         caption = f"All {len(order):,} timed configurations, best first"
     table = without_empty(Table.of("configurations", caption, columns, shown))
     alt = f"{caption}; the table has the figures"
-    if shared:
-        alt += f"; … is {', '.join(f'{name}={value}' for name, value in shared.items())}"
     return table, bars("configurations", alt, entries)
 
 
 def _is_retimed(trial: Trial) -> bool:
     return trial.measurement is not None and trial.measurement.retimed_ms > 0
-
-
-def _labels(
-    shown: Sequence[Configuration], control: Configuration
-) -> tuple[dict[Configuration, str], Mapping[str, PolicyValue]]:
-    """What stands beside the bars of ``shown``, best first, and what "…" stands for there: nothing where each has room
-    for all that it changes of the control."""
-    told = {one: one.changes(control) for one in shown}
-    if max(map(len, told.values())) <= LONGEST:
-        return told, {}
-    varying = [name for name in control if len({configuration[name] for configuration in shown}) > 1]
-    shared = _shared(shown[:BEST], control)
-    return {one: _short(one, varying, shared, control) for one in shown}, shared
 
 
 def untied(study: Study, decision: Decision) -> str:
@@ -90,27 +73,7 @@ def untied(study: Study, decision: Decision) -> str:
     )
 
 
-def _shared(best: Sequence[Configuration], control: Configuration) -> dict[str, PolicyValue]:
-    """What all of ``best`` change of the control alike."""
-    first = best[0]
-    return {
-        name: value
-        for name, value in first.items()
-        if value != control[name] and all(one[name] == value for one in best)
-    }
-
-
-def _short(
-    configuration: Configuration,
-    names: Sequence[str],
-    shared: Mapping[str, PolicyValue],
-    control: Configuration,
-) -> str:
-    """As ``Configuration.changes``, of the policies ``names`` alone, those in which shown configurations differ, with
-    "…" for all of ``shared`` where it has them all. Cut at ``LONGEST`` characters; the table has it whole."""
-    has_all = bool(shared) and all(configuration[name] == value for name, value in shared.items())
-    left = [name for name in names if not (has_all and name in shared)]
-    own = Configuration({name: configuration[name] for name in left}).changes(control)
-    if has_all:
-        own = "…" if own == "control" else f"…, {own}"
-    return own if len(own) <= LONGEST else f"{own[: LONGEST - 1].rstrip(' ,')}…"
+def _short(configuration: Configuration, control: Configuration) -> str:
+    """What it changes of the control, cut at ``LONGEST`` characters; the table has it whole."""
+    told = configuration.changes(control)
+    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1].rstrip(' ,')}…"

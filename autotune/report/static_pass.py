@@ -1,5 +1,4 @@
-"""The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, how far the next
-block is, and configurations that a neighbour beats in everything the compiler tells."""
+"""The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, the next block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +12,6 @@ from autotune.compile import (
     OF_THE_BLOCK,
     KernelProfile,
     StaticProfile,
-    better_neighbours,
     occupancy_curve,
     registers_to_next_block,
 )
@@ -22,11 +20,10 @@ from autotune.errors import DeviceError, StoreError
 from autotune.files import cell_text, clean, csv_text, plain_file, write_text
 from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
-from autotune.report.charts import CYCLE, DASHES, Chart, plain
+from autotune.report.charts import Chart, Line, line_traces
 
 _FIGURES = tuple(name for name in KernelProfile.__dataclass_fields__ if name != "blocks")
 _DIGESTS = ("source_digest", "space_digest")
-_HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 
 
 def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
@@ -34,7 +31,7 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
     StoreError."""
     table = [line for arch in dict.fromkeys(r.arch for r in rows) for line in _of_arch(family, arch, rows)]
     frame = pd.DataFrame(table, columns=list(dict.fromkeys(name for line in table for name in line)))
-    for name in (*_FIGURES, _HINTS[0]):
+    for name in (*_FIGURES, "registers_to_next_block"):
         if name in frame and name not in ("kernel", "occupancy", "limited_by"):
             # A configuration that does not compile must not make 32 32.0.
             frame[name] = frame[name].astype("Int64")
@@ -43,10 +40,17 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
 
 def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
     own = [row for row in rows if row.arch == arch]
-    known = {r.configuration: r.kernels for r in own if r.kernels and all(p.limited_by for p in r.kernels)}
-    better = better_neighbours(known)
     digests = {"source_digest": family.source_digest, "space_digest": family.space_digest}
-    taken = {"family", "arch", "configuration", *_DIGESTS, "state", "reason", *_FIGURES, *_HINTS}
+    taken = {
+        "family",
+        "arch",
+        "configuration",
+        *_DIGESTS,
+        "state",
+        "reason",
+        *_FIGURES,
+        "registers_to_next_block",
+    }
     for row in own:
         line: dict[str, object] = {
             "family": family.name, "arch": arch, "configuration": row.configuration.id, **digests,
@@ -54,20 +58,12 @@ def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterat
         }  # fmt: skip
         if row.message:
             yield {**line, "state": "compile_failed", "reason": clean(row.message)}
-        above = better.get(row.configuration)
         for kernel in row.kernels:
             registers = registers_to_next_block(arch, kernel) if kernel.limited_by else None
-            hints = (registers, above.configuration.id if above else None, above.why if above else None)
             figures = asdict(kernel)
             if not kernel.limited_by:  # what depends on a block that is not known is blank
                 figures |= dict.fromkeys(OF_THE_BLOCK)
-            yield {
-                **line,
-                "state": "compiled",
-                "reason": "",
-                **figures,
-                **dict(zip(_HINTS, hints, strict=True)),
-            }
+            yield {**line, "state": "compiled", "reason": "", **figures, "registers_to_next_block": registers}
 
 
 MOST_ROWS = 20  # of a table; static.csv has all
@@ -78,7 +74,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 _NEEDED = {
-    "family", "arch", "configuration", "state", "kernel", "limited_by", "dominated_by", "dominated_because",
+    "family", "arch", "configuration", "state", "kernel", "limited_by",
     *_NUMBERS, *_DIGESTS,
 }  # fmt: skip
 
@@ -153,7 +149,7 @@ def static_blocks(frame: pd.DataFrame) -> list[Block]:
     blocks = []
     for kernel, rows in compiled.groupby("kernel", sort=False):
         blocks += [_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
-    found = [_next_block(compiled), _dominated(compiled), _failed(frame)]
+    found = [_next_block(compiled), _failed(frame)]
     return [*blocks, *(block for block in found if block)]
 
 
@@ -222,28 +218,19 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
     return [
         Block(
             text=text, table=Table(f"occupancy_curve_{kernel}", caption, columns, table),
-            chart=_lines(f"occupancy_curve_{kernel}", caption, curves), folded_table=True,
+            chart=_chart(f"occupancy_curve_{kernel}", caption, curves), folded_table=True,
         )
     ]  # fmt: skip
 
 
-def _lines(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
-    data: list[dict[str, Any]] = []
-    for i, (label, of) in enumerate(curves.items()):
-        colour = CYCLE[i % len(CYCLE)]
-        data.append(
-            {
-                "type": "scatter", "mode": "lines+markers", "name": plain(label), "x": list(BLOCK_SIZES),
-                "y": [100 * share for share in of], "keep": True, "marker": {"color": colour, "size": 5},
-                "line": {"color": colour, "width": 2, "dash": DASHES[i % len(DASHES)], "shape": "hv"},
-            }
-        )  # fmt: skip
-    layout = {
-        "xaxis": {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128},
-        "yaxis": {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]},
-        "height": 340, "showlegend": True,
-    }  # fmt: skip
-    return Chart(name, alt, {"data": data, "layout": layout})
+def _chart(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
+    given = [
+        Line(label, BLOCK_SIZES, [100 * share for share in of], steps=True) for label, of in curves.items()
+    ]
+    across = {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128}
+    up = {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]}
+    layout = {"xaxis": across, "yaxis": up, "height": 340, "showlegend": True}
+    return Chart(name, alt, {"data": line_traces(given), "layout": layout})
 
 
 def _next_block(rows: pd.DataFrame) -> Block | None:
@@ -262,37 +249,6 @@ def _next_block(rows: pd.DataFrame) -> Block | None:
     text = "Launch bounds, a smaller tile or a narrower type may free so many; a spill may cost more than it brings."
     return Block(
         title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
-    )
-
-
-def _dominated(rows: pd.DataFrame) -> Block | None:
-    beaten = rows[rows["dominated_by"].notna()].drop_duplicates(["arch", "configuration"])
-    if beaten.empty:
-        return None
-    beaten = beaten.assign(
-        change=[_change(a, b) for a, b in zip(beaten["configuration"], beaten["dominated_by"], strict=True)]
-    )
-    columns = (
-        Column("arch", "architecture"), Column("change", "with another value"),
-        Column("dominated_because", "becomes better"), Column("configuration", "configuration"),
-    )  # fmt: skip
-    count = len(rows.drop_duplicates(["arch", "configuration"]))
-    caption = f"{len(beaten):,} of {count:,} configurations that a neighbour dominates{_most(beaten)}"
-    text = (
-        "The neighbour differs in one policy alone; no kernel of it has lower occupancy or more spilled bytes, and one "
-        "has higher occupancy or fewer. That is no reason to leave one out: fewer loads are often worth more than "
-        "occupancy."
-    )
-    return Block(
-        title="Dominated", text=text, table=Table("dominated", caption, columns, _rows(beaten, columns))
-    )
-
-
-def _change(one: str, other: str) -> str:
-    """What differs between two ids: "tile 8 → 4"."""
-    a, b = (dict(pair.partition("=")[::2] for pair in text.split(",")) for text in (one, other))
-    return ", ".join(
-        f"{name} {a[name]} → {value}" for name, value in b.items() if a.get(name) not in (None, value)
     )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from autotune.declaration import Configuration
-from autotune.files import clean, csv_text, write_text
+from autotune.files import clean
 from autotune.record import (
     Baseline,
     Decision,
@@ -128,16 +127,6 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
             texts = [clean(v) if isinstance(v, str) else v for v in (kernel, given, value, *figures)]
             rows.append((*head, *texts, share, study.identity))
     return pd.DataFrame(rows, columns=list(EFFECTS))
-
-
-def write_summary(studies: Iterable[Study], path: str | Path) -> Path:
-    """Write ``summary_frame`` as CSV, whole or not at all. Raises StoreError."""
-    return write_text(path, csv_text(summary_frame(studies)))
-
-
-def write_effects(studies: Iterable[Study], path: str | Path) -> Path:
-    """Write ``effects_csv_frame`` as CSV, whole or not at all. Raises StoreError."""
-    return write_text(path, csv_text(effects_csv_frame(studies)))
 
 
 _COLUMNS = (

@@ -23,15 +23,13 @@ from autotune.report.blocks import (
 from autotune.report.verdict import Roles
 from autotune.report.why import of_ceiling
 
-Code = Callable[
-    [Study, Configuration], str
-]  # what is generated for a configuration; empty when it is not known
+# What is generated for a configuration; empty when it is not known.
+Code = Callable[[Study, Configuration], str]
 
 MOST_CODE = 300  # configurations of a study whose generated code is in the page, those with a name first
 
-MOST_DETAILED = (
-    4000  # trials of a study with more kernels than one whose kernels have figures of their own in the page
-)
+# Trials of a study with more kernels than one whose kernels have figures of their own in the page.
+MOST_DETAILED = 4000
 
 _PROFILE = (
     ("registers", "registers", "count"),

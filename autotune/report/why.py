@@ -3,9 +3,8 @@ hardware counters, and how near it comes to what the device can do."""
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median, mode
 from typing import Any
-
-import pandas as pd
 
 from autotune import figures as units
 from autotune.compile import LIMITS, KernelProfile, occupancy
@@ -102,8 +101,8 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     arch = study.about.arch
     if not profiles or arch.removeprefix("sm_") not in {one.replace(".", "") for one in LIMITS}:
         return []
-    kinds = pd.Series([(p.block_size, p.shared_bytes) for p in profiles])
-    block_size, shared = kinds.mode().iloc[0]
+    kinds = sorted((p.block_size, p.shared_bytes) for p in profiles)
+    block_size, shared = mode(kinds)
     low, high = min(p.registers for p in profiles), max(p.registers for p in profiles)
     if not block_size or low == high:
         return []
@@ -129,8 +128,7 @@ def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]])
     rows = []
     for (block_size, blocks, limit), members in sorted(groups.items(), key=lambda item: item[0]):
         registers = [p.registers for p, _ in members]
-        times = pd.Series([ms for _, ms in members])
-        figures = (min(registers), max(registers), len(members), float(times.min()), float(times.median()))
+        figures = (min(registers), max(registers), *_times([ms for _, ms in members]))
         rows.append((block_size, blocks, members[0][0].occupancy, limit, *figures))
     caption = (
         f"Kernel {kernel}: times by block size, by the blocks that fit a multiprocessor and what limits them"
@@ -139,30 +137,27 @@ def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]])
 
 
 def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
-    rows = []
-    for key, members in groups.items():
-        times = pd.Series([trial.time_ms for trial in members])
-        rows.append((*key, len(members), float(times.min()), float(times.median())))
-    return rows
+    return [(*key, *_times([trial.time_ms for trial in members])) for key, members in groups.items()]
+
+
+def _times(ms: Sequence[float]) -> tuple[int, float, float]:
+    return len(ms), min(ms), median(ms)
 
 
 def _spills(timed: Sequence[Trial]) -> Block | None:
     groups: dict[tuple[str, int], list[Trial]] = {}
     for trial in timed:
-        spilled = [(p.kernel, p.spilled_bytes) for p in trial.profiles if p.registers]
-        if spilled:
-            groups.setdefault(max(spilled, key=lambda one: one[1]), []).append(trial)
+        if spilled := [(p.kernel, p.spilled_bytes) for p in trial.profiles if p.registers]:
+            kernel, size = max(spilled, key=lambda one: one[1])
+            groups.setdefault((kernel if size else "none", size), []).append(trial)
     if not groups:
         return None
-    if all(size == 0 for _, size in groups):
+    if not any(size for _, size in groups):
         return Block(
             title="Spills", half=True, text="No kernel of any timed configuration spills registers to memory."
         )
-    merged: dict[tuple[str, int], list[Trial]] = {}
-    for (kernel, size), members in groups.items():
-        merged.setdefault((kernel if size else "none", size), []).extend(members)
     columns = (Column("kernel", "most in"), Column("spill_bytes", "bytes", "count"), *_TIMES)
-    rows = _grouped(dict(sorted(merged.items(), key=lambda item: item[0][1])))
+    rows = _grouped(dict(sorted(groups.items(), key=lambda item: item[0][1])))
     caption = "Times by the bytes of registers that a thread writes to memory and reads back"
     return Block(title="Spills", table=Table("spills", caption, columns, tuple(rows)), half=True)
 

@@ -16,7 +16,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 
@@ -25,14 +24,6 @@ from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
-
-
-class Sampler(Protocol):
-    def propose(self, forced: Configuration | None) -> Configuration | None:
-        """``forced``, or the sampler's own next; None when nothing is left."""
-
-    def learn(self, configuration: Configuration, log_ms: float | None, /) -> None:
-        """The logarithm of its time; None when it failed."""
 
 
 class Search:
@@ -62,7 +53,8 @@ class Search:
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
         self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
-        self._sampler = _sampler(strategy, self._members, trials)
+        self._model = Surrogate(self._members, strategy.seed) if strategy.sampler == "auto" else None
+        self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
         self._exclusion = exclusion
         self.excluded: dict[Configuration, str] = {}
         self._asked: set[Configuration] = set()
@@ -72,14 +64,14 @@ class Search:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
         is told."""
         while len(self._asked) < self._trials and monotonic() < self._until:
-            chosen = self._sampler.propose(self._forced())
+            chosen = self._next()
             if chosen is None:
                 return None
             self._members.take(chosen)
             if reason := self._exclusion(chosen):
                 self.excluded[chosen] = reason
                 self._told.add(chosen)
-                self._sampler.learn(chosen, None)
+                self._learn(chosen, None)
                 continue
             self._asked.add(chosen)
             return chosen
@@ -93,46 +85,19 @@ class Search:
             return
         self._told.add(configuration)
         self._members.take(configuration)
-        if cost is None or not math.isfinite(cost):
-            self._sampler.learn(configuration, None)
-        else:
-            self._sampler.learn(configuration, math.log(max(cost, 1e-9)))
+        log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
+        self._learn(configuration, log_ms)
 
-    def _forced(self) -> Configuration | None:
-        while self._first:
-            if (configuration := self._first.popleft()) not in self._told:
-                return configuration
-        return None
+    def _next(self) -> Configuration | None:
+        """What comes first, then what the sampler chooses; None when nothing is left."""
+        forced = None
+        while self._first and forced is None:
+            first = self._first.popleft()
+            forced = None if first in self._told else first
+        if self._model:
+            return self._model.propose(forced)
+        return self._members.random(self._rng) if forced is None and self._rng else forced
 
-
-class _InOrder:
-    """Only what is forced on it, which is the whole list."""
-
-    def propose(self, forced: Configuration | None) -> Configuration | None:
-        return forced
-
-    def learn(self, configuration: Configuration, _log_ms: float | None, /) -> None:
-        """Nothing changes the order."""
-
-
-class _AtRandom:
-    def __init__(self, members: Members, seed: int) -> None:
-        self._members, self._rng = members, np.random.default_rng(seed)
-
-    def propose(self, forced: Configuration | None) -> Configuration | None:
-        return forced or self._members.random(self._rng)
-
-    def learn(self, configuration: Configuration, _log_ms: float | None, /) -> None:
-        """Chance learns nothing."""
-
-
-def _sampler(strategy: Strategy, members: Members, trials: int | None) -> Sampler:
-    if strategy.sampler == "exhaustive":
-        return _InOrder()
-    if strategy.sampler == "random":
-        return _AtRandom(members, strategy.seed)
-    if strategy.sampler == "auto":
-        return Surrogate(members, strategy.seed)
-    from autotune.search.optuna import OptunaSampler  # a second to import, and only these need it
-
-    return OptunaSampler(strategy.sampler, members, strategy.seed, trials)
+    def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
+        if self._model:
+            self._model.learn(configuration, log_ms)

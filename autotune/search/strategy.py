@@ -1,24 +1,18 @@
 """How a space is searched: by which sampler, for how many trials or how long, from which seed.
 
-    exhaustive              presets, a thin spread over the space, the rest
-    random                  uniform over what is left
-    auto                    a Gaussian process over whole configurations (surrogate)
-    tpe, gp, cmaes, nsgaii  Optuna's; what they propose is moved to the nearest member not visited yet (optuna)
-
-Optuna's gp needs the packages torch and scipy, its cmaes the package cmaes. cmaes sees a policy's values as steps
-in declared order.
+exhaustive  presets, a thin spread over the space, the rest
+random      uniform over what is left
+auto        a Gaussian process over whole configurations (surrogate)
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from autotune.declaration import Configuration
 from autotune.errors import UnknownName, UsageError
 
-SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
-_PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # beyond what autotune depends on
+SAMPLERS = ("exhaustive", "random", "auto")
 _SHARE = 0.15  # of a listed space; auto was within 2 % of the best by then (benchmarks/search_replay.py)
 _FEWEST, _UNLISTED = 24, 500
 
@@ -27,7 +21,7 @@ _FEWEST, _UNLISTED = 24, 500
 class Strategy:
     """``trials`` limits how many configurations are tried, ``seconds`` for how long. With neither, ``exhaustive`` ends
     with the space and the others after a share of it. Raises UnknownName for a sampler that does not exist, and
-    UsageError for limits below 1 and a sampler whose package is missing."""
+    UsageError for limits below 1."""
 
     sampler: str = "exhaustive"
     trials: int | None = None
@@ -42,10 +36,6 @@ class Strategy:
                 raise UsageError(f"--{name} {limit}: a limit is above 0; leave it out for none")
         if self.seed < 0:
             raise UsageError(f"--seed {self.seed}: a seed is 0 or above")
-        if missing := [p for p in _PACKAGES.get(self.sampler, ()) if find_spec(p) is None]:
-            raise UsageError(
-                f"--search {self.sampler} needs {', '.join(missing)}: pip install {' '.join(missing)}"
-            )
 
     @property
     def tries_all(self) -> bool:

@@ -1,19 +1,15 @@
 """The search behind ``auto``: a Gaussian process over policies, and the configuration it expects most of.
 
-Optuna's samplers draw a value for each policy and then have to be moved to a member of the space that was
-not visited. Here every candidate is scored instead, so constraints and repeats never cost a proposal:
+Every candidate is scored, in place of drawing a value for each policy, so that constraints and repeats never cost a
+proposal. Presets, winners from elsewhere and a few members far from each other come first; then the candidate with the
+largest expected improvement. What was asked and not told yet counts as measured with the expected time.
 
-1. Presets, winners from elsewhere, and a few members far from each other come first.
-2. Times are compared as logarithms, and what is slower than the median counts as the median: how slow the
-   hopeless are says nothing about the best. What failed counts as that slow, too.
-3. A Gaussian process (``gaussian_process``) says for each candidate what to expect and how surely. It compares two
-   numbers in two ways, each with a relevance of its own: by the steps between them, and by whether they are the same.
-   With steps alone a value that is good by itself (a block of 96, between 80 and 112) would be smoothed away. What
-   relevances are expected to be shrinks with their number: else no two configurations of many policies would be alike
-   before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian optimization performs great in high dimensions,
-   ICML 2024).
-4. The candidate with the largest expected improvement is next. What was asked and not told yet counts as
-   measured with the expected time, so that a batch does not crowd into one place.
+Times are compared as logarithms, and what failed or is slower than the median counts as the median: how slow the
+hopeless are says nothing about the best. Two numbers are compared by the steps between them and by whether they are the
+same, each with a relevance of its own: with steps alone a block of 96 that is good by itself would be smoothed away.
+What relevances are expected to be shrinks with their number: else no two configurations of many policies would be alike
+before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian optimization performs great in high dimensions,
+ICML 2024).
 """
 
 import math
@@ -56,6 +52,7 @@ class Surrogate:
         self._fit: _Fit | None = None
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
+        """``forced``, or the best candidate; None when nothing is left."""
         chosen = forced or (self._start() if self._is_starting() else self._best())
         if chosen is not None:
             self._open[chosen] = None
@@ -63,6 +60,7 @@ class Surrogate:
         return chosen
 
     def learn(self, configuration: Configuration, log_ms: float | None) -> None:
+        """``log_ms`` is the logarithm of its time; None when it failed."""
         self._open.pop(configuration, None)
         self._told[configuration] = log_ms
         self._observe(configuration)

@@ -1,8 +1,8 @@
 """``autotune spread``: one call shared by several devices, or by the ranks of an MPI program."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from autotune.cli import options
 from autotune.declaration import Family, load_family
@@ -13,41 +13,31 @@ if TYPE_CHECKING:
     from autotune.spread.spread import Report, Spread
 
 
-def spread_command(
-    family: options.FamilyArgument,
-    workload: options.CallWorkload = "",
-    input_: options.CallInput = None,
-    output: options.CallOutput = None,
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="cuda:N,M|cpu,cpu",
-            help="The devices that share the call; with --mpi this rank's.",
-        ),
-    ] = "auto",
-    policies: options.Policies = None,
-    data: options.Data = None,
-    allocation: Annotated[
-        str,
-        typer.Option(
-            "--allocation",
-            metavar="automatic|contiguous|dynamic",
-            help="Which device gets which units of the work; automatic balances by a cost model.",
-        ),
-    ] = "automatic",
-    mpi: Annotated[
-        bool,
-        typer.Option(
-            "--mpi", help="This is a rank of mpirun or srun: one a device, all share the work of the call."
-        ),
-    ] = False,
-) -> None:
-    """Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."""
+@options.family_argument
+@options.call_options
+@options.option(
+    "--device",
+    default="auto",
+    metavar="cuda:N,M|cpu,cpu",
+    help="The devices that share the call; with --mpi this rank's.",
+)
+@options.policies_option
+@options.data_option
+@options.option(
+    "--allocation",
+    default="automatic",
+    metavar="automatic|contiguous|dynamic",
+    help="Which device gets which units of the work; automatic balances by a cost model.",
+)
+@options.option(
+    "--mpi",
+    is_flag=True,
+    help="This is a rank of mpirun or srun: one a device, all share the work of the call.",
+)
+def spread_command(family: str, device: str, allocation: str, mpi: bool, **asked: Any) -> None:
     from autotune.cli import Call
 
-    call = Call(load_family(family, check=False), workload, tuple(input_ or ()), output, policies, data)
-    spread_call(call, device, allocation, mpi)
+    spread_call(Call(load_family(family, check=False), **asked), device, allocation, mpi)
 
 
 def spread_call(call: "Call", device: str, allocation: str, mpi: bool) -> None:
@@ -114,8 +104,5 @@ def _run_rank(call: "Call", device: str, allocation: str) -> None:
     except AutotuneError as problem:
         if made.ranks.is_first or not made.ranks.is_others:
             raise
-        raise typer.Exit(problem.exit_code) from None
+        raise click.exceptions.Exit(problem.exit_code) from None
     write_outputs(call.family, outputs, call.output, call.noted(options.note))
-
-
-COMMANDS = {"spread": spread_command}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import typer
 
 from autotune.cli import app
 
@@ -29,10 +28,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def commands() -> str:
     """The help of every command, as the terminal shows it."""
-    group: Any = typer.main.get_command(app)
-    top = click.Context(group, info_name="autotune", terminal_width=100)
-    sections = ["## autotune", fence(group.get_help(top))]
-    for name, command in sorted(group.commands.items()):
+    top = click.Context(app, info_name="autotune", terminal_width=100)
+    sections = ["## autotune", fence(app.get_help(top))]
+    for name in sorted(app.list_commands(top)):
+        command: Any = app.get_command(top, name)
         context = click.Context(command, info_name=name, parent=top, terminal_width=100)
         sections += [f"## {name}", fence(command.get_help(context))]
     return "\n\n".join(sections)

@@ -23,7 +23,7 @@ import autotune
 from autotune.api.sweeps import _bound as bound
 from autotune.api.sweeps import given_workload
 from autotune.cli.commands import main
-from autotune.declaration import Configuration, bind, load_family, load_workload, prepare
+from autotune.declaration import bind, load_family, load_workload, prepare
 from autotune.errors import (
     AutotuneError,
     NothingMeasured,
@@ -32,8 +32,8 @@ from autotune.errors import (
     WorkloadError,
 )
 from autotune.policy.file import read_policy_file
-from autotune.record import Store, Trial
-from autotune.report.meter import Live, live, watching
+from autotune.record import Store
+from autotune.report.meter import Live, live, pace, watching
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
 FEW = {"block_size": [64, 128]}
@@ -48,7 +48,7 @@ def doubler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def swept(doubler: Path, compile_cache: str) -> autotune.Study:
+def swept(doubler: Path, compile_cache: str) -> autotune.SweepResult:
     """Six configurations, for arrays."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOTUNE_CACHE", compile_cache)
@@ -58,7 +58,7 @@ def swept(doubler: Path, compile_cache: str) -> autotune.Study:
 # -- what it gives back
 
 
-def test_the_winner_is_told_and_called(swept: autotune.Study, doubler: Path) -> None:
+def test_the_winner_is_told_and_called(swept: autotune.SweepResult, doubler: Path) -> None:
     assert {t.state for t in swept.trials} == {"measured"} and len(swept.trials) == 6
     assert swept.failures == ()
     assert swept.best.configuration == swept.record.decision.winner.configuration
@@ -75,21 +75,21 @@ def test_the_winner_is_told_and_called(swept: autotune.Study, doubler: Path) -> 
         assert nearest.match == "nearest"
 
 
-def test_the_device_of_a_loaded_study_can_be_named(swept: autotune.Study) -> None:
+def test_the_device_of_a_loaded_study_can_be_named(swept: autotune.SweepResult) -> None:
     assert swept.device == "cpu"
     with autotune.load(swept, device="cpu", policies="no-such-folder") as kernel:
         assert kernel.kind == "cpu"
 
 
-def test_trials_as_a_table(swept: autotune.Study) -> None:
+def test_trials_as_a_table(swept: autotune.SweepResult) -> None:
     frame = swept.to_pandas()
     assert list(frame["state"]) == ["measured"] * 6
     assert set(frame["block_size"]) == {64, 128}
     assert set(frame["workload"]) == {swept.workload}
 
 
-def test_it_shows_itself(swept: autotune.Study) -> None:
-    assert repr(swept).startswith(f"<Study doubler on {swept.workload}, ")
+def test_it_shows_itself(swept: autotune.SweepResult) -> None:
+    assert repr(swept).startswith(f"<SweepResult doubler on {swept.workload}, ")
     assert "6 trials, best " in repr(swept)
     winner = next(t for t in swept.trials if t.configuration != swept.record.control)
     unsure = "no configuration is reliably faster than control"
@@ -106,7 +106,9 @@ def test_it_shows_itself(swept: autotune.Study) -> None:
     assert f"doubler on {swept.workload}" in html and "winner" in html
 
 
-def test_a_report_and_a_policy_file_are_made_when_asked_for(swept: autotune.Study, tmp_path: Path) -> None:
+def test_a_report_and_a_policy_file_are_made_when_asked_for(
+    swept: autotune.SweepResult, tmp_path: Path
+) -> None:
     left = {path.name for path in swept.out.iterdir()}
     assert not left & {"results.csv", "report.html"}
     page = swept.report(tmp_path / "report")
@@ -124,7 +126,7 @@ def test_a_report_and_a_policy_file_are_made_when_asked_for(swept: autotune.Stud
 # -- the same record as the command's
 
 
-def test_what_is_recorded_is_not_tried_again(swept: autotune.Study, doubler: Path) -> None:
+def test_what_is_recorded_is_not_tried_again(swept: autotune.SweepResult, doubler: Path) -> None:
     again = autotune.sweep(doubler, x=X.copy(), set=FEW, device="cpu", out=swept.out)
     assert again.record.identity == swept.record.identity
     assert again.trials == swept.trials
@@ -134,7 +136,7 @@ def test_what_is_recorded_is_not_tried_again(swept: autotune.Study, doubler: Pat
 
 
 def test_the_command_sweeps_what_a_program_gave(
-    swept: autotune.Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    swept: autotune.SweepResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = swept.out / "workloads" / f"{swept.workload}.yaml"
     limits = ["--set", "block_size=64,128", "--device", "cpu", "--policies", str(tmp_path)]
@@ -256,7 +258,9 @@ def test_arrays_of_any_kind_are_the_same_inputs(doubler: Path, kind: Callable[..
     assert bound(family, {"x": kind(X)}).digest == bind(family, {"x": X}, {}, {}).digest
 
 
-def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(swept: autotune.Study, tmp_path: Path) -> None:
+def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(
+    swept: autotune.SweepResult, tmp_path: Path
+) -> None:
     given = {"inputs": {"x": Elsewhere(X)}, "expected": Elsewhere(2 * X)}
     study = autotune.sweep(swept, set=FEW, samples=1, device="cpu", out=tmp_path / "out", **given)
     assert study.workload == swept.workload
@@ -425,7 +429,7 @@ def state():
 
 x = np.linspace(-1, 1, 777, dtype=np.float32)
 before = state()
-study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="tpe", trials=4)
+study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="auto", trials=4)
 with autotune.load(study) as kernel:
     assert (kernel(x) == 2 * x).all()
 study._repr_html_(), repr(study), study.to_pandas(), study.report(), study.save_policy()
@@ -451,36 +455,9 @@ def test_a_script_needs_no_guard_and_hears_nothing(doubler: Path, tmp_path: Path
     assert len(list((tmp_path / "policies" / "doubler").glob("*.yaml"))) == 1
 
 
-class Page:
-    """IPython's display, as far as it is asked: what a page shows now, and what it showed."""
-
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-
-    def HTML(self, text: str) -> str:  # noqa: N802 - IPython's name
-        return text
-
-    def display(self, html: str, *, display_id: bool) -> "Page":
-        assert display_id
-        self.update(html)
-        return self
-
-    def update(self, html: str) -> None:
-        self.shown.append(html)
-
-
-def test_a_notebook_shows_a_bar_that_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Page()
-    monkeypatch.setattr("autotune.report.meter.import_module", lambda name: page)
-    notebook = Console(force_jupyter=True)
-    with live("f <small>", 3, notebook) as view:
-        view.compiled(1, 3)
-        for done in range(1, 4):
-            view.update(Trial(family="f", workload="small", device="d", configuration=Configuration({}),
-                              state="measured"), done, 0.5, 0.25)  # fmt: skip
-    assert page.shown[0] == page.shown[-1] == ""
-    assert page.shown[1].startswith('f &lt;small&gt; <progress value="0" max="3"></progress> 0/3')
-    assert '<progress value="3" max="3"></progress> 3/3 best 500 µs, 3 measured, busy 25%' in page.shown[-2]
+def test_a_notebook_shows_lines() -> None:
+    with pace("f small", 3, Console(force_jupyter=True, force_terminal=True)) as steps:
+        assert steps._bar is None
 
 
 def test_a_bar_on_a_terminal_redirects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

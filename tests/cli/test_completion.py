@@ -11,12 +11,12 @@ from autotune.cli.options import policy_values
 
 def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What bash is given for the last word of ``line``."""
-    monkeypatch.setenv("_AUTOTUNE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_AUTOTUNE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     with pytest.raises(SystemExit):
-        app(prog_name="autotune")
-    return capsys.readouterr().out.split()
+        app.main(prog_name="autotune")
+    return [line.removeprefix("plain,") for line in capsys.readouterr().out.split()]
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_names_are_completed(
 
 def test_without_a_family_there_is_nothing_to_say() -> None:
     nothing: Any = SimpleNamespace(params={}, args=[])
-    assert policy_values(nothing, "x") == []
+    assert policy_values(nothing, nothing, "x") == []

@@ -14,7 +14,7 @@ from tasks import task
 
 from autotune.cli import profile as profiling
 from autotune.cli.commands import main
-from autotune.cli.profile import Asked, chosen, keep, profile_into, recorded
+from autotune.cli.profile import chosen, keep, recorded
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import space
@@ -220,11 +220,7 @@ def test_ncu_of_this_gpu(tmp_path: Path) -> None:
     out = tmp_path / "out"
     places = ["--out", str(out), "--policies", str(tmp_path / "policies")]
     assert main(["sweep", "allpairs", "--device", "cuda", "--preset", "control", *places]) == 0
-    from rich.console import Console
-
-    profile_into(
-        Asked("allpairs", ("control",), None, "", str(out), "cuda", None, ""), Console(record=True, width=160)
-    )
+    assert main(["profile", "allpairs", "control", "--record", str(out)]) == 0
     (study,) = Store(out).studies()
     ((_, of),) = study.about.counters.items()
     counted = of["allpairs"]

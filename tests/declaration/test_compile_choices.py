@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from demo_family import Change, at, load, refusal
 
-from autotune.cli.lint.declaration import check_declaration
-from autotune.cli.lint.findings import Declared, lines_of
+from autotune.cli.lint import lint
 from autotune.compile.variant import Variant
 
 
@@ -51,8 +50,7 @@ def test_the_fewest_blocks_are_a_constant(tmp_path: Path) -> None:
     variant = Variant.of(family, family.space.configuration("asked=4"), {"mode": "fast"})
     assert variant.compile_options == ()
     assert "static constexpr int asked = 4;" in variant.members
-    declared = Declared(tmp_path, family, lines_of(tmp_path / "family.yaml"))
-    told = [f.message for f in check_declaration(declared) if f.rule == "unread-policy"]
+    told = [f.message for f in lint(str(tmp_path)) if f.rule == "unread-policy"]
     assert any("no kernel reads policy 'asked'" in message for message in told)
 
 

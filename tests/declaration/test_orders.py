@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import WORKLOAD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.cli.lint import lint
 from autotune.compile import Variant
 from autotune.declaration import DeclaredOrder, Family, bind, load_family
 from autotune.device import Ordering
@@ -162,10 +160,6 @@ def test_a_value_that_means_nothing_is_refused_and_told_of_the_orders(tmp_path: 
         AutotuneError, match=r"unknown order 'breadth_first'.* say in means which it is of random, "
     ):
         family_of(tmp_path, "random", text).orders  # noqa: B018
-    (tmp_path / "workloads").mkdir()
-    (tmp_path / "workloads" / "small.yaml").write_text(WORKLOAD)
-    (finding,) = (each for each in lint(tmp_path) if each.rule == "unknown-order")
-    assert "p=breadth_first is no order" in finding.message
 
 
 def test_a_value_has_one_meaning(tmp_path: Path) -> None:

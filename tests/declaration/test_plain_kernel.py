@@ -346,7 +346,7 @@ import sys
 import autotune
 assert "numpy" not in sys.modules
 autotune.Kernel
-heavy = {"pandas", "optuna", "plotly", "jinja2", "rich", "typer", "jsonschema", "pycuda"} & set(sys.modules)
+heavy = {"pandas", "optuna", "plotly", "jinja2", "rich", "click", "jsonschema", "pycuda"} & set(sys.modules)
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 
 import autotune
 from autotune.cli.options import sweep_options, words
@@ -18,7 +18,7 @@ OTHER: dict[str, Any] = {  # a value that is not the default, of each option
     "workloads": ("wide", "other"), "device": "cpu", "preset": "ladder", "narrowed": {"block_size": ["64", "128"]},
     "search": "random", "trials": 7, "time": 2.5, "seed": 3, "objective": "with-transfer", "clocks": "1500",
     "samples": 4, "race": 1.02, "trial_seconds": 9.0, "sanitize": True, "again": True, "retime": True,
-    "compiler": "nvcc", "processes": 2, "out": Path("there"), "store": "shared:here", "data": Path("files"),
+    "compiler": "nvcc", "processes": 2, "out": Path("there"), "store": "here", "data": Path("files"),
 }  # fmt: skip
 
 
@@ -30,15 +30,14 @@ def request_(folder: Path) -> SweepRequest:
 def test_the_command_line_that_is_written_is_read_as_the_same_request(request_: SweepRequest) -> None:
     """What ``--on HOST`` runs there."""
     read: list[SweepRequest] = []
-    app = typer.Typer()
 
-    @app.command()
+    @click.command()
     @sweep_options()
     def command(**asked: Any) -> None:
         read.append(SweepRequest(family=request_.family, **asked))
 
-    app(list(words(request_)), standalone_mode=False)
-    app([], standalone_mode=False)
+    command.main(list(words(request_)), standalone_mode=False)
+    command.main([], standalone_mode=False)
     assert read == [request_, SweepRequest(family=request_.family)]
     assert set(OTHER) == set(OPTIONS)
     assert not list(words(read[1]))
@@ -58,7 +57,7 @@ def test_a_program_may_give_every_option_by_its_word() -> None:
 def test_a_worker_is_sent_what_is_shared(request_: SweepRequest) -> None:
     (case, *_) = replace(request_, workloads=()).cases()
     told = request_.asked(case.workload)
-    joined = request_of(told, "shared:here", device="cpu", own=(str(request_.family.folder),))
+    joined = request_of(told, "here", device="cpu", own=(str(request_.family.folder),))
     for option in OPTIONS.values():
         if option.shared:
             assert getattr(joined, option.name) == OTHER[option.name], option.name

@@ -343,7 +343,7 @@ def test_what_was_taken_over_while_this_one_stood_still_is_left_to_the_other(
 ) -> None:
     """Before the third trial is recorded another process has taken this one for dead; it records the trial, or gives it
     back and leaves."""
-    where = f"shared:{tmp_path / 'record'}"
+    where = str(tmp_path / "record")
     tried = sweep(folder, tmp_path, store=Store(where, silent_s=3600))
     policies = {policy.name: policy for policy in tried.family.space.policies}
     record, calls = StudyStore.record, []

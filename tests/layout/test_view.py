@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from autotune.cli.lint.declaration import check_declaration
-from autotune.cli.lint.findings import Declared, lines_of
+from autotune.cli.lint import lint
 from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import Compiled
@@ -246,11 +245,9 @@ def test_a_view_that_cannot_be_is_refused(change: Change, message: str, tmp_path
 
 def test_lint_knows_that_a_constant_layout_policy_is_to_be_read(tmp_path: Path) -> None:
     lens(tmp_path, "float32")
-    file = tmp_path / "family.yaml"
 
     def rules() -> set[str]:
-        declared = Declared(tmp_path, families.load_family(tmp_path), lines_of(file))
-        return {found.rule for found in check_declaration(declared)}
+        return {found.rule for found in lint(str(tmp_path))}
 
     before = rules()
     (tmp_path / "lens.cu").write_text(SOURCE.replace("Policy::memory != Memory::texture", "true"))

@@ -71,7 +71,12 @@ def test_the_core_works_without(gone: str, tmp_path: Path) -> None:
     for name in ("kernels", "workloads", "policies"):
         (tree / name).symlink_to(ROOT / name)
     registry = tree / "autotune" / "extensions.py"
-    text, count = re.subn(rf'^    "{gone}": .*\n', "", registry.read_text(), flags=re.MULTILINE)
+    text, count = re.subn(
+        rf'^    "{gone}": Extension\(\n.*?^    \),\n',
+        "",
+        registry.read_text(),
+        flags=re.MULTILINE | re.DOTALL,
+    )
     assert count == 1
     registry.write_text(text)
 

@@ -71,7 +71,7 @@ def test_a_module_imports_from_floors_above_it_and_what_they_list() -> None:
     for path, (module, name) in [(each, found) for each in MODULES for found in imports(each)]:
         own, other = room(path), [*module.split("."), name][1]
         if other == own or other not in FLOOR:
-            assert other == own or other in ("__version__", "study_html", "Kernel"), (
+            assert other == own or other in ("__version__", "Kernel"), (
                 f"{path}: {module}: {name}"
             )
             continue
@@ -164,10 +164,10 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run() -> None
 
 # -- imports inside functions
 
-# `autotune --help` reads these, and would load what every command needs; a process that is started reads the last one.
+# Commands, which load what they use when they are called; a process that is started reads the last one.
 TABLES = {
     "adopt.commands", "export.commands", "kernel_tuner.commands", "ranking.commands", "spread.commands",
-    "cli.commands", "cli.family", "cli.policy_commands", "cli.record_commands", "cli.show", "__main__",
+    "cli.show", "__main__",
 }  # fmt: skip
 # What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
 # has no use for it, do without.
@@ -179,7 +179,7 @@ HEAVY = {
 INSIDE = {
     "cli": {
         "report": "only where a report is asked for",
-        "clean read_limits share si spread write_text": "",
+        "OPTIONS Console": "run has no option of a sweep, and prints no table",
     },
     "compile": {
         "find_nvcc": "a host library without CUDA asks for no nvcc",
@@ -195,7 +195,6 @@ INSIDE = {
         "median": "statistics, with fractions and decimals, for calls that are timed",
     },
     "family": {"load_family": "what is for families loads the errors alone"},
-    "files": {"metadata unquote urlsplit": "30 ms for a message"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"
     },
@@ -204,7 +203,6 @@ INSIDE = {
         "locked median": "trials and studies, 10 ms, for what only writes",
     },
     "record": {
-        "study_html": "a record knows nothing of reports; a notebook that shows one does",
         "kernel_tuner t4": "only for another tuner's file",
     },
     "report": {"pandas clean csv_text write_text": ""},

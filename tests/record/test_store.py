@@ -22,7 +22,7 @@ from waiting import wait_for
 
 from autotune.errors import StoreError
 from autotune.record.claims import BEATS, Claims, has_ended, process_name, study_of
-from autotune.record.journal import JournalFile, SharedLock, line_of
+from autotune.record.journal import JournalFile, line_of
 from autotune.record.store import Store, _trials
 from autotune.record.trial import STATES, Trial
 
@@ -30,11 +30,11 @@ GRPC = pytest.param("grpc", marks=pytest.mark.grpc)
 POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.postgresql)
 
 
-@pytest.fixture(params=["journal", "shared", GRPC, POSTGRESQL])
+@pytest.fixture(params=["journal", GRPC, POSTGRESQL])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param in ("grpc", "postgresql"):
         return str(request.getfixturevalue(request.param))
-    return str(tmp_path / "out") if request.param == "journal" else f"shared:{tmp_path / 'out'}"
+    return str(tmp_path / "out")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def started() -> Iterator[Starter]:
 
 
 # Many processes behind gRPC are long in starting; four of them are in test_after_a_kill_and_a_pause.
-OF_PROCESSES = pytest.mark.parametrize("where", ["journal", "shared", POSTGRESQL], indirect=True)
+OF_PROCESSES = pytest.mark.parametrize("where", ["journal", POSTGRESQL], indirect=True)
 
 
 def told(log: Path, word: str) -> list[int]:
@@ -167,7 +167,7 @@ def test_eight_processes_never_try_the_same(where: str, tmp_path: Path, started:
     assert sum(bool(told(log, "trying")) for log in logs) > 1  # they did share it
 
 
-@pytest.mark.parametrize("where", ["journal", "shared"], indirect=True)
+@pytest.mark.parametrize("where", ["journal"], indirect=True)
 def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Path, started: Starter) -> None:
     count = 30
     logs = [tmp_path / f"{number}.log" for number in range(3)]
@@ -208,7 +208,7 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
     assert sum(tried.values()) <= count + kills  # one in flight for each kill
 
 
-@pytest.fixture(params=["shared", GRPC])
+@pytest.fixture(params=["journal", GRPC])
 def twice(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     """Two addresses of one record: of a folder, two paths. (With two mounts: docs/hosts-run.md.)"""
     if request.param == "grpc":
@@ -216,7 +216,7 @@ def twice(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
         return address, address
     (tmp_path / "disk").mkdir()
     (tmp_path / "mounted").symlink_to("disk")
-    return f"shared:{tmp_path / 'disk'}", f"shared:{tmp_path / 'mounted'}"
+    return str(tmp_path / "disk"), str(tmp_path / "mounted")
 
 
 def test_after_a_kill_and_a_pause_all_is_recorded_once(
@@ -278,7 +278,7 @@ def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
     assert not other.take("study", "a")
     assert silent.take("study", "c")  # it comes back, and is told what it lost
     assert not silent.take("study", "b")
-    assert not silent.holds("study", "b")
+    assert silent.lost("study", "b")
 
 
 class Stepwise:
@@ -310,7 +310,9 @@ def test_of_two_that_take_over_at_once_one_has_it() -> None:
         stepwise.left = step
         taken.append(first.take("study", "a"))
         taken += [second.take("study", "a")] if len(taken) < 2 else []
-        holders = [one.holds("study", "a") for one in (dead, first, second)]
+        holders = [
+            ("study", "a") in one._held and not one.lost("study", "a") for one in (dead, first, second)
+        ]
         assert not holders[0]
         assert sum(holders) == sum(taken) <= 1
         for one in (dead, first, second):
@@ -333,7 +335,7 @@ def test_a_process_of_this_host_that_has_ended_is_known(started: Starter, tmp_pa
 
 
 def test_who_only_reads_leaves_nothing_behind(tmp_path: Path) -> None:
-    opened(f"shared:{tmp_path}").record(trial(configurations(1)[0]))
+    opened(tmp_path).record(trial(configurations(1)[0]))
     before = sorted(path.name for path in tmp_path.iterdir())
     (read,) = Store(tmp_path).studies()
     assert len(read.trials) == 1
@@ -342,9 +344,9 @@ def test_who_only_reads_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_line_that_is_on_its_way_is_waited_for_and_a_damaged_one_left_out(tmp_path: Path) -> None:
     a, b, c = configurations(3)
-    writer = opened(f"shared:{tmp_path}")
-    reader = opened(f"shared:{tmp_path}")
-    journal = tmp_path / "shared.journal"
+    writer = opened(tmp_path)
+    reader = opened(tmp_path)
+    journal = tmp_path / "store.journal"
     writer.record(trial(a))
     whole = journal.read_bytes()
     writer.record(trial(b))
@@ -368,9 +370,9 @@ def test_a_process_that_was_stopped_while_it_wrote_damages_nothing(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others take its lock meanwhile, one writes, and one of another host has it when the process goes on."""
-    path, operation = tmp_path / "shared.journal", {"op_code": 0, "worker_id": "x"}
-    link = tmp_path / "shared.journal.lock"
-    stopped, other = (JournalFile(path, SharedLock(path, grace_s=0.2)) for _ in range(2))
+    path, operation = tmp_path / "store.journal", {"op_code": 0, "worker_id": "x"}
+    link = tmp_path / "store.journal.lock"
+    stopped, other = (JournalFile(path, grace_s=0.2) for _ in range(2))
     where = stopped._lock if moment == "is_held" else stopped
     step, stops = getattr(where, moment), iter([True])
 
@@ -400,26 +402,19 @@ def test_optunas_lock_is_released_by_a_process_that_has_lost_it(tmp_path: Path) 
     assert not (tmp_path / "x.lock").exists()
 
 
-def test_a_folder_that_cannot_be_shared_is_an_error(tmp_path: Path) -> None:
-    opened(tmp_path / "own")
-    with pytest.raises(StoreError, match="has the record of one host"):
-        Store(f"shared:{tmp_path / 'own'}")
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot keep a record that hosts share in"):
-        Store(f"shared:{tmp_path / 'file'}")
+    with pytest.raises(
+        StoreError, match="name a folder you may write with --out, on a file system with symb"
+    ):
+        Store(tmp_path / "file")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-@pytest.mark.parametrize("name", ["store.journal", "shared.journal"])
-def test_what_is_no_journal_is_not_waited_for(
-    tmp_path: Path, name: str, make: Callable[[Path], None]
-) -> None:
-    make(tmp_path / name)
-    with pytest.raises(StoreError, match=r"journal is no file|has the record of one host"):
-        Store(f"shared:{tmp_path}")
-    if name == "store.journal":
-        with pytest.raises(StoreError, match=r"store.journal is no file"):
-            Store(tmp_path)
+def test_what_is_no_journal_is_not_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "store.journal")
+    with pytest.raises(StoreError, match=r"store.journal is no file"):
+        Store(tmp_path)
 
 
 # -- the journal ------------------------------------------------------------------------------------------
@@ -482,9 +477,8 @@ def test_each_line_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(read) == sum(len(path.read_bytes().splitlines()) for path in journals)
 
 
-@pytest.mark.parametrize("kind", ["", "shared:"])
-def test_a_journal_taken_away_is_an_error(kind: str, tmp_path: Path) -> None:
-    store = opened(f"{kind}{tmp_path}")
+def test_a_journal_taken_away_is_an_error(tmp_path: Path) -> None:
+    store = opened(tmp_path)
     for journal in tmp_path.glob("*.journal"):
         journal.unlink()
     with pytest.raises(
@@ -592,7 +586,7 @@ def test_trials_never_move_to_another_study(tmp_path: Path) -> None:
 
 def test_other_storages_are_refused() -> None:
     with pytest.raises(
-        StoreError, match=r"mysql://…; allowed are postgresql://…, grpc://host:port, shared:FOLDER"
+        StoreError, match=r"mysql://…; allowed are postgresql://…, grpc://host:port and a folder"
     ):
         Store("mysql://someone@somewhere/something")
 

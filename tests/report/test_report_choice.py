@@ -3,14 +3,12 @@
 import itertools
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from measured import with_figures
 from report_pages import RESULTS, fake_study, measured
 from result_files import read_frame
-from scipy import stats
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
@@ -19,7 +17,7 @@ from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
-from autotune.report.across import across, spearman
+from autotune.report.across import across
 from autotune.report.effects import clustered, effects_blocks
 from autotune.report.progress import improvements, search_blocks
 from autotune.report.trade_offs import front
@@ -61,12 +59,6 @@ def test_a_layout_that_pays_after_some_calls() -> None:
     plain, costly = trial(10.0, 5.0), trial(100.0, 2.0)
     first, second = cheapest([plain, costly])
     assert (first.trial, first.calls_to, second.trial, second.calls_from) == (plain, 30, costly, 31)
-
-
-def test_the_rank_correlation_is_spearmans() -> None:
-    a, b = pd.Series([1.0, 2.0, 2.0, 5.0, 4.0]), pd.Series([3.0, 1.0, 2.0, 9.0, 9.0])
-    assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
-    assert spearman(a, pd.Series([1.0] * 5)) is None
 
 
 def test_the_authors_workloads_rank_configurations_differently() -> None:

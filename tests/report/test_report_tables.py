@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,7 @@ from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
+from autotune.files import csv_text
 from autotune.record import Provenance
 from autotune.record.results_csv import (
     COLUMNS,
@@ -34,8 +36,6 @@ from autotune.report.tables import (
     SUMMARY,
     effects_csv_frame,
     summary_frame,
-    write_effects,
-    write_summary,
 )
 
 
@@ -222,7 +222,7 @@ def test_a_table_of_another_form_is_refused(rows: list[str], said: str, tmp_path
 
 
 def test_the_summary_has_the_named_configurations(studies: tuple[Study, Study], tmp_path: Path) -> None:
-    frame = pd.read_csv(write_summary(studies, tmp_path / "summary.csv"))
+    frame = pd.read_csv(StringIO(csv_text(summary_frame(studies))))
     assert list(frame) == list(SUMMARY)
     first = frame[frame["workload"] == "primer"].set_index("role")
     assert list(first.index) == ["winner", "runner-up", "control", "naive", "texture", "minimax"]
@@ -244,7 +244,7 @@ def test_the_summary_of_what_was_not_tried() -> None:
 
 def test_the_effects_of_each_kernel_alone_and_given_another_policy(tmp_path: Path) -> None:
     study = fake_study(kernels=("match", "print"))
-    frame = pd.read_csv(write_effects([study], tmp_path / "effects.csv"))
+    frame = pd.read_csv(StringIO(csv_text(effects_csv_frame([study]))))
     assert list(frame) == list(EFFECTS)
     assert set(frame["kernel"].dropna()) == {"match", "print"}
     times = pd.DataFrame([{**t.configuration, "ms": m.time_ms} for t, m in measured(study)])

@@ -9,7 +9,7 @@ import pytest
 from fakes import SOURCE, write_family
 from hypothesis import given
 from hypothesis import strategies as st
-from report_pages import HOSTILE, RESULTS, fake_study, read_page
+from report_pages import HOSTILE, fake_study, read_page
 
 from autotune.cli.commands import main
 from autotune.compile.occupancy_model import LIMITS, occupancy
@@ -17,16 +17,14 @@ from autotune.compile.profile import KernelProfile
 from autotune.compile.static_pass import (
     BLOCK_SIZES,
     StaticProfile,
-    better_neighbours,
     occupancy_curve,
     registers_to_next_block,
 )
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError
-from autotune.record.results_csv import read_results
 from autotune.report.files import write_all, write_static_report
-from autotune.report.static_pass import MOST_ROWS, read_static, write_static
+from autotune.report.static_pass import read_static, write_static
 
 ARCHS = ("sm_80", "sm_90", "sm_120")
 
@@ -48,46 +46,6 @@ def at(**values: int | str) -> Configuration:
 # ---- hints
 
 
-def test_a_dominated_configuration_names_the_neighbour() -> None:
-    found = better_neighbours(
-        {
-            at(a=1, b=1): [profile(32)],
-            at(a=2, b=1): [profile(40)],  # fewer blocks than a=1
-            at(a=1, b=2): [profile(32, spills=8)],
-            at(a=2, b=2): [profile(64, spills=8)],  # beaten by both neighbours
-            at(a=3, b=3): [profile(255, spills=99)],  # nothing differs from it in one policy alone
-        }
-    )
-    assert set(found) == {at(a=2, b=1), at(a=1, b=2), at(a=2, b=2)}
-    assert found[at(a=2, b=1)].configuration == at(a=1, b=1)
-    assert found[at(a=2, b=1)].policy == "a"
-    assert found[at(a=2, b=1)].why == "k: occupancy 75% to 100%"
-    assert found[at(a=1, b=2)].why == "k: 8 spilled bytes to 0"
-    assert found[at(a=2, b=2)].configuration == at(a=2, b=1)  # of two, the one that spills least
-
-
-def test_better_in_one_kernel_and_worse_in_another_dominates_nothing() -> None:
-    one = [profile(32), profile(64, kernel="other")]
-    two = [profile(64), profile(32, kernel="other")]
-    assert better_neighbours({at(a=1): one, at(a=2): two}) == {}
-    assert better_neighbours({at(a=1): one, at(a=2): [profile(16)]}) == {}  # of which a kernel is missing
-
-
-FIGURES = st.tuples(st.sampled_from([16, 32, 40, 64, 128]), st.sampled_from([0, 4, 8]))
-
-
-@given(st.lists(FIGURES, min_size=6, max_size=6))
-def test_what_dominates_is_never_worse(figures: list[tuple[int, int]]) -> None:
-    space = [at(a=a, b=b) for a in (1, 2) for b in (1, 2, 3)]
-    profiles = {one: [profile(r, spills=s)] for one, (r, s) in zip(space, figures, strict=True)}
-    for one, better in better_neighbours(profiles).items():
-        (mine,), (other,) = profiles[one], profiles[better.configuration]
-        assert [n for n in one if one[n] != better.configuration[n]] == [better.policy]
-        assert (other.occupancy, -other.spill_store_bytes) != (mine.occupancy, -mine.spill_store_bytes)
-        assert other.occupancy >= mine.occupancy
-        assert other.spill_store_bytes <= mine.spill_store_bytes
-
-
 @given(st.sampled_from(sorted(LIMITS)), st.integers(16, 255), st.integers(0, 40000))
 def test_a_curve_is_the_occupancy_at_each_size(arch: str, registers: int, shared: int) -> None:
     curve = occupancy_curve(arch, registers, shared)
@@ -100,22 +58,6 @@ def test_the_next_block() -> None:
     assert registers_to_next_block("sm_90", profile(33)) == 1
     assert registers_to_next_block("sm_90", profile(32)) is None  # the warps bind
     assert registers_to_next_block("sm_90", KernelProfile(kernel="k", block_size=256)) is None
-
-
-def test_what_the_document_says_of_the_hints() -> None:
-    """Recomputed from the records of the H200."""
-    pairs = faster = winners = 0
-    for name in ("allpairs-h200.csv.xz", "mummergpu-h200.csv.xz"):
-        for study in read_results([RESULTS / name]):
-            timed = {t.configuration: t for t in study.trials if t.measurement}
-            found = better_neighbours({one: t.profiles for one, t in timed.items()})
-            pairs += len(found)
-            faster += sum(timed[b.configuration].time_ms < timed[one].time_ms for one, b in found.items())
-            winners += bool(study.decision and study.decision.winner.configuration in found)
-    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
-    assert f"{faster:,} of {pairs:,} pairs" in text
-    assert winners == 6
-    assert "six of the seven winners" in text
 
 
 # ---- the report
@@ -156,13 +98,6 @@ def test_the_page_has_the_figures_of_the_table(written: Path) -> None:
     head, *body = page.tables["next_block"]
     near = compiled[compiled["registers_to_next_block"].notna()]
     assert float(body[0][0]) == near["registers_to_next_block"].min()
-    head, *body = page.tables["dominated"]
-    assert len(body) == MOST_ROWS < compiled["dominated_by"].notna().sum()
-    first = compiled[compiled["dominated_by"].notna()].iloc[0]
-    assert body[0][-1] == first["configuration"]
-    policy, before, _, after = body[0][1].split()
-    assert f"{policy}={before}" in first["configuration"]
-    assert f"{policy}={after}" in first["dominated_by"]
     head, *body = page.tables["static_failed"]
     assert len(body) == len(ARCHS)
     assert "static-1-chart-occupancy_curve_doubler" in [values.get("id") for _, values in page.tags]

@@ -95,7 +95,7 @@ def test_the_latest_is_forgotten_with_its_object() -> None:
 def test_completion_shows_what_is_offered_and_nothing_else() -> None:
     import autotune.record
 
-    assert dir(autotune) == sorted({*autotune.__all__, "study_html", "torch"})
+    assert dir(autotune) == sorted({*autotune.__all__, "torch"})
     assert {"load", "sweep", "Kernel"} <= {*dir(autotune)}
     assert dir(autotune.family) == sorted(autotune.family.__all__)
     for name in dir(autotune.record):

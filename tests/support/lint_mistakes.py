@@ -36,58 +36,10 @@ MISTAKES: list[Mistake] = [
         "declaration", True, "batches:", ["unknown extent 'batch' in family mine: policy batches"],
     ),
     (
-        "an order that no function makes",
-        YAML, POLICIES,
-        ("policies:\n  turned: {layout: order, data: [count], values: [given, plain, backward], default: plain}\n"),
-        "unknown-order", True, "turned:",
-        ["turned=backward is no order", "orders in family.py has none", "call the value given"],
-    ),
-    (
-        "a block that no GPU takes",
-        YAML, "    block: [block_size]", "    block: [block_size, 32]",
-        "block-size", True, "block:", ["no block but of over 1024 threads", "up to 8,192 with block_size=256"],
-    ),
-    (
-        "some blocks that no GPU takes",
-        YAML, "    block: [block_size]", '    block: ["16 * block_size"]',
-        "block-size", False, "block:", ["blocks of over 1024", "up to 4,096 with block_size=256", "constrain them"],
-    ),
-    (
-        "a block that is too large whatever the policies",
-        YAML, "    block: [block_size]", "    block: [2048]",
-        "block-size", True, "block:", ["no block but of over 1024 threads", "(up to 2,048), which every"],
-    ),
-    (
-        "an expression where a description is",
-        YAML, "  fields: numbers in one item", "  fields: 2 * count + 1",
-        "extent-text", False, "fields:", ["'2 * count + 1' looks like an expression", 'write {value: "2 * count + 1"}'],
-    ),
-    (
-        "a tolerance for integers",
-        YAML, "  scores: {role: output, type: float32", "  scores: {role: output, type: uint8",
-        "exact-integers", False, "tolerance:",
-        ["tolerance does not apply to scores: uint8; integers are compared exactly"],
-    ),
-    (
         "a raw pointer as parameter",
         SOURCE, "typename Policy::weights weights", "const float* __restrict__ weights",
         "raw-pointer", True, "const float*",
         ["takes the raw pointer `const float* __restrict__ weights`", "`typename Policy::weights weights`"],
-    ),
-    (
-        "a pointer out of an accessor",
-        SOURCE, "sum += weights.load(k) *", "sum += weights.memory.base[k] *",
-        "raw-pointer", True, "weights.memory", ["policy weights_memory changes the layout of 'weights'", ".load("],
-    ),
-    (
-        "an accessor cast to a pointer",
-        SOURCE, "  float sum = 0;", "  float sum = *reinterpret_cast<const float*>(&items);",
-        "raw-pointer", True, "reinterpret_cast", ["policy axes changes the layout of 'items'"],
-    ),
-    (
-        "a pointer out of an accessor whose layout is fixed",
-        SOURCE, "scores.store(sum, i)", "scores.memory.base[i] = sum",
-        "raw-pointer", False, "scores.memory", ["holds only as long as no policy changes the layout of 'scores'"],
     ),
     (
         "parameters in another order",
@@ -101,37 +53,6 @@ MISTAKES: list[Mistake] = [
         "argument-order", True, "arguments:", ["has 4 parameters in mine.cu and 3 arguments here"],
     ),
     (
-        "an index of threads that the block has not",
-        SOURCE, "+ threadIdx.x;", "+ threadIdx.y;",
-        "launch", False, "threadIdx.y",
-        ["reads threadIdx.y, which is always 0", "its block in family.yaml has 1 of x, y, z", "give block its y"],
-    ),
-    (
-        "an index of blocks that the grid has not",
-        SOURCE, "= blockIdx.x *", "= blockIdx.z *",
-        "launch", False, "blockIdx.z", ["reads blockIdx.z, which is always 0", "give grid its z"],
-    ),
-    (
-        "a grid that forgets a policy",
-        YAML, '"ceil_div(count, block_size)"', '"ceil_div(count, 64)"',
-        "launch", False, "blockIdx.x * Policy::block_size",
-        ["by Policy::block_size, and its grid in family.yaml (ceil_div(count, 64)) does not read block_size"],
-    ),
-    (
-        "planes that no texture reads",
-        YAML, POLICIES, "policies:\n  planes: {layout: dims, data: [items], values: [1d, 2d], default: 1d}\n",
-        "no-effect", False, "planes:",
-        ["planes=2d changes nothing for 'items' in global memory", "the same program as 1d", "delete the policy"],
-    ),
-    (
-        "two words for one tile",
-        YAML, POLICIES,
-        ("policies:\n  tiles: {layout: tiles, data: [items], values: [none, 8x4, whole, small], default: none,\n"
-         "    means: {whole: {count: 1}, small: {count: 8, fields: 4}}}\n"),
-        "no-effect", False, "tiles:",
-        ["tiles=whole stores items as tiles=none does: the same program, tried again; delete one of them"],
-    ),
-    (
         "a tile for another shape",
         YAML, POLICIES, "policies:\n  tiles: {layout: tiles, data: [items], values: [none, 8], default: none}\n",
         "declaration", True, "tiles:", ["tiles 8 is 1 long, and there are 2 extents (count, fields)"],
@@ -140,17 +61,6 @@ MISTAKES: list[Mistake] = [
         "planes of no data",
         YAML, POLICIES, "policies:\n  planes: {layout: dims, values: [1d, 2d], default: 1d}\n",
         "declaration", True, "planes:", ["layout and data go together"],
-    ),
-    (
-        "planes in every memory",
-        YAML, POLICIES,
-        ("policies:\n  items_memory: {layout: memory, data: [items], values: [global, readonly, tex], "
-        "default: global, means: {tex: texture}}\n"
-        "  planes: {layout: dims, data: [items], values: [line, 2d, pitched], default: 2d,\n"
-        "    means: {line: 1d, pitched: 2d_pitched}}\n"),
-        "no-effect", False, "planes:",
-        ["planes=2d changes nothing for 'items' in global memory",
-         "constrain it: planes == 'line' or items_memory == 'tex'"],
     ),
     (
         "a text with a comma and without quotes",
@@ -182,11 +92,6 @@ MISTAKES: list[Mistake] = [
         ("constraints:\n  - {require: block_size <= 128, reason: small}\n"
         f"  - {{require: block_size > 128, reason: large}}\n{CONSTRAINTS}"),
         "declaration", True, "reason: large", ["break a constraint: large", "change a default"],
-    ),
-    (
-        "a constraint that excludes everything on a workload",
-        YAML, CONSTRAINTS, f"constraints:\n  - {{require: fields < 8, reason: few fields}}\n{CONSTRAINTS}",
-        "excluded", True, "", ["every configuration is excluded on it: few fields"],
     ),
     (
         "a value that no configuration has",
@@ -237,16 +142,6 @@ MISTAKES: list[Mistake] = [
         "a header of before",
         YAML, "block_size: {values: [64, 128, 256], default: 128", "block_size: {values: [64, 128, 256], default: 64",
         "stale-header", False, "// Made by", ["show", "control --header >"],
-    ),
-    (
-        "inputs that a function makes, and no small odd ones",
-        PYTHON, "def reference(", "def inputs(parameters, root):\n    return {}\n\n\ndef reference(",
-        "not-ragged", False, "", ["proved for the swept sizes only", "write ragged(parameters) in family.py"],
-    ),
-    (
-        "an input of links, and no function that makes small odd ones",
-        YAML, "  scores: {role", "  after: {role: input, type: uint32, link: count, shape: [count]}\n  scores: {role",
-        "not-ragged", False, "after:", ["after holds links", "make them with inputs(parameters, root)"],
     ),
     (
         "a default workload that is not there",

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from autotune.cli.commands import app
 from autotune.declaration import family as families

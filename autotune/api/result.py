@@ -15,8 +15,7 @@ from autotune.figures import duration
 from autotune.files import policy_folder
 from autotune.measure import find_objective
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import FAILED, Decision, Trial, latest, read_record, unbeaten
-from autotune.record import Study as Recorded
+from autotune.record import FAILED, Decision, Study, Trial, latest, read_record, unbeaten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +36,14 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Study:
+class SweepResult:
     """What a sweep found for one family, workload and device; ``autotune.load(study)`` is the kernel with its winner.
 
     ``record`` is all that was recorded. ``request`` is what was asked for, ``wall_s`` and ``phases`` are the seconds of
     this call alone."""
 
     family: Family
-    record: Recorded
+    record: Study
     request: SweepRequest
     wall_s: float
     phases: Mapping[str, float]
@@ -131,21 +130,21 @@ class Study:
         return saved(place, self._newest, self.record, self.request.objective)
 
     @property
-    def _newest(self) -> list[Recorded]:
+    def _newest(self) -> list[Study]:
         return latest(read_record(self.request.store or str(self.out)), [self.record])
 
     def __repr__(self) -> str:
         where = f"{self.family.name} on {self.workload}, {self.record.about.device_name or self.device}"
         decision = self.record.decided(self.request.objective)
         if decision is None:
-            return f"<Study {where}: {len(self.trials)} trials, none measured>"
+            return f"<SweepResult {where}: {len(self.trials)} trials, none measured>"
         best, aim = self.best, find_objective(decision.objective)
         told = duration(best.ms) if aim.is_time else f"{aim.text(best.cost)} in {duration(best.ms)}"
         if not math.isnan(best.speedup):
             better = f"{best.speedup:.2f} x {aim.better} than control"
             told += f", {unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
-        return f"<Study {where}: {len(self.trials)} trials, best {changes}: {told}>"
+        return f"<SweepResult {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
     def _repr_html_(self) -> str:
         from autotune.report import study_html
@@ -153,7 +152,7 @@ class Study:
         return study_html(self.record)
 
 
-def saved(folder: Path, newest: Sequence[Recorded], study: Recorded, objective: str) -> Path:
+def saved(folder: Path, newest: Sequence[Study], study: Study, objective: str) -> Path:
     """The policy file below ``folder`` with what of ``newest`` won for the family and device of ``study``. Raises
     PolicyFileError."""
     same = [one for one in newest if (one.family, one.device) == (study.family, study.device)]
