@@ -10,7 +10,8 @@ from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batc
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Compare, Compared, Retime, Retimed, Worker
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Retimed, Worker
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
@@ -179,10 +180,9 @@ class Finalists:
 
     def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
         """All timed in turn, those in ``few`` in a few rounds only."""
-        jobs = tuple(self.compiler.jobs([*often, *few]))
+        jobs = self.compiler.jobs([*often, *few])
         estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
-        answer: Retimed = self.worker.ask(Retime(jobs, frozenset(few), estimate_ms), len(jobs))
-        return answer
+        return self.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
 
 
 def _is_near(ms: float, other_ms: float) -> bool:
@@ -253,9 +253,8 @@ def time_baseline(
         beside = [one for one in (control, decision.winner.configuration if decision else None) if one]
         measured = [one for one in dict.fromkeys(beside) if one in trials and trials[one].measurement]
         estimate_ms = sum(trials[one].time_ms for one in measured)
-        answer: Compared = worker.ask(
-            Compare(compiled, tuple(compiler.jobs(measured)), estimate_ms), 1 + len(measured)
-        )
+        jobs = compiler.jobs(measured)
+        answer = worker.ask(1 + len(jobs), Measuring.compared, compiled, jobs, estimate_ms)
     except (LaunchError, AutotuneError) as problem:
         return replace(untimed, reason=str(problem))
     if answer.baseline is None:

@@ -14,17 +14,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.compile import Variant
+from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
 from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
 from autotune.engine.messages import (
-    Compare,
     Compared,
     Job,
-    Prove,
     Proved,
     RaggedSize,
-    Retime,
     Retimed,
     Tried,
     static_profiles,
@@ -270,12 +267,13 @@ class Measurer:
 
     # -- the rest -------------------------------------------------------------------------------------------
 
-    def retimed(self, request: Retime) -> Retimed:
-        """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
-        executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
+    def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
+        """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
+        after its turns; ``estimate_ms`` as in ``interleave``. Raises LaunchError."""
+        executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
         with nvtx_range("finalists", "phase"):
-            samples = self._in_turn(executions, request.estimate_ms, few=request.few, after=checks.turn)
+            samples = self._in_turn(executions, estimate_ms, few=few, after=checks.turn)
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
@@ -301,32 +299,32 @@ class Measurer:
             **more,
         )
 
-    def compared(self, request: Compare) -> Compared:
-        """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
+    def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
+        """The family's baseline, which ``compiled`` is, proved as any configuration is and in turn with others; one
+        sample of those takes ``estimate_ms`` together. Raises LaunchError."""
         family = self.family.baseline
         assert family is not None
         variant = Variant.of(family, family.space.control, self.inputs.options)
         resident = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
         verifier = Verifier(self.backend, family, self.expected)
         try:
-            baseline = resident.execution(variant, self.backend.load(request.compiled))
+            baseline = resident.execution(variant, self.backend.load(compiled))
             reason, first_ms = verifier.run(baseline, self.workload.cold)
             if reason:
                 return Compared(None, {}, reason)
             executions: dict[Configuration | None, Execution] = {None: baseline}
-            for job in request.jobs:
+            for job in jobs:
                 executions[job.configuration] = self._execution(job, self._resident)
-            samples = self._in_turn(executions, request.estimate_ms + first_ms)
+            samples = self._in_turn(executions, estimate_ms + first_ms)
             reason = verifier.left(baseline)
             return Compared(None if reason else samples.pop(None), samples, reason)
         finally:
             verifier.close()
             resident.close()
 
-    def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+    def proved(self, job: Job, size: RaggedSize | None, ragged: Callable[[RaggedSize], Proof]) -> Proved:
         """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
         ``ragged`` gives its inputs and expected outputs."""
-        size, job = request.size, request.job
         try:
             if size is None:
                 reason, _ = self._verifier.run(self._execution(job, self._resident), self.workload.cold)

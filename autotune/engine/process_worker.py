@@ -11,26 +11,26 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Concatenate
 
 from autotune.compile import Toolchain
-from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
-from autotune.engine.measuring_process import serve
+from autotune.engine.measuring_process import Measuring, serve
 from autotune.engine.messages import (
+    Asked,
     Died,
     Ended,
     Job,
-    MakeReference,
     Opened,
     Proved,
+    Question,
     Refused,
-    Request,
     Setting,
     Sign,
+    Told,
     Tried,
 )
-from autotune.errors import DeviceError, FamilyError
+from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned, own_folder, warn
 
@@ -158,14 +158,7 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
-        try:
-            elapsed_ms: float = self.ask(request, math.inf)
-        except LaunchError as problem:
-            raise FamilyError(f"the reference of family {family.name} gave nothing: {problem}") from None
-        return elapsed_ms
-
-    def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:  # noqa: ARG002
+    def study(self, setting: Setting) -> None:
         self._setting = setting
         if self._state is not _State.OPENING:
             self._state = _State.OPEN
@@ -248,14 +241,20 @@ class ProcessWorker:
         self._sent = 0
         return jobs
 
-    def ask(self, request: Request, trials: float) -> Any:
-        """See worker.Worker. A process that ends over the request is not made anew for it, but for the next one."""
+    def ask(
+        self,
+        trials: float,
+        method: Callable[Concatenate[Measuring, Asked], Told],
+        *given: Asked.args,
+        **_: Asked.kwargs,
+    ) -> Told:
+        """See messages.Worker. A process that ends over the question is not made anew for it, but for the next one."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False
         while not self.lost:
             if self._state is not _State.OPENING and not asked:
-                self._child.send([request])
+                self._child.send([Question(method, given)])
                 asked = True
             try:
                 late = not self._child.poll(min(until, self.deadline))
@@ -276,7 +275,8 @@ class ProcessWorker:
                     if isinstance(content, Proved) and content.lost:
                         self._starts = 0
                         self._replace(content.reason)
-                    return content
+                    told: Told = content
+                    return told
                 case Refused(reason):
                     raise LaunchError(reason)
                 case _:

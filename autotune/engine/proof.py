@@ -8,17 +8,8 @@ from autotune.compile import HostCxx, Variant
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import (
-    Ended,
-    Job,
-    Prove,
-    Proved,
-    Ragged,
-    RaggedSize,
-    RaggedSizes,
-    Setting,
-    Worker,
-)
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting, Worker
 from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION, GivenOutputs, answered
@@ -118,12 +109,10 @@ class Prover:
         if self.answer:
             return self._answered(self.answer, told)
         try:
-            found: RaggedSizes = self.worker.ask(
-                Ragged(self.setting, self.root, self.compiler.cache.root, told, self._up_to), 1
-            )
+            cache = self.compiler.cache.root
+            return self.worker.ask(1, Measuring.ragged, self.setting, self.root, cache, told, self._up_to)
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
-        return found
 
     def _answered(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
         """By what the program that sweeps says is right, here."""
@@ -152,10 +141,9 @@ class Prover:
 
     def _asked(self, job: Job, size: RaggedSize | None) -> Proved:
         try:
-            answer: Proved = self.worker.ask(Prove(self.setting, job, size), 1)
+            return self.worker.ask(1, Measuring.proved, self.setting, job, size)
         except Ended as problem:
             return Proved(problem.state, str(problem))
-        return answer
 
 
 def failed(trial: Trial, state: State, reason: str) -> Trial:

@@ -31,11 +31,13 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, Made, MakeReference, Setting, Worker, write_expected
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Made, Setting, Worker, write_expected
 from autotune.engine.proof import Prover
 from autotune.engine.request import NotAsked
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
+from autotune.errors import FamilyError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
@@ -218,9 +220,14 @@ class Sweep:
             reference_ms = self.answer.elapsed_ms
             write_expected(arrays, self.answer.outputs)
         else:
-            reference_ms = first.reference(MakeReference(setting, self.cache.root), self.family, self.inputs)
+            try:
+                reference_ms = first.ask(math.inf, Measuring.reference, setting, self.cache.root)
+            except LaunchError as problem:
+                raise FamilyError(
+                    f"the reference of family {self.family.name} gave nothing: {problem}"
+                ) from None
         for worker in self.workers:
-            worker.study(setting, self.family, self.inputs)
+            worker.study(setting)
         self.phases["reference"] += time.perf_counter() - mark
         return reference_ms
 
@@ -367,8 +374,7 @@ class Sweep:
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""
         with suppress(LaunchError):
-            described: dict[str, Any] = self.workers[0].ask(Describe(), 1)
-            return described
+            return self.workers[0].ask(1, Measuring.described)
         return {}
 
     def _about(self, about: Provenance, before: Provenance, wall_s: float) -> Provenance:

@@ -22,7 +22,7 @@ from autotune.device.backend import LaunchError
 from autotune.device.cpu.backend import CpuBackend
 from autotune.engine import measurer as worker
 from autotune.engine.measurer import Measurer
-from autotune.engine.messages import Job, Retime, Tried
+from autotune.engine.messages import Job, Tried
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
 from autotune.layout.order import find_gaps
@@ -316,7 +316,7 @@ def test_a_finalist_that_is_wrong_in_one_turn_is_found(tmp_path: Path) -> None:
 
     bench = Bench(tmp_path, slips, WITH_SCRATCH)
     first, second = bench.jobs[:2]
-    wrong = bench.measurer.retimed(Retime((first, second), frozenset(), 1.0)).wrong
+    wrong = bench.measurer.retimed((first, second), frozenset(), 1.0).wrong
     assert "y: 1 of 1000 elements differ, the first at [5]" in wrong[first.configuration]
     assert wrong[second.configuration] == ""
 
@@ -332,7 +332,7 @@ def test_a_finalist_is_not_blamed_for_an_input_that_another_wrote_to(
     monkeypatch.setattr(worker, "_CHECKED_SHARE", math.inf)  # after each turn
     bench = Bench(tmp_path, careless_64, WITH_SCRATCH)
     jobs = [job for job in bench.jobs if job.configuration["memory"] == "global"]
-    wrong = bench.measurer.retimed(Retime(tuple(jobs), frozenset(), 1.0)).wrong
+    wrong = bench.measurer.retimed(jobs, frozenset(), 1.0).wrong
     assert {c["block_size"] for c, reason in wrong.items() if reason} == {64}
     assert all("writes its input x" in reason for reason in wrong.values() if reason)
 
