@@ -14,7 +14,7 @@ from autotune.cli.markdown import append, code, table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
+from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.figures import duration
 from autotune.hardware import Device
@@ -193,7 +193,7 @@ def _measured(
 
 
 def _retimed(
-    request: CheckRequest, workers: Sequence[Worker], family: Family, claim: Claim, result: Checked
+    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, claim: Claim, result: Checked
 ) -> Checked:
     """What came of timing the entry's winner again, side by side with what it was compared with. One that is refused as
     stale is written with the hashes of now where its claims hold."""
@@ -215,7 +215,7 @@ def _retimed(
 
 def _study(
     request: CheckRequest,
-    workers: Sequence[Worker],
+    workers: Sequence[ProcessWorker],
     family: Family,
     item: Entry,
     configurations: list[Configuration],

@@ -17,6 +17,8 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.layout import Stored
 
+WORDS = np.dtype(np.uint32)
+
 
 class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""
@@ -31,14 +33,24 @@ def require_room(symbol: str, room: int, nbytes: int) -> None:
         )
 
 
+def raw(nbytes: int) -> Stored:
+    """Room for so many bytes as they are."""
+    unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
+    return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
+
+
 class Placed(Protocol):
-    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
+    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch. ``guards`` are
+    the bytes before and behind it that are its own as well, where it has any."""
 
     @property
     def argument(self) -> bytes: ...
 
     @property
     def stored(self) -> Stored: ...
+
+    @property
+    def guards(self) -> "Sequence[Placed]": ...
 
     def free(self) -> None: ...
 
@@ -141,8 +153,8 @@ class Backend(Protocol):
     def load(self, compiled: Compiled) -> Module: ...
 
     def place(self, stored: Stored, module: Module | None = None, guard: int = 0) -> Placed:
-        """``stored`` in the memory that it asks for. ``guard`` bytes (a multiple of 512) before and behind it are its
-        own as well, for what a kernel writes or reads outside of it; planes and constant memory have none."""
+        """``stored`` in the memory that it asks for, with ``guards`` of so many bytes (a multiple of 512), for what a
+        kernel writes or reads outside of it; planes and constant memory have none."""
         ...
 
     def view(self, stored: Stored, of: Placed) -> Placed:
@@ -157,18 +169,6 @@ class Backend(Protocol):
     def copy(self, placed: Placed, source: Placed) -> None:
         """The bytes of ``source``, as many as ``placed`` has, both in linear memory of this device; asynchronous as
         ``fill`` is."""
-        ...
-
-    def fill_guards(self, placed: Placed, byte: int) -> None:
-        """Set every byte of the guards around what ``place`` made."""
-        ...
-
-    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """What the guards before and behind it hold: empty where it has none, and to be read at once."""
-        ...
-
-    def strays(self, placed: Placed, byte: int) -> int:
-        """How many bytes of the guards do not hold ``byte``."""
         ...
 
     def fill_constants(self, module: Module, byte: int) -> None:
@@ -204,13 +204,17 @@ class Backend(Protocol):
         """The buffer, or its first ``nbytes``; not of a 2D texture. With ``into``, that is filled and returned."""
         ...
 
-    def mismatches(self, placed: Placed, expected: Placed) -> int: ...
-
     def apart(
-        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+        self,
+        placed: Placed,
+        expected: Placed,
+        kind: np.dtype[Any] = WORDS,
+        relative: float = 0,
+        absolute: float = 0,
     ) -> int:
         """How many elements of two buffers of float32 or float64 are further apart than ``absolute`` and ``relative``
-        times the expected one together, as numpy.isclose counts them; NaN equals only NaN."""
+        times the expected one together, as numpy.isclose counts them; NaN equals only NaN. Of any other ``kind``, how
+        many words of 4 bytes differ, or bytes that make no word."""
         ...
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from autotune.device.clocks import bus_id, handle
+from autotune.device.clocks import nvml_handle
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 
@@ -34,7 +34,7 @@ def energy_counter(device: Device, powercap: Path = POWERCAP) -> Counter:
 
 def _gpu_counter(device: Device) -> Counter:
     try:
-        nvml, gpu = handle(bus_id(device.ordinal))
+        nvml, gpu = nvml_handle(device.ordinal)
 
         def read() -> Reading:
             millijoules = int(nvml.nvmlDeviceGetTotalEnergyConsumption(gpu))

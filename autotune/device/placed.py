@@ -7,8 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.device.backend import Backend, Placed
-from autotune.device.transform import raw
+from autotune.device.backend import Backend, Placed, raw
 from autotune.layout import Bytes, Stored, Window, handle
 
 
@@ -18,6 +17,7 @@ class Shared:
 
     owner: Placed
     stored: Stored
+    guards: tuple[Placed, ...] = ()
 
     @property
     def argument(self) -> bytes:
@@ -35,6 +35,7 @@ class Windowed:
     extent: str
     windows: tuple[Window, ...]
     resident: Placed
+    guards: tuple[Placed, ...] = ()
 
     @staticmethod
     def whole(window: Stored, resident: Placed) -> "Windowed":

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.device.backend import Backend, Module, Placed
+from autotune.device.backend import Backend, Module, Placed, raw
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
-from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
+from autotune.device.transform import Mover, is_as_stored, refusal, staged
 from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import (
     Bytes,

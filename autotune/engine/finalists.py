@@ -11,7 +11,8 @@ from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
-from autotune.engine.messages import Retimed, Worker
+from autotune.engine.messages import Retimed
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
@@ -30,7 +31,7 @@ class Finalists:
     ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each trial anew.
     ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
 
-    worker: Worker
+    worker: ProcessWorker
     compiler: JobCompiler
     prover: Prover
     protocol: Protocol
@@ -235,7 +236,7 @@ def baseline_digest(family: Family) -> str:
 
 
 def time_baseline(
-    family: Family, inputs: Inputs, worker: Worker, compiler: JobCompiler, cache: Cache,
+    family: Family, inputs: Inputs, worker: ProcessWorker, compiler: JobCompiler, cache: Cache,
     trials: Mapping[Configuration, Trial], control: Configuration,
 ) -> Baseline:  # fmt: skip
     """``family`` is the baseline. A message says what keeps it from being timed; the sweep goes on."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.device import Backend, Execution, LaunchError, Resident, Watch
 from autotune.engine.messages import (
     Compared,
     Job,
@@ -98,7 +98,7 @@ class Measurer:
         most = self.protocol.finalists + 3
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
-        self._watch = watch(self.backend.device)
+        self._watch = Watch(self.backend.device)
         producer = PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None

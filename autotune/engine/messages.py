@@ -7,13 +7,11 @@ Like every process it may say Warned and Failure.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
-from typing import Protocol as Interface
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -32,12 +30,6 @@ from autotune.errors import StoreError
 from autotune.hardware import Device
 from autotune.measure import Figure, Protocol, Samples
 from autotune.record import State, Trial
-
-if TYPE_CHECKING:
-    from autotune.engine.measuring_process import Measuring
-
-Asked = ParamSpec("Asked")
-Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,55 +178,6 @@ class Ended(LaunchError):
 
 # A configuration with what the compiler made of it.
 Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
-
-
-class Worker(Interface):
-    """What the engine asks of whatever measures on one device. ``device`` and ``toolchain`` are known once ``start``
-    returned; ``lost`` says why it is given up, or is empty. ``pipe`` becomes readable when ``receive`` has something;
-    ``deadline`` (time.monotonic) is when it should be called at the latest."""
-
-    device: Device
-    toolchain: Toolchain
-    lost: str
-
-    @property
-    def room(self) -> int: ...
-
-    @property
-    def busy(self) -> bool: ...
-
-    @property
-    def pipe(self) -> Connection | None: ...
-
-    @property
-    def deadline(self) -> float: ...
-
-    def start(self) -> None: ...
-
-    def study(self, setting: Setting) -> None: ...
-
-    def send(self, jobs: Sequence[Job]) -> None: ...
-
-    def receive(self) -> list[Tried | Died]:
-        """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
-        ...
-
-    def take_back(self) -> list[Job]:
-        """The jobs that a lost worker has not tried."""
-        ...
-
-    def ask(
-        self,
-        trials: float,
-        method: "Callable[Concatenate[Measuring, Asked], Told]",
-        *given: Asked.args,
-        **_: Asked.kwargs,
-    ) -> Told:
-        """What ``method`` gives there, with no job in hand. Raises LaunchError when it gives nothing in the time of so
-        many ``trials``: Ended where the process ended over it."""
-        ...
-
-    def close(self, at_once: bool = False) -> None: ...
 
 
 def given(setting: Setting) -> tuple[Family, Inputs]:

@@ -11,13 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from multiprocessing.connection import Connection
-from typing import Any, Concatenate
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from autotune.compile import Toolchain
 from autotune.device import Backend, LaunchError
 from autotune.engine.measuring_process import Measuring, serve
 from autotune.engine.messages import (
-    Asked,
     Died,
     Ended,
     Job,
@@ -27,7 +26,6 @@ from autotune.engine.messages import (
     Refused,
     Setting,
     Sign,
-    Told,
     Tried,
 )
 from autotune.errors import DeviceError
@@ -40,6 +38,10 @@ _STARTS = 3  # in a row without a trial: then the device is given up
 _PLACING = 10  # times the limit of a trial, for the host's part of it: layouts, orders, copies
 
 
+Asked = ParamSpec("Asked")
+Told = TypeVar("Told")
+
+
 class _State(Enum):
     """How far a process is."""
 
@@ -50,9 +52,13 @@ class _State(Enum):
 
 
 class ProcessWorker:
-    """A worker.Worker with a process of its own. ``name`` is the device as messages name it, ``opened`` a function that
-    can be pickled and opens its backend; ``compiler`` as in Backend.toolchain. A trial may run for ``trial_seconds``
-    once its data are placed."""
+    """What measures on one device, in a process of its own. ``name`` is the device as messages name it, ``opened`` a
+    function that can be pickled and opens its backend; ``compiler`` as in Backend.toolchain. A trial may run for
+    ``trial_seconds`` once its data are placed.
+
+    ``device`` and ``toolchain`` are known once ``start`` returned; ``lost`` says why it is given up, or is empty.
+    ``pipe`` becomes readable when ``receive`` has something; ``deadline`` (time.monotonic) is when that should be
+    called at the latest."""
 
     device: Device
     toolchain: Toolchain
@@ -185,6 +191,7 @@ class ProcessWorker:
             self._child.send(news)
 
     def receive(self) -> list[Tried | Died]:
+        """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
         answers: list[Tried | Died] = []
         if self.lost:
             return answers
@@ -237,6 +244,7 @@ class ProcessWorker:
                 self._replace(message.text)  # it was there before: worth another attempt
 
     def take_back(self) -> list[Job]:
+        """The jobs that a lost worker has not tried."""
         jobs, self._jobs = list(self._jobs), deque()
         self._sent = 0
         return jobs
@@ -248,7 +256,8 @@ class ProcessWorker:
         *given: Asked.args,
         **_: Asked.kwargs,
     ) -> Told:
-        """See messages.Worker. A process that ends over the question is not made anew for it, but for the next one."""
+        """What ``method`` gives there, with no job in hand. Raises LaunchError when it gives nothing in the time of so
+        many ``trials``: Ended where the process ended over it. Another one is started for the next question."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False

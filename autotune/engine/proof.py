@@ -9,7 +9,8 @@ from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
-from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting, Worker
+from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION, GivenOutputs, answered
@@ -23,7 +24,7 @@ class Prover:
     ``near`` are configurations around whose grids the sizes are chosen. ``sizes`` is known once something was
     proved. ``reference_ms`` is what the reference takes for the workload."""
 
-    worker: Worker
+    worker: ProcessWorker
     compiler: JobCompiler
     setting: Setting
     root: Path

@@ -4,7 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -17,10 +17,10 @@ from autotune.declaration import (
     Workload,
     prepare,
 )
-from autotune.device import device_names, locked_clocks
+from autotune.device import device_names
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
-from autotune.errors import DeviceError, NothingMeasured, UsageError
+from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, reasons, states_text
@@ -84,7 +84,6 @@ def sweeping(
     person should know at once. Raises AutotuneError."""
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
-    _require_clocks(request, names[0])
     with (
         launched(names, request.compiler, request.trial_seconds) as workers,
         _compilers(request, names) as started,
@@ -111,15 +110,6 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
     from autotune.engine.sanitizer import find_sanitizer
 
     return find_sanitizer()
-
-
-def _require_clocks(request: SweepRequest, device: str) -> None:
-    """Raises UsageError for clocks of a cpu."""
-    if request.clocks and device == "cpu":
-        raise UsageError(
-            f"--clocks {request.clocks} holds a GPU's clocks, and this is the cpu: leave it out, or name a GPU with "
-            "--device"
-        )
 
 
 @contextmanager
@@ -159,22 +149,13 @@ class Session:
         prepared = [self._prepared(case) for case in self.cases]
         opened(self.workers, self.request.compiler)
         _sanitizer(self.request, self.workers[0].device.kind)
-        with self._clocks():
-            for case, inputs, answer in prepared:
-                swept = self.swept(case.workload, inputs, answer)
-                yield swept
-                if swept.is_over:
-                    break
+        for case, inputs, answer in prepared:
+            swept = self.swept(case.workload, inputs, answer)
+            yield swept
+            if swept.is_over:
+                break
         for worker in self.workers:
             worker.dismiss()
-
-    def _clocks(self) -> AbstractContextManager[str]:
-        """The devices' clocks are held in the block as they are asked for. Raises DeviceError, UsageError."""
-        if not self.request.clocks:
-            return nullcontext("")
-        devices = [worker.device for worker in self.workers]
-        _require_clocks(self.request, devices[0].kind)
-        return locked_clocks(self.request.clocks, [device.ordinal for device in devices])
 
     def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
         family = self.request.family

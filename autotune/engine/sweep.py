@@ -32,7 +32,8 @@ from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
 from autotune.engine.measuring_process import Measuring
-from autotune.engine.messages import Made, Setting, Worker, write_expected
+from autotune.engine.messages import Made, Setting, write_expected
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover
 from autotune.engine.request import NotAsked
 from autotune.engine.runner import DeviceLost
@@ -86,7 +87,7 @@ class Sweep:
     store: Store
     cache: Cache
     protocol: Protocol
-    workers: Sequence[Worker]
+    workers: Sequence[ProcessWorker]
     processes: int = 1
     compilers: Pool | None = None
     again: bool = False

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
-from autotune.engine.messages import Died, Job, Made, Tried, Worker, static_profiles, trial_of
+from autotune.engine.messages import Died, Job, Made, Tried, static_profiles, trial_of
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.runner import Chunks, Runner, TrialEnd
 from autotune.record import State, StudyStore, Trial
 
@@ -65,7 +66,7 @@ class Trials:
     ``set_aside`` with each configuration that another one is trying just now. ``phases`` counts the seconds (see
     Sweep)."""
 
-    workers: Sequence[Worker]
+    workers: Sequence[ProcessWorker]
     family: Family
     workload: Workload
     inputs: Inputs

@@ -98,13 +98,12 @@ def test_a_cpu_without_rapl_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def with_nvml(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], int]) -> None:
-    monkeypatch.setattr(energy, "bus_id", lambda ordinal: f"0000:0{ordinal}:00.0")
     nvml = SimpleNamespace(nvmlDeviceGetTotalEnergyConsumption=read)
-    monkeypatch.setattr(energy, "handle", lambda bus: (nvml, f"handle {bus}"))
+    monkeypatch.setattr(energy, "nvml_handle", lambda ordinal: (nvml, f"handle {ordinal}"))
 
 
-def test_a_gpu_is_read_in_millijoules_by_its_bus_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nvml(monkeypatch, lambda handle: {"handle 0000:03:00.0": 1500}[handle])
+def test_a_gpu_is_read_in_millijoules_by_its_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nvml(monkeypatch, lambda handle: {"handle 3": 1500}[handle])
     assert energy_counter(replace(GPU, ordinal=3))().joules == 1.5
 
 

@@ -256,9 +256,13 @@ def test_what_the_device_finds_equal_is_not_fetched_and_what_it_does_not_is_told
 ) -> None:
     fetched: list[Any] = []
     download = FakeBackend.download
-    monkeypatch.setattr(
-        FakeBackend, "download", lambda self, *given: fetched.append(given) or download(self, *given)
-    )
+
+    def noted(backend: FakeBackend, placed: Any, *more: Any) -> Any:
+        if placed.stored.nbytes != GUARD_BYTES:
+            fetched.append(placed)
+        return download(backend, placed, *more)
+
+    monkeypatch.setattr(FakeBackend, "download", noted)
     bench = Bench(tmp_path, Kernel.right, WITH_SCRATCH)
     assert bench.tried(memory="global", block_size=64).trial.state == "measured"
     assert not fetched
@@ -367,15 +371,16 @@ def test_what_is_around_an_array_is_filled_and_read_back_on_the_host() -> None:
     stored = Stored(np.arange(12, dtype=np.uint8), 12, 4, "global", (3,), (1,), 0)
     with CpuBackend(1) as backend:
         placed = backend.place(stored, guard=512)
-        backend.fill_guards(placed, 0xFF)
-        before, behind = backend.guards(placed)
+        for guard in placed.guards:
+            backend.fill(guard, 0xFF)
+        before, behind = map(backend.download, placed.guards)
         assert (before.size, behind.size) == (512, 512)
         assert (before == 0xFF).all() and (behind == 0xFF).all()
         np.testing.assert_array_equal(backend.download(placed), np.arange(12))
         known = backend.checksum(placed)
         placed.buffer[3] = 9
         assert backend.checksum(placed) != known
-        assert backend.guards(backend.place(stored))[0].size == 0
+        assert not backend.place(stored).guards
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
 from autotune.compile.variant import Geometry, Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.device.backend import Backend, LaunchError
+from autotune.device.backend import WORDS, Backend, LaunchError, raw
 from autotune.device.cpu.backend import HostOutlet
 from autotune.hardware import Device
 from autotune.layout.stored import Stored
@@ -103,9 +103,10 @@ class FakePlaced:
     room: NDArray[np.uint8]  # with the guards
 
     @property
-    def guards(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def guards(self) -> "list[FakePlaced]":
         guard = (self.room.size - self.buffer.size) // 2
-        return self.room[:guard], self.room[guard + self.buffer.size :]
+        around = (self.room[:guard], self.room[guard + self.buffer.size :]) if guard else ()
+        return [FakePlaced(raw(guard), b"", one, one) for one in around]
 
     def free(self) -> None:
         pass
@@ -185,17 +186,6 @@ class FakeBackend:
     def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
         """There is nothing that would read it."""
 
-    def fill_guards(self, placed: Any, byte: int) -> None:
-        for guard in placed.guards:
-            guard[:] = byte
-
-    def guards(self, placed: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        found: tuple[NDArray[np.uint8], NDArray[np.uint8]] = placed.guards
-        return found
-
-    def strays(self, placed: Any, byte: int) -> int:
-        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
-
     def fill_constants(self, module: Any, byte: int) -> None:
         module.window[:] = byte
 
@@ -219,11 +209,11 @@ class FakeBackend:
         into[:] = copied
         return into  # type: ignore[no-any-return]
 
-    def mismatches(self, placed: Any, expected: Any) -> int:
-        word = np.uint8 if placed.buffer.size % 4 else np.uint32
-        return int(np.count_nonzero(placed.buffer.view(word) != expected.buffer.view(word)))
-
-    def apart(self, placed: Any, expected: Any, kind: Any, relative: float, absolute: float) -> int:
+    def apart(
+        self, placed: Any, expected: Any, kind: Any = WORDS, relative: float = 0, absolute: float = 0
+    ) -> int:
+        if kind.kind != "f" and placed.buffer.size % 4:
+            kind = np.dtype(np.uint8)
         got, right = (one.buffer.view(kind) for one in (placed, expected))
         return int(np.count_nonzero(~np.isclose(got, right, rtol=relative, atol=absolute, equal_nan=True)))
 

@@ -10,22 +10,26 @@ from typing import Any
 from autotune.device import Backend, LaunchError
 from autotune.engine.measuring_process import Measuring
 from autotune.engine.messages import Died, Job, Proved, Setting, Tried
+from autotune.engine.process_worker import ProcessWorker
 from autotune.measure import SweptDevice
 
 __all__ = ["LocalWorker"]
 
 
-class LocalWorker:
-    """A Worker (see messages) without a process. The backend stays the caller's to close."""
+class LocalWorker(ProcessWorker):
+    """A worker without a process. The backend stays the caller's to close."""
 
     def __init__(self, backend: Backend, compiler: str = "") -> None:
         self.backend, self.device, self.lost = backend, backend.device, ""
         self.toolchain = backend.toolchain(compiler)
         self.deadline = math.inf
-        self.pipe = None
         self._measuring = Measuring(SweptDevice(backend, self.toolchain))
         self._jobs: deque[Job] = deque()
         self._current = ExitStack()
+
+    @property
+    def pipe(self) -> None:
+        return None
 
     @property
     def room(self) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
 from autotune.device.backend import (
+    WORDS,
     Beginning,
     Closing,
     Constant,
@@ -45,11 +46,10 @@ from autotune.device.cuda.memory import (
     CONSTANT_BYTES,
     CudaModule,
     CudaPlaced,
-    borrow,
     loaded,
+    over,
     packed,
     place,
-    view,
 )
 from autotune.device.cuda.outlet import CudaOutlet
 from autotune.device.cuda.timing import Probe, Timer
@@ -75,7 +75,7 @@ class CudaBackend(Closing):
         self._traced: list[tuple[str, Any, Any]] | None = None
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
-        self._probe = Probe(self._driver, self.toolchain, self.load, self.launch)
+        self._probe = Probe(self._driver, self)
         l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
         self._timer = Timer(self._driver, self._probe, l2_bytes)
 
@@ -187,14 +187,11 @@ class CudaBackend(Closing):
 
     def view(self, stored: Stored, of: Placed) -> CudaPlaced:
         assert isinstance(of, CudaPlaced)
-        with self._driving():
-            return view(self, stored, of)
+        return self.borrow(stored, of.address)
 
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
-        if stored.memory != "texture":
-            return borrow(self, stored, address)
-        with self._driving("cannot make a texture: "):
-            return borrow(self, stored, address)
+        with self._driving("cannot make a texture: ") if stored.memory == "texture" else nullcontext():
+            return over(self, stored, address)
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         assert isinstance(placed, CudaPlaced)
@@ -216,29 +213,6 @@ class CudaBackend(Closing):
         with self._driving():
             placed.push(self._stream_handle)
 
-    def fill_guards(self, placed: Placed, byte: int) -> None:
-        assert isinstance(placed, CudaPlaced)
-        with self._driving():
-            for begin in _guards(placed):
-                self._driver.memset_d8_async(begin, byte, placed.guard, self._stream)
-
-    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        assert isinstance(placed, CudaPlaced)
-        found = np.empty((2, placed.guard), np.uint8)
-        with self._driving():
-            for guard, begin in zip(found, _guards(placed), strict=False):
-                self._driver.memcpy_dtoh_async(guard, begin, self._stream)
-            self.synchronize()
-        return found[0], found[1]
-
-    def strays(self, placed: Placed, byte: int) -> int:
-        assert isinstance(placed, CudaPlaced)
-        if not placed.guard:
-            return 0
-        with self._driving():
-            blocks = self.device.multiprocessors
-            return self._probe.strays(placed.address, placed.stored.nbytes, placed.guard, byte, blocks)
-
     def fill_constants(self, module: Any, byte: int) -> None:
         with self._driving("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:
@@ -247,12 +221,13 @@ class CudaBackend(Closing):
 
     def checksum(self, placed: Placed) -> int:
         assert isinstance(placed, CudaPlaced)
-        if not placed.address:
-            return 0
+        return self._counted("checksum", placed, placed.stored.nbytes) if placed.address else 0
+
+    def _counted(self, kernel: str, placed: CudaPlaced, *arguments: int) -> int:
+        """What a kernel of the probe finds in ``placed``."""
         with self._driving():
             placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.checksum(placed.address, placed.stored.nbytes, blocks)
+            return self._probe.count(kernel, placed.address, *arguments)
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         assert isinstance(placed, CudaPlaced) and stored.buffer is not None
@@ -306,26 +281,21 @@ class CudaBackend(Closing):
             self.synchronize()
         return buffer
 
-    def mismatches(self, placed: Placed, expected: Placed) -> int:
-        """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
-        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
-        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
-        with self._driving():
-            placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
-
     def apart(
-        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+        self,
+        placed: Placed,
+        expected: Placed,
+        kind: np.dtype[Any] = WORDS,
+        relative: float = 0,
+        absolute: float = 0,
     ) -> int:
         assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
-        count = min(placed.stored.nbytes, expected.stored.nbytes) // kind.itemsize
-        with self._driving():
-            placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.apart(
-                kind, placed.address, expected.address, count, (relative, absolute), blocks
-            )
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        if kind.kind != "f":
+            return self._counted("mismatches", placed, expected.address, nbytes)
+        within = np.array((relative, absolute), np.float64).view(np.uint64)
+        elements = nbytes // kind.itemsize
+        return self._counted(f"apart_{kind.name}", placed, expected.address, elements, *map(int, within))
 
     # -- launching and timing ---------------------------------------------------------------------------
 
@@ -460,7 +430,7 @@ class CudaBackend(Closing):
         about: dict[str, Any] = {
             "pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver, "multiprocessors": self.device.multiprocessors,
         }  # fmt: skip
-        about |= Watch(self._handle.pci_bus_id()).describe()
+        about |= Watch(self.device).describe()
         return about
 
     def close(self) -> None:
@@ -480,8 +450,3 @@ class CudaBackend(Closing):
                 # PyCUDA keeps its hands off a context that another thread has retained: nobody would release it.
                 call("cuDevicePrimaryCtxRelease", call("cuDeviceGet", self.device.ordinal))
         self._context = None
-
-
-def _guards(placed: CudaPlaced) -> tuple[int, ...]:
-    """Where the guards before and behind it begin; nowhere without guards."""
-    return (placed.address - placed.guard, placed.address + placed.stored.nbytes) if placed.guard else ()

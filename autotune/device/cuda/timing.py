@@ -7,83 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile import (
-    Batch,
-    Cache,
-    Compiled,
-    Geometry,
-    Toolchain,
-    VariantSource,
-    compile_one,
-    default_root,
-)
-from autotune.device.cuda.memory import CudaModule
+from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one, default_root
+from autotune.device.backend import Backend, Module
 
 _SOURCE = VariantSource(
-    "autotune-probe-4", "Probe", "struct Probe {};\n",
-    ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "strays", "checksum"),
+    "autotune-probe-5", "Probe", "struct Probe {};\n",
+    ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "checksum"),
 )  # fmt: skip
-
-_ONE_THREAD = Geometry((1, 1, 1), (1, 1, 1))
-_ONE_WARP = Geometry((1, 1, 1), (32, 1, 1))
 
 
 class Probe:
-    """Compiled when first used. ``launch`` is the backend's, on the calling thread's stream."""
+    """Of ``backend``, on the calling thread's stream; compiled when first used. ``driver`` is pycuda.driver."""
 
-    def __init__(
-        self,
-        driver: Any,
-        toolchain: Callable[[], Toolchain],
-        load: Callable[[Compiled], CudaModule],
-        launch: Callable[[CudaModule, str, Geometry, list[bytes]], None],
-    ) -> None:
-        self._driver = driver
-        self._toolchain = toolchain
-        self._load = load
-        self._launch = launch
-        self._module: CudaModule | None = None
+    def __init__(self, driver: Any, backend: Backend) -> None:
+        self._driver, self._backend = driver, backend
+        self._module: Module | None = None
         self._total: Any = None  # 8 bytes on the device, kept: to allocate takes longer than to count
 
     def empty(self) -> None:
-        self._launch(self._loaded(), "empty", _ONE_WARP, [])
+        self._launch("empty", 1, 32)
 
     def delay(self, nanoseconds: int) -> None:
         """Keeps the stream busy for so long, so that what is queued behind it starts without the host."""
-        wait = np.array([nanoseconds], np.uint64).tobytes()
-        self._launch(self._loaded(), "delay", _ONE_THREAD, [wait])
+        self._launch("delay", 1, 1, nanoseconds.to_bytes(8, "little"))
 
-    def mismatches(self, address: int, expected: int, nbytes: int, blocks: int) -> int:
-        """How many 4-byte words (or tail bytes) of two buffers differ, counted by so many blocks."""
-        return self._added("mismatches", (address, expected, nbytes), blocks)
-
-    def apart(
-        self,
-        kind: np.dtype[Any],
-        address: int,
-        expected: int,
-        count: int,
-        within: tuple[float, float],
-        blocks: int,
-    ) -> int:
-        """How many of ``count`` numbers differ by more than ``within``: relative, absolute."""
-        bits = [int(one) for one in np.array(within, np.float64).view(np.uint64)]
-        return self._added(f"apart_{kind.name}", (address, expected, count, *bits), blocks)
-
-    def strays(self, address: int, nbytes: int, guard: int, byte: int, blocks: int) -> int:
-        """How many bytes differ from ``byte`` in the ``guard`` bytes before a buffer and behind it."""
-        return self._added("strays", (address, nbytes, guard, byte), blocks)
-
-    def checksum(self, address: int, nbytes: int, blocks: int) -> int:
-        """A number made of every 4-byte word (and tail byte) of a buffer and of its place, by so many blocks."""
-        return self._added("checksum", (address, nbytes), blocks)
-
-    def _added(self, kernel: str, arguments: tuple[int, ...], blocks: int) -> int:
+    def count(self, kernel: str, *arguments: int) -> int:
         """What the kernel adds to a number in the device's memory, whose address is its last argument."""
         self._total = self._total or self._driver.mem_alloc(8)
         self._driver.memset_d8(self._total, 0, 8)
         words = np.array([*arguments, int(self._total)], np.uint64)
-        self._launch(self._loaded(), kernel, Geometry((blocks, 1, 1), (256, 1, 1)), [words.tobytes()])
+        self._launch(kernel, 8 * self._backend.device.multiprocessors, 256, words.tobytes())
         found = np.zeros(1, np.uint64)
         self._driver.memcpy_dtoh(found, self._total)
         return int(found[0])
@@ -92,12 +45,14 @@ class Probe:
         """The module goes with its context."""
         self._module = self._total = None
 
-    def _loaded(self) -> CudaModule:
+    def _launch(self, kernel: str, blocks: int, threads: int, *arguments: bytes) -> None:
         if self._module is None:
             batch = Batch(Path(__file__).parent / "probe.cu", (), (_SOURCE,))
             failed = "the measuring kernels do not compile: "
-            self._module = self._load(compile_one(batch, self._toolchain(), Cache(default_root()), failed))
-        return self._module
+            toolchain, cache = self._backend.toolchain(), Cache(default_root())
+            self._module = self._backend.load(compile_one(batch, toolchain, cache, failed))
+        geometry = Geometry((blocks, 1, 1), (threads, 1, 1))
+        self._backend.launch(self._module, kernel, geometry, arguments)
 
 
 _QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
