@@ -73,9 +73,9 @@ class PlacedInput:
 
     stored: dict[str, Stored]
     placed: dict[str, Placed]
-    transform_ms: float
-    transfer_ms: float
-    transfer_bytes: int  # from the host; constant memory is counted where it is filled
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    transfer_bytes: int = 0  # from the host; constant memory is counted where it is filled
     content: Callable[[], Bytes] | None = None
     canonical: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     slack: tuple[tuple[int, int], ...] = ()

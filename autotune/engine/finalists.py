@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch, profiles
-from autotune.declaration import Configuration, Family, Inputs
+from autotune.compile import CompileFailure, Variant, batch, compile_batch, profiles
+from autotune.declaration import Configuration, Family
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
 from autotune.engine.messages import Retimed
-from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
@@ -27,12 +26,10 @@ _MOST_TURNS = 3  # of one group, where times differ so
 
 @dataclass(kw_only=True)
 class Finalists:
-    """Proved and timed by one worker. What was recorded with another's figures is not timed, but gets the other's new
-    ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each trial anew.
-    ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
+    """Proved and timed by the ``prover``'s worker. What was recorded with another's figures is not timed, but gets the
+    other's new ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each
+    new trial. ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
 
-    worker: ProcessWorker
-    compiler: JobCompiler
     prover: Prover
     protocol: Protocol
     control: Configuration
@@ -141,12 +138,10 @@ class Finalists:
         for configuration in ranked:
             if len(right) >= most:
                 break
-            if (
-                right
-                and self._first(self._known[configuration]) > self._first(self._known[right[0]]) * within
-            ):
+            trial = self._known[configuration]
+            if right and self._first(trial) > self._first(self._known[right[0]]) * within:
                 break
-            if self._is_right(self._known[configuration]):
+            if self._is_right(trial):
                 right.append(configuration)
         return right
 
@@ -181,9 +176,9 @@ class Finalists:
 
     def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
         """All timed in turn, those in ``few`` in a few rounds only."""
-        jobs = self.compiler.jobs([*often, *few])
+        jobs = self.prover.compiler.jobs([*often, *few])
         estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
-        return self.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
+        return self.prover.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
 
 
 def _is_near(ms: float, other_ms: float) -> bool:
@@ -236,10 +231,10 @@ def baseline_digest(family: Family) -> str:
 
 
 def time_baseline(
-    family: Family, inputs: Inputs, worker: ProcessWorker, compiler: JobCompiler, cache: Cache,
-    trials: Mapping[Configuration, Trial], control: Configuration,
-) -> Baseline:  # fmt: skip
+    family: Family, compiler: JobCompiler, trials: Mapping[Configuration, Trial], control: Configuration
+) -> Baseline:
     """``family`` is the baseline. A message says what keeps it from being timed; the sweep goes on."""
+    worker, inputs = compiler.worker, compiler.inputs
     kernel = next(iter(family.kernels))
     untimed = Baseline(source=family.source.name, kernel=kernel, digest=baseline_digest(family))
     variant = Variant.of(family, family.space.control, inputs.options)
@@ -247,7 +242,7 @@ def time_baseline(
     try:
         if reason := variant.exclusion(names, worker.device.limits):
             return replace(untimed, reason=reason)
-        (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, cache)
+        (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, compiler.cache)
         if isinstance(compiled, CompileFailure):
             return replace(untimed, reason=f"it does not compile: {compiled.message}")
         decision = decide([trial for trial in trials.values() if trial.measurement], control)

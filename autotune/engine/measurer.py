@@ -123,7 +123,7 @@ class Measurer:
         attempt = _Attempt()
         static = static_profiles(self.family, self.inputs, self.backend.device, job)
         state: State = "launch_failed"
-        measurement, lost = None, False
+        reason, measurement, lost = "", None, False
         try:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
@@ -140,7 +140,7 @@ class Measurer:
             reason = cause(problem)
         if measurement:
             self.best_ms = min(self.best_ms, measurement.median_ms)
-        spent = {name: s for name, s in attempt.seconds.items() if name in ("place", "verify", "measure")}
+        spent = {name: s for name, s in attempt.seconds.items() if name != "kernels"}
         trial = trial_of(
             self.workload, self.backend.device, job.configuration, state, reason, profiles=static,
             measurement=measurement, phases_ms=job.phases_ms(spent), notes=tuple(attempt.notes), errors=attempt.errors,
@@ -168,9 +168,7 @@ class Measurer:
         in_full = job.in_full or job.configuration in self._presets
         best_ms = math.inf if in_full else self.best_ms
         once_above_ms = hopeless_ms(self.protocol, best_ms)
-        if (
-            self.backend.device.kind == "cpu"
-        ):  # which is often busy: more runs cost no more than samples would
+        if self.backend.device.kind == "cpu":  # often busy: more runs cost no more than samples would
             once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
         with attempt.phase("verify"):
@@ -184,7 +182,10 @@ class Measurer:
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
-            samples = self._samples(execution, first_ms, best_ms, begun)
+            samples = measure(
+                self.backend, execution.run, self.protocol,
+                cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
+            )  # fmt: skip
             measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
             reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
@@ -201,30 +202,18 @@ class Measurer:
         self.backend.sample(execution.run, 1, self.workload.cold)
         return self._verifier.left(execution)
 
-    def _samples(
-        self, execution: Execution, first_ms: float, best_ms: float, begun: Sequence[float]
-    ) -> Samples:
-        return measure(
-            self.backend, execution.run, self.protocol,
-            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
-        )  # fmt: skip
-
     def _is_split(self, execution: Execution) -> bool:
         """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
         return len(execution.variant.kernels) > 1 or execution.has_own_plan
 
     def _measured(
-        self,
-        execution: Execution,
-        samples: Samples,
-        verified_ms: Sequence[float],
-        attempt: _Attempt,
+        self, execution: Execution, samples: Samples, verified_ms: Sequence[float], attempt: _Attempt
     ) -> Measurement:
         # Verified runs are counted already: one stands in for the samples of what was abandoned at once.
         new = sum(ms for ms in samples.times_ms if ms not in verified_ms)
         attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         attempt.notes += samples.notes
-        first, *_ = self.family.kernels
+        kernel_ms = {next(iter(self.family.kernels)): samples.median_ms}
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
@@ -232,7 +221,7 @@ class Measurer:
             samples=len(samples.times_ms),
             kernel_ms=self._kernel_ms(execution, samples, attempt)
             if self._is_split(execution)
-            else {first: samples.median_ms},
+            else kernel_ms,
             figures=self._figures(execution, samples),
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
@@ -240,12 +229,8 @@ class Measurer:
 
     def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
         """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""
-        found = {
-            "transform_ms": Figure(execution.transform_ms),
-            "transfer_ms": Figure(execution.transfer_ms),
-            "transfer_bytes": Figure(execution.transfer_bytes),
-            "footprint_bytes": Figure(execution.footprint_bytes),
-        }
+        names = ("transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes")
+        found = {name: Figure(getattr(execution, name)) for name in names}
         if self._producer is None or samples.abandoned:
             return found
         return found | produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
@@ -288,12 +273,14 @@ class Measurer:
     def _in_turn(
         self, executions: Mapping[Any, Execution], estimate_ms: float, **more: Any
     ) -> dict[Any, Samples]:
+        plans = {key: execution.run for key, execution in executions.items()}
+        before = {key: execution.prepare for key, execution in executions.items()}
         return interleave(
             self.backend,
-            {key: execution.run for key, execution in executions.items()},
+            plans,
             self.protocol,
             cold=self.workload.cold,
-            before={key: execution.prepare for key, execution in executions.items()},
+            before=before,
             estimate_ms=estimate_ms,
             watch=self._watch,
             **more,

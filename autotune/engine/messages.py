@@ -213,16 +213,10 @@ def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
         ) from None
 
 
-def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:
-    """The files that ``given_ragged`` reads. Raises OSError."""
-    write_arrays(folder, f"ragged{number}-input", inputs.arrays)
-    write_arrays(folder, f"ragged{number}-expected", outputs)
-
-
 def given_ragged(
     setting: Setting, family: Family, size: RaggedSize
 ) -> tuple[Inputs, dict[str, NDArray[Any]]]:
-    """The inputs of a ragged size and their expected outputs."""
+    """The inputs of a ragged size and their expected outputs, from the files that ``ragged_files`` wrote."""
     prefix = f"ragged{size.number}"
     inputs = Inputs(
         arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),

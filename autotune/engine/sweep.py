@@ -214,15 +214,12 @@ class Sweep:
         mark = time.perf_counter()
         setting = Setting.of(self.family, self.inputs, arrays, workload=self.workload, protocol=self.protocol)
         self._setting = setting
-        first = next((worker for worker in self.workers if not worker.lost), None)
-        if first is None:  # an earlier workload took them all
-            raise DeviceLost("; ".join(worker.lost for worker in self.workers))
         if self.answer:
             reference_ms = self.answer.elapsed_ms
             write_expected(arrays, self.answer.outputs)
         else:
             try:
-                reference_ms = first.ask(math.inf, Measuring.reference, setting, self.cache.root)
+                reference_ms = self._alive.ask(math.inf, Measuring.reference, setting, self.cache.root)
             except LaunchError as problem:
                 raise FamilyError(
                     f"the reference of family {self.family.name} gave nothing: {problem}"
@@ -231,6 +228,14 @@ class Sweep:
             worker.study(setting)
         self.phases["reference"] += time.perf_counter() - mark
         return reference_ms
+
+    @property
+    def _alive(self) -> ProcessWorker:
+        """The first worker that is left. Raises DeviceLost."""
+        for worker in self.workers:
+            if not worker.lost:
+                return worker
+        raise DeviceLost("; ".join(worker.lost for worker in self.workers))
 
     # -- one configuration after another ------------------------------------------------------------------
 
@@ -317,14 +322,18 @@ class Sweep:
             self._record.record(trial)
             self._known[trial.configuration] = trial
 
-        worker = next(worker for worker in self.workers if not worker.lost)
         prover = Prover(
-            worker, self._compiler, self._setting, self.root, self.inputs, self.answer, self._reference_ms
+            self._alive,
+            self._compiler,
+            self._setting,
+            self.root,
+            self.inputs,
+            self.answer,
+            self._reference_ms,
         )
         finalists = Finalists(
-            worker=worker, compiler=self._compiler, prover=prover, protocol=self.protocol,
-            control=self.family.space.control, accuracy=self.family.accuracy, aside=frozenset(self._beside),
-            record=record,
+            prover=prover, protocol=self.protocol, control=self.family.space.control,
+            accuracy=self.family.accuracy, aside=frozenset(self._beside), record=record,
         )  # fmt: skip
         about: dict[str, Any] = {}
         try:
@@ -353,16 +362,8 @@ class Sweep:
         if (baseline := self.family.baseline) is None:
             return {}
         mark = time.perf_counter()
-        worker = next(worker for worker in self.workers if not worker.lost)
-        found = time_baseline(
-            baseline,
-            self.inputs,
-            worker,
-            self._compiler,
-            self.cache,
-            self._selected(),
-            self.family.space.control,
-        )
+        compiler = replace(self._compiler, worker=self._alive)
+        found = time_baseline(baseline, compiler, self._selected(), self.family.space.control)
         self.phases["baseline"] += time.perf_counter() - mark
         return {"baseline": asdict(found)}
 

@@ -319,9 +319,8 @@ class Verifier:
 
     def _apart(self, execution: Execution, name: str, right: Placed) -> int:
         within = self.family.tolerances(execution.names)[name]
-        return self.backend.apart(
-            execution.placed[name], right, self.family.data[name].dtype, within.relative, within.absolute
-        )
+        kind = self.family.data[name].dtype
+        return self.backend.apart(execution.placed[name], right, kind, (within.relative, within.absolute))
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Geometry, Variant, batch, compile_batch, default_root
 from autotune.declaration import load_family
-from autotune.device import Backend, Copy, Module, Placed
+from autotune.device import Backend, Copy, Module, Outlet, Placed
 from autotune.layout import Stored
 
 MEMORIES = ("global", "readonly", "texture", "constant")
@@ -154,8 +154,8 @@ def test_numbers_are_apart_where_numpy_says_so(
     got = np.concatenate([np.array(edge * len(edge), kind), near])
     places = [backend.place(linear(one)) for one in (got, right)]
     expected = ~np.isclose(got, right, rtol=within[0], atol=within[1], equal_nan=True)
-    assert backend.apart(*places, np.dtype(kind), *within) == np.count_nonzero(expected) > 0
-    assert backend.apart(places[1], places[1], np.dtype(kind), *within) == 0
+    assert backend.apart(*places, np.dtype(kind), within) == np.count_nonzero(expected) > 0
+    assert backend.apart(places[1], places[1], np.dtype(kind), within) == 0
 
 
 def test_a_view_is_the_same_memory(backend: Backend) -> None:
@@ -262,7 +262,7 @@ def test_times_of_one_run_by_kernel_and_stage(backend: Backend, tmp_path: Path) 
 
 def test_results_leave_in_chunks(backend: Backend, tmp_path: Path) -> None:
     made = doubler(backend, tmp_path)
-    outlet, host = backend.outlet(), np.zeros(40, np.uint8)
+    outlet, host = Outlet(backend), np.zeros(40, np.uint8)
     assert outlet.pin(host) in (True, False)
     started = outlet.start()
     made.launch()

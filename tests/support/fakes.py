@@ -18,8 +18,7 @@ from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
 from autotune.compile.variant import Geometry, Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.device.backend import WORDS, Backend, LaunchError, raw
-from autotune.device.cpu.backend import HostOutlet
+from autotune.device.backend import EXACTLY, WORDS, Backend, Copy, LaunchError, raw
 from autotune.hardware import Device
 from autotune.layout.stored import Stored
 from autotune.measure.sampling import Protocol
@@ -193,9 +192,6 @@ class FakeBackend:
         content = resident.buffer[begin : begin + window.nbytes]
         module.window[window.constant_offset :][: window.nbytes] = content
 
-    def outlet(self) -> HostOutlet:
-        return HostOutlet()
-
     def checksum(self, placed: Any) -> int:
         return zlib.crc32(placed.buffer.data)
 
@@ -210,12 +206,12 @@ class FakeBackend:
         return into  # type: ignore[no-any-return]
 
     def apart(
-        self, placed: Any, expected: Any, kind: Any = WORDS, relative: float = 0, absolute: float = 0
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         if kind.kind != "f" and placed.buffer.size % 4:
             kind = np.dtype(np.uint8)
         got, right = (one.buffer.view(kind) for one in (placed, expected))
-        return int(np.count_nonzero(~np.isclose(got, right, rtol=relative, atol=absolute, equal_nan=True)))
+        return int(np.count_nonzero(~np.isclose(got, right, *within, equal_nan=True)))
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         configuration = self.configurations[module.compiled.key]
@@ -251,6 +247,23 @@ class FakeBackend:
 
     def mark(self) -> float:
         return self.clock_ms
+
+    def wait(self, mark: float) -> None:
+        pass
+
+    def behind(self, mark: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def fetch(self, copy: Copy) -> None:
+        room = copy.placed.buffer[copy.begin :]  # type: ignore[attr-defined]
+        for row in range(copy.rows):
+            copy.target[row * copy.width :][: copy.width] = room[row * copy.pitch :][: copy.width]
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        return True
+
+    def unpin(self, host: NDArray[np.uint8]) -> None:
+        pass
 
     def between_ms(self, begin: float, end: float) -> float:
         return end - begin

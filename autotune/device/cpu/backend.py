@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
-from autotune.device.backend import WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
+from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
     CONSTANT_BYTES,
@@ -36,34 +35,6 @@ from autotune.device.cpu.native import (
 from autotune.errors import CompilerError, DeviceError
 from autotune.hardware import Device, Limits
 from autotune.layout import Bytes, Stored
-
-
-class HostOutlet:
-    """The cpu's: a launch returns when it has run, so a copy is made at once."""
-
-    def pin(self, host: NDArray[np.uint8]) -> bool:  # noqa: ARG002
-        return True
-
-    def start(self) -> float:
-        return time.perf_counter()
-
-    def finish(self, started: float, copies: Sequence[Copy]) -> tuple[float, float]:
-        computed = time.perf_counter()
-        for copy in copies:
-            room = cast("CpuPlaced", copy.placed).buffer[copy.begin :]
-            rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
-            copy.target.reshape(copy.rows, copy.width)[...] = rows
-        return computed - started, time.perf_counter() - computed
-
-    def is_done(self, chunk: tuple[float, float]) -> bool:  # noqa: ARG002
-        return True
-
-    def wait(self, chunk: tuple[float, float]) -> tuple[float, float]:
-        return chunk
-
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 _ALIGNMENT = 64
 _MOST_FLUSHED = 32 << 20
@@ -205,10 +176,6 @@ class CpuBackend(Closing):
     def upload(self, placed: Any, stored: Stored) -> None:
         placed.buffer[:] = stored.buffer
 
-    def outlet(self) -> HostOutlet:
-        """For results that leave chunk by chunk."""
-        return HostOutlet()
-
     def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
         offset = window.constant_offset
         module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
@@ -224,12 +191,7 @@ class CpuBackend(Closing):
         return into
 
     def apart(
-        self,
-        placed: Any,
-        expected: Placed,
-        kind: np.dtype[Any] = WORDS,
-        relative: float = 0,
-        absolute: float = 0,
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         """In parts that the caches hold."""
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
@@ -240,7 +202,7 @@ class CpuBackend(Closing):
             )
         got, right = (one.buffer[:nbytes].view(kind) for one in (placed, expected))
         parts = (slice(begin, begin + _PART) for begin in range(0, got.size, _PART))
-        near = (np.isclose(got[part], right[part], relative, absolute, equal_nan=True) for part in parts)
+        near = (np.isclose(got[part], right[part], *within, equal_nan=True) for part in parts)
         return sum(int(np.count_nonzero(~part)) for part in near)
 
     # -- launching and timing ---------------------------------------------------------------------------
@@ -326,6 +288,24 @@ class CpuBackend(Closing):
     def mark(self) -> float:
         """A time: nothing is ever under way."""
         return time.perf_counter()
+
+    def wait(self, mark: float) -> None:
+        """Nothing is ever under way."""
+
+    def behind(self, mark: float) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing to do: a copy is made at once."""
+        return nullcontext()
+
+    def fetch(self, copy: Copy) -> None:
+        room = cast("CpuPlaced", copy.placed).buffer[copy.begin :]
+        rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
+        copy.target.reshape(copy.rows, copy.width)[...] = rows
+
+    def pin(self, host: Bytes) -> bool:  # noqa: ARG002
+        return True
+
+    def unpin(self, host: Bytes) -> None:
+        """Nothing is held."""
 
     def between_ms(self, begin: float, end: float) -> float:
         """From one mark to a later one."""
