@@ -102,7 +102,8 @@ class Finalists:
         for turn in range(1, _MOST_TURNS + 1):
             timed = self._timed(often, few)
             now = {c: samples.median_ms for c, samples in timed.samples.items()}
-            apart = [c for c, ms in now.items() if not any(_is_near(ms, earlier) for earlier in before[c])]
+            near = {c for c, ms in now.items() for was in before[c] if was / _TENFOLD < ms < was * _TENFOLD}
+            apart = [c for c in now if c not in near]
             if not apart or any(timed.wrong.values()) or turn == _MOST_TURNS:
                 break
             for configuration in apart:
@@ -169,7 +170,7 @@ class Finalists:
             due = [trial for trial in winners.values() if not self.prover.is_proved_to_win(trial)]
             if not due:
                 return
-            self.prover.compile_ahead([trial.configuration for trial in due])
+            self.prover.filled_jobs([trial.configuration for trial in due])  # in one call of the compiler
             for trial in due:
                 if self._is_right(trial):
                     self._note(self.prover.proved_to_win(self._known[trial.configuration]))
@@ -179,10 +180,6 @@ class Finalists:
         jobs = self.prover.compiler.jobs([*often, *few])
         estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
         return self.prover.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
-
-
-def _is_near(ms: float, other_ms: float) -> bool:
-    return other_ms / _TENFOLD < ms < other_ms * _TENFOLD
 
 
 def _first_ms(trial: Trial) -> float:

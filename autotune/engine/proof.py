@@ -57,7 +57,7 @@ class Prover:
         options, and on the cpu with a pattern in every local variable that the source leaves as it is. As
         ``proved``."""
         self._winners.add(trial.configuration)
-        for job in self._filled_jobs([trial.configuration]):
+        for job in self.filled_jobs([trial.configuration]):
             found = self._asked(job, None) if job else Proved("measured")
             if found.state != "measured":
                 told = "right as it was compiled, wrong with a pattern in local variables that nobody sets"
@@ -91,15 +91,11 @@ class Prover:
         (job,) = self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)
         return job
 
-    def _filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
+    def filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
         """With a pattern in local variables; none where the compiler cannot."""
         toolchain = self.worker.toolchain
         filling = toolchain.filling_locals() if isinstance(toolchain, HostCxx) else None
         return self.compiler.other_jobs(configurations, self.inputs.options, filling) if filling else ()
-
-    def compile_ahead(self, configurations: Sequence[Configuration]) -> None:
-        """For ``proved_to_win``, in one call of the compiler."""
-        self._filled_jobs(configurations)
 
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}

@@ -146,21 +146,20 @@ class Session:
     def sweeps(self) -> Iterator[Swept]:
         """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.
         Raises AutotuneError."""
-        prepared = [self._prepared(case) for case in self.cases]
-        opened(self.workers, self.request.compiler)
-        _sanitizer(self.request, self.workers[0].device.kind)
-        for case, inputs, answer in prepared:
-            swept = self.swept(case.workload, inputs, answer)
+        request, prepared = self.request, []
+        for case in self.cases:
+            inputs = case.inputs or prepare(request.family, case.workload, request.root)
+            answer = answered(request.family, inputs, case.reference) if case.reference else None
+            prepared.append((case.workload, inputs, answer))
+        opened(self.workers, request.compiler)
+        _sanitizer(request, self.workers[0].device.kind)
+        for given in prepared:
+            swept = self.swept(*given)
             yield swept
             if swept.is_over:
                 break
         for worker in self.workers:
             worker.dismiss()
-
-    def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
-        family = self.request.family
-        inputs = case.inputs or prepare(family, case.workload, self.request.root)
-        return case, inputs, answered(family, inputs, case.reference) if case.reference else None
 
     def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""
@@ -219,12 +218,10 @@ class Session:
     def _seeds(self, workload: Workload) -> list[Configuration]:
         """What a search begins with: what a static pass ranked first, and the winners of other devices and workloads in
         the record."""
-        request = self.request
-        return [*first_guesses(request.folder, request.family, workload.name, _GUESSES), *self._winners()]
-
-    def _winners(self) -> list[Configuration]:
-        won = [study.decision for study in self.store.studies() if study.family == self.request.family.name]
-        return [decision.winner.configuration for decision in won if decision]
+        folder, family = self.request.folder, self.request.family
+        won = [study.decision for study in self.store.studies() if study.family == family.name]
+        winners = [decision.winner.configuration for decision in won if decision]
+        return [*first_guesses(folder, family, workload.name, _GUESSES), *winners]
 
     def sanitized(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and

@@ -8,14 +8,12 @@ import ctypes
 import math
 import os
 import platform
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, repeat
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -37,10 +35,9 @@ from autotune.hardware import Device, Limits
 from autotune.layout import Bytes, Stored
 
 _ALIGNMENT = 64
-_MOST_FLUSHED = 32 << 20
+_FLUSHED_BYTES = 32 << 20
 _PART = 1 << 18  # numbers that are compared at a time
 _NO_LIMIT = 2**31 - 1
-_ASSUMED_CACHE_BYTES = 64 << 20
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
 # kernels/include/autotune/cpu/abi.hpp: Status.
@@ -238,12 +235,13 @@ class CpuBackend(Closing):
     ) -> None:
         """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
         launch in a process raises CompilerError when the runtime library cannot be compiled."""
+        self._runtime = self._runtime or runtime.table(find_compiler(self._compiler), default_root())
         number = len(arguments)
         pointers = (ctypes.c_char_p * number)(*arguments)
         sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
         order, seed = next(self._orders)
         request = LaunchRequest(
-            self._runtime or self._load_runtime(),
+            self._runtime,
             geometry.grid,
             geometry.block,
             self.threads,
@@ -334,15 +332,11 @@ class CpuBackend(Closing):
         self._flush = None
 
     def _flush_cache(self) -> None:
-        """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
-        longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
+        """Write more than most caches hold, and no more: a server's shared last level takes longer to fill than the
+        kernels that are timed, and other programs keep most of it anyway."""
         if self._flush is None:
-            self._flush = np.zeros(min(_last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
+            self._flush = np.zeros(_FLUSHED_BYTES, np.uint8)
         self._flush += 1
-
-    def _load_runtime(self) -> int:
-        self._runtime = runtime.table(find_compiler(self._compiler), default_root())
-        return self._runtime
 
 
 def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
@@ -390,13 +384,3 @@ def _limits() -> Limits:
         texture_pitch_bytes=1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )
-
-
-def _last_level_cache_bytes() -> int:
-    """The largest cache the system tells of, or 64 MiB."""
-    found = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        digits = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
-        if digits:
-            found.append(int(digits[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[digits[2]])
-    return max(found, default=_ASSUMED_CACHE_BYTES)

@@ -53,7 +53,7 @@ from autotune.device.cuda.memory import (
     packed,
     place,
 )
-from autotune.device.cuda.timing import Probe, Timer
+from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored
 
@@ -77,9 +77,8 @@ class CudaBackend(Closing):
         self._aside: Any = None  # the stream of ``behind``
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
-        self._probe = Probe(self._driver, self)
         l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
-        self._timer = Timer(self._driver, self._probe, l2_bytes)
+        self._probe = Probe(self._driver, self, l2_bytes)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -385,7 +384,7 @@ class CudaBackend(Closing):
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         with self._driving():
-            return self._timer.sample(plan, count, cold)
+            return self._probe.sample(plan, count, cold)
 
     def mark(self) -> Any:
         with self._driving():
@@ -439,7 +438,7 @@ class CudaBackend(Closing):
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
         with self._driving():
-            return self._timer.floor_ms(count)
+            return self._probe.floor_ms(count)
 
     def describe(self) -> dict[str, Any]:
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
@@ -458,9 +457,8 @@ class CudaBackend(Closing):
             with self.current():
                 for graph in list(self._graphs):
                     graph.free()
-                self._timer.free()
                 self._joints.close()
-                self._probe.forget()
+                self._probe.free()
                 self._images.clear()
                 self._aside = None
             self._context.detach()

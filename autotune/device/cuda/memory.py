@@ -37,7 +37,7 @@ class CudaPlaced:
     argument: bytes
     address: int
     _backend: _Owner
-    _owned: list[Any]
+    owned: list[Any]
     uploads: int = 0
     guard: int = 0  # bytes on either side that are its own
     image: Image | None = None
@@ -60,9 +60,9 @@ class CudaPlaced:
     def free(self) -> None:
         """Safe after a lost context: the driver has freed everything with it."""
         with suppress(LaunchError, self._backend.driver_error), self._backend.current():
-            for item in self._owned:
+            for item in self.owned:
                 item.free()
-        self._owned.clear()
+        self.owned.clear()
 
 
 @dataclass
@@ -148,11 +148,10 @@ def place(
     address = int(memory) + guard
     if stored.buffer is not None:
         driver.memcpy_htod(address, stored.buffer)
-    if stored.memory == "texture":
-        texture = Image.over(address, stored)
-        owned = [texture, memory]
-        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, owned, guard=guard)
-    return CudaPlaced(kept, stored.argument(address), address, owner, [memory], guard=guard)
+    made = over(owner, stored, address)
+    made.guard = guard
+    made.owned.append(memory)
+    return made
 
 
 def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:

@@ -7,67 +7,47 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one, default_root
-from autotune.device.backend import Backend, Module
+from autotune.compile import Cache, default_root
+from autotune.device.backend import Backend
+from autotune.device.program import DeviceProgram
 
-_SOURCE = VariantSource(
-    "autotune-probe-5", "Probe", "struct Probe {};\n",
-    ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "checksum"),
-)  # fmt: skip
+_KERNELS = ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "checksum")
+_BLOCK = 256
+_QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
+_LONGEST_DELAY_NS = 20_000_000
 
 
 class Probe:
-    """Of ``backend``, on the calling thread's stream; compiled when first used. ``driver`` is pycuda.driver."""
+    """Times plans of ``backend`` and counts in its memory, on the calling thread's stream. Its kernels are compiled
+    when first used. ``driver`` is pycuda.driver; the context is current at every call."""
 
-    def __init__(self, driver: Any, backend: Backend) -> None:
+    def __init__(self, driver: Any, backend: Backend, l2_bytes: int) -> None:
         self._driver, self._backend = driver, backend
-        self._module: Module | None = None
+        self._program: DeviceProgram | None = None
         self._total: Any = None  # 8 bytes on the device, kept: to allocate takes longer than to count
+        self._flush: Any = None
+        self._flush_bytes = 2 * max(l2_bytes, 4 << 20)
+        self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
 
-    def empty(self) -> None:
-        self._launch("empty", 1, 32)
+    def _launch(self, kernel: str, threads: int, *arguments: bytes) -> None:
+        if self._program is None:
+            source, block = Path(__file__).with_name("probe.cu"), {"block_size": _BLOCK}
+            self._program = DeviceProgram(self._backend, Cache(default_root()), source, _KERNELS, block)
+        self._program.launch(kernel, threads, *arguments)
 
     def delay(self, nanoseconds: int) -> None:
         """Keeps the stream busy for so long, so that what is queued behind it starts without the host."""
-        self._launch("delay", 1, 1, nanoseconds.to_bytes(8, "little"))
+        self._launch("delay", _BLOCK, nanoseconds.to_bytes(8, "little"))
 
     def count(self, kernel: str, *arguments: int) -> int:
         """What the kernel adds to a number in the device's memory, whose address is its last argument."""
         self._total = self._total or self._driver.mem_alloc(8)
         self._driver.memset_d8(self._total, 0, 8)
         words = np.array([*arguments, int(self._total)], np.uint64)
-        self._launch(kernel, 8 * self._backend.device.multiprocessors, 256, words.tobytes())
+        self._launch(kernel, 8 * self._backend.device.multiprocessors * _BLOCK, words.tobytes())
         found = np.zeros(1, np.uint64)
         self._driver.memcpy_dtoh(found, self._total)
         return int(found[0])
-
-    def forget(self) -> None:
-        """The module goes with its context."""
-        self._module = self._total = None
-
-    def _launch(self, kernel: str, blocks: int, threads: int, *arguments: bytes) -> None:
-        if self._module is None:
-            batch = Batch(Path(__file__).parent / "probe.cu", (), (_SOURCE,))
-            failed = "the measuring kernels do not compile: "
-            toolchain, cache = self._backend.toolchain(), Cache(default_root())
-            self._module = self._backend.load(compile_one(batch, toolchain, cache, failed))
-        geometry = Geometry((blocks, 1, 1), (threads, 1, 1))
-        self._backend.launch(self._module, kernel, geometry, arguments)
-
-
-_QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
-_LONGEST_DELAY_NS = 20_000_000
-
-
-class Timer:
-    """Times plans of one device, whose context is current at every call."""
-
-    def __init__(self, driver: Any, probe: Probe, l2_bytes: int) -> None:
-        self._driver = driver
-        self._probe = probe
-        self._flush: Any = None
-        self._flush_bytes = 2 * max(l2_bytes, 4 << 20)
-        self._queue_ns = _QUEUE_NS  # what queueing a sample took the last time
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         """``count`` times of ``plan`` in milliseconds.
@@ -77,7 +57,7 @@ class Timer:
         events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
         for _ in range(2):
             delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
-            self._probe.delay(delay_ns)
+            self.delay(delay_ns)
             begin = time.perf_counter_ns()
             for start, end in events:
                 if cold:
@@ -94,7 +74,7 @@ class Timer:
 
     def floor_ms(self, count: int) -> float:
         """The median time of an empty kernel under the same protocol."""
-        return float(np.median(self.sample(self._probe.empty, count, False)))
+        return float(np.median(self.sample(lambda: self._launch("empty", _BLOCK), count, False)))
 
     def _flush_l2(self) -> None:
         if self._flush is None:
@@ -102,6 +82,5 @@ class Timer:
         self._driver.memset_d8_async(self._flush, 0, self._flush_bytes)
 
     def free(self) -> None:
-        if self._flush is not None:
-            self._flush.free()
-            self._flush = None
+        """What it holds goes with its context, or before."""
+        self._program = self._total = self._flush = None
