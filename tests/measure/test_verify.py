@@ -26,7 +26,6 @@ from autotune.engine.messages import Job, Tried
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
 from autotune.layout.order import find_gaps
-from autotune.layout.stored import Stored
 from autotune.measure.verify import GUARD_BYTES
 
 WITH_SCRATCH = FAMILY.replace(
@@ -365,22 +364,6 @@ def test_faults_on_the_host(tmp_path: Path) -> None:
     for fault, reason in reasons.items():
         assert reason.startswith(careless.SAID[fault])
         assert bool(reason) == bool(fault)
-
-
-def test_what_is_around_an_array_is_filled_and_read_back_on_the_host() -> None:
-    stored = Stored(np.arange(12, dtype=np.uint8), 12, 4, "global", (3,), (1,), 0)
-    with CpuBackend(1) as backend:
-        placed = backend.place(stored, guard=512)
-        for guard in placed.guards:
-            backend.fill(guard, 0xFF)
-        before, behind = map(backend.download, placed.guards)
-        assert (before.size, behind.size) == (512, 512)
-        assert (before == 0xFF).all() and (behind == 0xFF).all()
-        np.testing.assert_array_equal(backend.download(placed), np.arange(12))
-        known = backend.checksum(placed)
-        placed.buffer[3] = 9
-        assert backend.checksum(placed) != known
-        assert not backend.place(stored).guards
 
 
 @pytest.mark.parametrize(
