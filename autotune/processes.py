@@ -9,7 +9,6 @@ And ``quiet_optuna``: what Optuna logs in this process belongs to the program, b
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import inspect
 import math
@@ -26,7 +25,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection, wait
@@ -41,7 +40,6 @@ __all__ = [
     "Failure",
     "Warned",
     "attended",
-    "beside",
     "death",
     "exchange",
     "guard",
@@ -271,30 +269,6 @@ def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.Complete
     return subprocess.run(command, input=given, capture_output=True, check=False)
 
 
-@contextmanager
-def beside(command: Sequence[str], lost: str) -> Iterator[str]:
-    """A process beside the block, whose value is the first line that it says, or its last complaint. It is in a session
-    of its own, so that no signal to this one's group reaches it, and is told to end by the end of its input: with the
-    block, or with this process, however that ends. ``lost`` is warned of where it did not come to its own end."""
-    running = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    with running:
-        assert running.stdin and running.stdout and running.stderr
-        try:
-            said = running.stdout.readline().strip()
-            yield said or (running.stderr.read().strip().splitlines() or ["it ended without a word"])[-1]
-        finally:
-            running.stdin.close()
-            try:
-                running.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                running.kill()
-            if running.wait() < 0:
-                warn(lost)
-
-
 def attended(command: Sequence[str]) -> tuple[int, bool]:
     """The exit code of a program that prints to this one's terminal, and whether it was interrupted: Ctrl-C reaches
     this process alone, which then closes the program's input and waits for its end. Raises OSError."""
@@ -371,58 +345,20 @@ def warn(text: str) -> None:
 
 
 _PREFIX = "autotune-sweep-"
-_IN_USE = "in-use"  # locked in each folder for as long as its process lives, wherever that is seen from
 
 
 def own_folder() -> "tempfile.TemporaryDirectory[str]":
-    """A temporary folder of this process; also removes those of sweeps that were killed. Raises StoreError.
-
-    A number of a process says nothing to another container or host that has the same folder for temporary files, so a
-    lock tells which folders are in use. One without a lock is left alone."""
+    """A temporary folder of this process; also removes those of processes of this host that were killed. Raises
+    StoreError."""
     try:
         place = Path(tempfile.gettempdir())
     except OSError as problem:
         raise StoreError(f"no folder for temporary files: {problem}; name one in TMPDIR") from None
-    prefix = f"{_PREFIX}{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"  # locks may not reach other hosts
+    prefix = f"{_PREFIX}{hashlib.sha256(_host().encode()).hexdigest()[:8]}-"
     for left in place.glob(f"{prefix}*"):
-        with suppress(OSError), _locked(left / _IN_USE):
+        if _is_gone(left.name.removeprefix(prefix).partition("-")[0]):
             shutil.rmtree(left, ignore_errors=True)
-    while not (folder := _OwnFolder(prefix=prefix, ignore_cleanup_errors=True)).lock():
-        pass
-    return folder
-
-
-@contextmanager
-def _locked(path: Path, flags: int = os.O_RDWR) -> Iterator[None]:
-    """Holds a file's lock. Raises OSError when the file is not there or another process has its lock."""
-    handle = os.open(path, flags | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(handle), path.stat()):
-            raise FileNotFoundError(path)
-        yield
-    finally:
-        os.close(handle)
-
-
-class _OwnFolder(tempfile.TemporaryDirectory[str]):
-    """A temporary folder with a lock that this process holds until it is removed."""
-
-    def lock(self) -> bool:
-        """False when another process is just now removing it as one that was left behind."""
-        self._held = ExitStack()
-        try:
-            self._held.enter_context(_locked(Path(self.name) / _IN_USE, os.O_RDWR | os.O_CREAT))
-        except (BlockingIOError, FileNotFoundError):
-            self.cleanup()
-            return False
-        except OSError:  # no locks here, so no other process takes one, and each leaves this folder alone
-            pass
-        return True
-
-    def cleanup(self) -> None:
-        self._held.close()
-        super().cleanup()
+    return tempfile.TemporaryDirectory(prefix=f"{prefix}{os.getpid()}-", ignore_cleanup_errors=True)
 
 
 _logging = threading.Lock()
@@ -454,8 +390,11 @@ def process_name() -> str:
 def has_ended(name: str) -> bool:
     """Whether that is a process of this host, and no process has its number any more."""
     host, _, process = name.rpartition(" ")[0].rpartition(" ")
-    if host != _host():
-        return False
+    return host == _host() and _is_gone(process)
+
+
+def _is_gone(process: str) -> bool:
+    """Whether no process here has the number; False for what is none."""
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:

@@ -259,7 +259,7 @@ def times(backend: Backend, family: Family, shape: tuple[int, int], chosen: argp
         if not expected:  # compared on the device: a large field takes seconds to fetch
             for name, placed in outputs.items():
                 expected[name] = backend.place(replace(placed.stored, buffer=backend.download(placed)))
-        if wrong := sum(backend.mismatches(placed, expected[name]) for name, placed in outputs.items()):
+        if wrong := sum(backend.apart(placed, expected[name]) for name, placed in outputs.items()):
             print(f"{configuration.id}: {wrong} words differ")
             continue
         (ms,) = backend.sample(execution.run, 1, False)

@@ -17,7 +17,7 @@ from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import Sweep, SweepRequest, Worker, launched, opened
+from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
 from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, read_policy_file
@@ -188,7 +188,7 @@ def _measured(
 
 
 def _retimed(
-    request: CheckRequest, workers: Sequence[Worker], family: Family, claim: Claim, result: Checked
+    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, claim: Claim, result: Checked
 ) -> Checked:
     """What came of timing the entry's winner again, side by side with what it was compared with."""
     study = _study(request, workers, family, claim.item, claim.configurations)
@@ -201,7 +201,7 @@ def _retimed(
 
 def _study(
     request: CheckRequest,
-    workers: Sequence[Worker],
+    workers: Sequence[ProcessWorker],
     family: Family,
     item: Entry,
     configurations: list[Configuration],

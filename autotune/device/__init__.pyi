@@ -11,9 +11,9 @@ from .backend import (
     Module as Module,
     Outlet as Outlet,
     Placed as Placed,
+    raw as raw,
 )
-from .clock_holder import checked_clocks as checked_clocks, locked_clocks as locked_clocks
-from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, Watch as Watch, watch as watch
+from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, Watch as Watch
 from .cpu.backend import CpuBackend as CpuBackend, CpuModule as CpuModule, CpuPlaced as CpuPlaced
 from .cpu.native import LaunchRequest as LaunchRequest, runtime as runtime
 from .cuda.backend import CudaBackend as CudaBackend
@@ -43,7 +43,6 @@ from .transform import (
     alignment as alignment,
     is_as_stored as is_as_stored,
     lie_merged as lie_merged,
-    raw as raw,
     refusal as refusal,
     staged as staged,
 )

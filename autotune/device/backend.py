@@ -1,6 +1,6 @@
 """What a device backend does. Two packages follow the protocol: ``cuda`` and ``cpu``.
 
-Results leave a device by its outlet while it goes on computing: each chunk's, as soon as the chunk is done.
+Results leave a device by an Outlet while it goes on computing: each chunk's, as soon as the chunk is done.
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +17,8 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.layout import Stored
 
+WORDS, EXACTLY = np.dtype(np.uint32), (0.0, 0.0)
+
 
 class LaunchError(DeviceError):
     """A launch or a copy that the device refused; the text is the driver's."""
@@ -31,14 +33,24 @@ def require_room(symbol: str, room: int, nbytes: int) -> None:
         )
 
 
+def raw(nbytes: int) -> Stored:
+    """Room for so many bytes as they are."""
+    unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
+    return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
+
+
 class Placed(Protocol):
-    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch."""
+    """Data resident on a device. ``argument`` is the accessor's bytes, passed by value at each launch. ``guards`` are
+    the bytes before and behind it that are its own as well, where it has any."""
 
     @property
     def argument(self) -> bytes: ...
 
     @property
     def stored(self) -> Stored: ...
+
+    @property
+    def guards(self) -> "Sequence[Placed]": ...
 
     def free(self) -> None: ...
 
@@ -70,34 +82,6 @@ class Copy:
         return self.target.size // self.width
 
 
-class Outlet(Protocol):
-    """Chunks of work in order, their results copied beside what comes after them."""
-
-    def pin(self, host: NDArray[np.uint8]) -> bool:
-        """Make ``host`` memory that copies go to without the host's help; False where that is not to be had, which only
-        costs time."""
-        ...
-
-    def start(self) -> Any:
-        """Before a chunk's launches are queued."""
-        ...
-
-    def finish(self, started: Any, copies: Sequence[Copy]) -> Any:
-        """After they were: queue ``copies``. Returns what ``wait`` takes."""
-        ...
-
-    def is_done(self, chunk: Any) -> bool:
-        """Whether ``wait`` would return at once. Raises LaunchError."""
-        ...
-
-    def wait(self, chunk: Any) -> tuple[float, float]:
-        """Until the chunk and its copies are done: (seconds on the device, seconds of the copies). Raises
-        LaunchError."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class Closing(ABC):
     """A context manager that closes what it is."""
 
@@ -124,94 +108,67 @@ class Backend(Protocol):
 
     def current(self) -> AbstractContextManager[None]:
         """Make the device the calling thread's for a block; nests at no cost."""
-        ...
 
     def stream(self) -> AbstractContextManager[None]:
         """Give the calling thread an order of execution of its own for a block: what it launches, fills, uploads,
         downloads and waits for there runs beside other threads' work."""
-        ...
 
     def shuffled(self, seed: int) -> AbstractContextManager[None]:
         """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets us
         choose; elsewhere nothing changes. What is right in one order only is wrong in others."""
-        ...
 
     def toolchain(self, compiler: str = "") -> Toolchain: ...
 
     def load(self, compiled: Compiled) -> Module: ...
 
     def place(self, stored: Stored, module: Module | None = None, guard: int = 0) -> Placed:
-        """``stored`` in the memory that it asks for. ``guard`` bytes (a multiple of 512) before and behind it are its
-        own as well, for what a kernel writes or reads outside of it; planes and constant memory have none."""
-        ...
+        """``stored`` in the memory that it asks for, with ``guards`` of so many bytes (a multiple of 512), for what a
+        kernel writes or reads outside of it; planes and constant memory have none."""
 
     def view(self, stored: Stored, of: Placed) -> Placed:
         """What ``place`` made, read as ``stored`` says (see ``view_room``): the same memory at the same address, and a
         texture over it where ``stored`` asks for one. To be freed before ``of``. Raises LaunchError."""
-        ...
 
     def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         """Set every byte, or ``nbytes`` of them from ``begin``."""
-        ...
 
     def copy(self, placed: Placed, source: Placed) -> None:
         """The bytes of ``source``, as many as ``placed`` has, both in linear memory of this device; asynchronous as
         ``fill`` is."""
-        ...
-
-    def fill_guards(self, placed: Placed, byte: int) -> None:
-        """Set every byte of the guards around what ``place`` made."""
-        ...
-
-    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """What the guards before and behind it hold: empty where it has none, and to be read at once."""
-        ...
-
-    def strays(self, placed: Placed, byte: int) -> int:
-        """How many bytes of the guards do not hold ``byte``."""
-        ...
 
     def fill_constants(self, module: Module, byte: int) -> None:
         """Set every byte of the binary's constant memory; see ``Execution.prepare``."""
-        ...
 
     def checksum(self, placed: Placed) -> int:
         """A number that another content would hardly give; 0 for a texture's plane, which no kernel can write."""
-        ...
 
     def upload(self, placed: Placed, stored: Stored) -> None:
         """New content for what ``place`` made of a ``stored`` of the same layout and size."""
-        ...
-
-    def outlet(self) -> Outlet:
-        """For results that leave chunk by chunk."""
-        ...
 
     def fill_window(self, module: Module, resident: Placed, begin: int, window: Stored) -> None:
         """Copy the bytes of ``window`` from ``begin`` in ``resident``, linear memory of this device, to its place in
         the module's constant memory: asynchronous, and in order with launches, on a cuda device."""
-        ...
 
     def fill_symbol(self, module: Module, symbol: str, placed: Placed) -> None:
         """Copy ``placed``, linear memory of this device, to the array that the module's source calls ``symbol``, as
         ``fill_window`` does. One that no kernel reads, and that the compiler left out, is passed over. Raises
         LaunchError for one that is too small."""
-        ...
 
     def download(
         self, placed: Placed, nbytes: int | None = None, into: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint8]:
         """The buffer, or its first ``nbytes``; not of a 2D texture. With ``into``, that is filled and returned."""
-        ...
-
-    def mismatches(self, placed: Placed, expected: Placed) -> int: ...
 
     def apart(
-        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+        self,
+        placed: Placed,
+        expected: Placed,
+        kind: np.dtype[Any] = WORDS,
+        within: tuple[float, float] = EXACTLY,
     ) -> int:
-        """How many elements of two buffers of float32 or float64 are further apart than ``absolute`` and ``relative``
-        times the expected one together, as numpy.isclose counts them; NaN equals only NaN."""
-        ...
+        """How many elements of two buffers of float32 or float64 are further apart than ``within``, relative and
+        absolute together, as numpy.isclose counts them; NaN equals only NaN. Of any other ``kind``, how many words of
+        4 bytes differ, or bytes that make no word."""
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
 
@@ -220,17 +177,14 @@ class Backend(Protocol):
     ) -> None:
         """A launch whose blocks all run at the same time, so that they may wait for each other: of a grid in x as
         many blocks as the device holds at once. The kernel learns their number from gridDim."""
-        ...
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         """Work that is no kernel of the family: a library's on the device, queued on the stream whose handle ``work``
         is given (0 for the default one), or the host's. ``kernel_times`` counts it under ``name``."""
-        ...
 
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         """What ``steps`` launches and fills as one graph, recorded now and run by each call of the result, in the
         calling thread's order of execution. ``steps`` waits for nothing and moves no data to or from the host."""
-        ...
 
     def synchronize(self) -> None: ...
 
@@ -238,24 +192,80 @@ class Backend(Protocol):
 
     def mark(self) -> Any:
         """A place in the order of what the calling thread queues."""
-        ...
+
+    def wait(self, mark: Any) -> None:
+        """Until the device is past the mark. Raises LaunchError."""
+
+    def behind(self, mark: Any) -> AbstractContextManager[None]:
+        """What the calling thread queues in the block follows the mark, beside what it queues elsewhere."""
+
+    def fetch(self, copy: Copy) -> None:
+        """Queue a copy to the host's memory."""
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        """Make ``host``, until ``unpin``, memory that copies go to without the host's help; False where that is not to
+        be had, which only costs time."""
+
+    def unpin(self, host: NDArray[np.uint8]) -> None: ...
 
     def between_ms(self, begin: Any, end: Any) -> float | None:
         """From one mark to a later one; None while the device is not past that. Waits for nothing."""
-        ...
 
     def waited_for_host(self, mark: Any) -> bool:
         """Whether the device got to ``mark`` before now: what was queued behind it may then have come too late to keep
         it busy. False for a device that is the host."""
-        ...
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once: milliseconds by kernel, a kernel's launches added up."""
-        ...
 
     def describe(self) -> dict[str, Any]: ...
 
     def close(self) -> None: ...
+
+
+class Outlet(Closing):
+    """Chunks of work in order, their results copied beside what comes after them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._pinned: list[NDArray[np.uint8]] = []  # mapped for as long as they are registered
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        """See Backend; until ``close``."""
+        is_pinned = self._backend.pin(host)
+        self._pinned += [host] if is_pinned else []
+        return is_pinned
+
+    def start(self) -> Any:
+        """Before a chunk's launches are queued."""
+        return self._backend.mark()
+
+    def finish(self, started: Any, copies: Sequence[Copy]) -> tuple[Any, ...]:
+        """After they were: queue ``copies``. Returns what ``wait`` takes."""
+        marks = [started, self._backend.mark()]
+        if copies:
+            with self._backend.behind(marks[-1]):
+                marks.append(self._backend.mark())
+                for copy in copies:
+                    self._backend.fetch(copy)
+                marks.append(self._backend.mark())
+        return tuple(marks)
+
+    def is_done(self, chunk: tuple[Any, ...]) -> bool:
+        """Whether ``wait`` would return at once. Raises LaunchError."""
+        return self._backend.between_ms(chunk[0], chunk[-1]) is not None
+
+    def wait(self, chunk: tuple[Any, ...]) -> tuple[float, float]:
+        """Until the chunk and its copies are done: (seconds on the device, seconds of the copies). Raises
+        LaunchError."""
+        self._backend.wait(chunk[-1])
+        spans = [self._backend.between_ms(*chunk[i : i + 2]) or 0.0 for i in range(0, len(chunk), 2)]
+        return spans[0] * 1e-3, sum(spans[1:]) * 1e-3
+
+    def close(self) -> None:
+        for host in self._pinned:
+            self._backend.unpin(host)
+        self._pinned.clear()
 
 
 @dataclass(frozen=True)
@@ -299,11 +309,9 @@ class Call(Protocol):
 
     def point(self, name: str, address: int) -> None:
         """From now on ``name`` is at ``address``; for a texture, that is its handle."""
-        ...
 
     def __call__(self) -> None:
         """Queue it all on the calling thread's stream. Raises LaunchError."""
-        ...
 
 
 class Lender(Backend, Protocol):
@@ -312,30 +320,24 @@ class Lender(Backend, Protocol):
     def borrow(self, stored: Stored, address: int) -> Placed:
         """What lies at ``address`` already, as ``stored`` says, with a texture over it where that asks for one. Freeing
         it leaves the memory as it is."""
-        ...
 
     def settle(self, placed: Placed) -> None:
         """What was written to the linear memory beside an image, where a launch finds its address, is in the image."""
-        ...
 
     def on(self, stream: int) -> AbstractContextManager[int]:
         """What the calling thread queues in the block runs in the order of the stream with that handle, which
         another library made; 0 changes nothing. Where that library captures a graph there, it is recorded with it:
         the block gets the number of that capture, which no other one has, else 0."""
-        ...
 
     def load_apart(self, compiled: Compiled) -> Module:
         """``load``, with constant memory that no other module shares: a graph of others fills it whenever that is
         launched, and nobody here knows when. Raises LaunchError."""
-        ...
 
     def aside(self) -> AbstractContextManager[None]:
         """In a block of ``on`` that is captured: what is made ready in this block is made now, and not recorded."""
-        ...
 
     def wait_for(self, stream: int) -> None:
         """Until the stream with that handle has nothing left to do."""
-        ...
 
     def bound(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
@@ -344,4 +346,3 @@ class Lender(Backend, Protocol):
         """``fills`` are cleared, ``moves`` launched, ``beginnings`` copied, ``constants`` copied to their module's
         constant memory unless it holds them, then the launches follow in order. Calls of one module with other
         constants may be queued by other threads and on other streams."""
-        ...

@@ -1,5 +1,7 @@
 """The clocks of a GPU and what holds them down, from NVML; where NVML does not answer, nothing is ever held down."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from autotune.hardware import Device
@@ -22,73 +24,55 @@ POWER_OR_HEAT = sum(_SLOWING) - SYNC_BOOST
 
 
 class Watch:
-    """One GPU, by its PCI bus id; with an empty one, or without NVML, ``throttled`` is always empty and ``problem``
-    says why."""
+    """One device; for a cpu, or without NVML, ``throttled`` is always empty and ``problem`` says why."""
 
-    def __init__(self, pci_bus_id: str = "") -> None:
-        self.problem = ""
+    def __init__(self, device: Device) -> None:
+        self.problem = "no GPU to watch"
         self._nvml: Any = None
-        if not pci_bus_id:
-            self.problem = "no GPU to watch"
-            return
+        if device.kind == "cuda":
+            with self._asking("not available"):
+                self._nvml, self._handle = nvml_handle(device.ordinal)
+
+    @contextmanager
+    def _asking(self, failed: str) -> Iterator[None]:
+        """NVML is a courtesy: a failure leaves its figures out, and costs no measurement."""
         try:
-            self._nvml, self._handle = handle(pci_bus_id)
-        except Exception as problem:  # noqa: BLE001 - a courtesy: any failure only leaves its figures out
-            self.problem = f"not available: {type(problem).__name__}: {problem}"
+            yield
+        except Exception as problem:  # noqa: BLE001 - of a missing package, the driver, or the GPU
+            self.problem, self._nvml = f"{failed}: {type(problem).__name__}: {problem}", None
 
     def throttled(self) -> str:
         """What holds the clocks down at this moment, with the clock; empty when nothing does, or nobody knows. To be
         asked when a sampling has just ended. An NVML that stops answering is not asked again."""
-        if self._nvml is None:
-            return ""
-        try:
-            found = reasons(self._mask())
-            if not found:
-                return ""
-            now, most = self._clock()
-        except Exception as problem:  # noqa: BLE001 - a measurement does not fail because its watch does
-            self.problem = f"stopped answering: {type(problem).__name__}: {problem}"
-            self._nvml = None
-            return ""
-        return f"{found}, {now} of {most} MHz"
+        held = ""
+        with self._asking("stopped answering"):
+            if self._nvml and (found := reasons(self._mask())):
+                now, most = self._clock()
+                held = f"{found}, {now} of {most} MHz"
+        return held
 
     def describe(self) -> dict[str, Any]:
         """Driver version, SM clocks in MHz and the bit mask of reasons; why not, where NVML does not answer."""
-        try:
-            if self._nvml is not None:
+        said: dict[str, Any] = {}
+        with self._asking("not available"):
+            if self._nvml:
                 now, most = self._clock()
-                return {
+                said = {
                     "driver": self._nvml.nvmlSystemGetDriverVersion(),
                     "clock_mhz": now,
                     "clock_max_mhz": most,
-                    "throttle_reasons": self._mask(),
                 }
-        except Exception as problem:  # noqa: BLE001
-            self.problem = f"not available: {type(problem).__name__}: {problem}"
-        return {"nvml": self.problem}
+                said["throttle_reasons"] = self._mask()
+        return said if self._nvml else {"nvml": self.problem}
 
     def _mask(self) -> int:
         return int(self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle))
 
     def _clock(self) -> tuple[int, int]:
         """SM clock now and at most, in MHz."""
-        sm = self._nvml.NVML_CLOCK_SM
-        return (
-            int(self._nvml.nvmlDeviceGetClockInfo(self._handle, sm)),
-            int(self._nvml.nvmlDeviceGetMaxClockInfo(self._handle, sm)),
-        )
-
-
-def watch(device: Device) -> Watch:
-    """The watch for a device that a backend has opened; an idle one for a cpu."""
-    if device.kind != "cuda":
-        return Watch()
-    try:
-        return Watch(bus_id(device.ordinal))
-    except Exception as problem:  # noqa: BLE001 - as in Watch
-        idle = Watch()
-        idle.problem = f"not available: {type(problem).__name__}: {problem}"
-        return idle
+        sm, nvml = self._nvml.NVML_CLOCK_SM, self._nvml
+        now, most = nvml.nvmlDeviceGetClockInfo, nvml.nvmlDeviceGetMaxClockInfo
+        return int(now(self._handle, sm)), int(most(self._handle, sm))
 
 
 def reasons(mask: int) -> str:
@@ -96,16 +80,11 @@ def reasons(mask: int) -> str:
     return " and ".join(text for bit, text in _SLOWING.items() if mask & bit)
 
 
-def bus_id(ordinal: int) -> str:
-    """Of the GPU that CUDA, which was initialised, calls so. Raises whatever is wrong with PyCUDA or the driver."""
+def nvml_handle(ordinal: int) -> tuple[Any, Any]:
+    """The module ``pynvml``, and in it the GPU that CUDA, which was initialised, calls by ``ordinal``. Raises whatever
+    is wrong with PyCUDA, NVML or the driver."""
+    import pynvml
     from pycuda import driver
 
-    return str(driver.Device(ordinal).pci_bus_id())
-
-
-def handle(pci_bus_id: str) -> tuple[Any, Any]:
-    """The module ``pynvml`` and the GPU's handle in it. Raises whatever is wrong with either."""
-    import pynvml
-
     pynvml.nvmlInit()
-    return pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(pci_bus_id)
+    return pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(str(driver.Device(ordinal).pci_bus_id()))

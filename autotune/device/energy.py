@@ -1,19 +1,15 @@
-"""What a device has used since some moment, in joules: a GPU's board by NVML, a cpu's packages by RAPL."""
+"""What a GPU's board has used since some moment, in joules, by NVML."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
-from autotune.device.clocks import bus_id, handle
+from autotune.device.clocks import nvml_handle
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 
 _SOON_S = 0.002  # between readings, beside which a move is seen when it happens
-POWERCAP = Path("/sys/class/powercap")
-_PACKAGE = re.compile(r"intel-rapl:\d+")  # the kernel calls AMD's so too; with another colon: a part of one
 
 
 @dataclass(frozen=True)
@@ -27,14 +23,15 @@ class Reading:
 Counter = Callable[[], Reading]
 
 
-def energy_counter(device: Device, powercap: Path = POWERCAP) -> Counter:
+def energy_counter(device: Device) -> Counter:
     """Reads what ``device`` has used. Raises DeviceError where nothing here tells it."""
-    return _cpu_counter(device, powercap) if device.kind == "cpu" else _gpu_counter(device)
-
-
-def _gpu_counter(device: Device) -> Counter:
+    if device.kind == "cpu":
+        raise DeviceError(
+            f"the energy of {device.name} cannot be read: only a GPU's can; leave --objective energy out, or name a "
+            "GPU with --device"
+        )
     try:
-        nvml, gpu = handle(bus_id(device.ordinal))
+        nvml, gpu = nvml_handle(device.ordinal)
 
         def read() -> Reading:
             millijoules = int(nvml.nvmlDeviceGetTotalEnergyConsumption(gpu))
@@ -47,52 +44,6 @@ def _gpu_counter(device: Device) -> Counter:
             "(pip install nvidia-ml-py) and a GPU from Volta on; leave --objective energy out"
         ) from None
     return read
-
-
-def _cpu_counter(device: Device, powercap: Path) -> Counter:
-    zones = sorted(path for path in powercap.glob("intel-rapl:*") if _PACKAGE.fullmatch(path.name))
-    try:
-        packages = [_Package.at(zone) for zone in zones if _told(zone / "name").startswith("package")]
-        if not packages:
-            raise DeviceError(
-                f"the energy of {device.name} cannot be read: {powercap} has no package of RAPL (a virtual machine "
-                "shows none, and other kernels than Linux have it elsewhere); leave --objective energy out"
-            )
-    except OSError as problem:
-        raise DeviceError(
-            f"the energy of {device.name} cannot be read: {problem.filename}: {problem.strerror}. Reading RAPL takes "
-            "root, or the right to read energy_uj; or leave --objective energy out"
-        ) from None
-
-    def read() -> Reading:
-        return Reading(time.perf_counter(), sum(package.joules() for package in packages))
-
-    return read
-
-
-@dataclass
-class _Package:
-    """One package's counter, which begins anew at ``whole`` microjoules."""
-
-    file: Path
-    whole: int
-    last: int
-    turns: int = field(default=0)
-
-    @classmethod
-    def at(cls, zone: Path) -> "_Package":
-        whole = int(_told(zone / "max_energy_range_uj"))
-        return cls(zone / "energy_uj", whole, int(_told(zone / "energy_uj")))
-
-    def joules(self) -> float:
-        now = int(_told(self.file))
-        self.turns += now < self.last
-        self.last = now
-        return (self.turns * self.whole + now) / 1e6
-
-
-def _told(path: Path) -> str:
-    return path.read_text(encoding="ascii").strip()
 
 
 def watts(readings: Sequence[Reading], since: float = 0.0) -> float:

@@ -58,28 +58,12 @@ class Execution:
 
     def _set_launches(self) -> None:
         """The default plan's, with the arrays where they are now."""
-        self._launches = [
-            (
-                name,
-                self.variant.geometry(self.variant.kernels[name], self.names),
-                self._arguments(name, self.names),
-            )
-            for name in self.variant.turns
-        ]
-
-    def _arguments(self, kernel: str, names: Mapping[str, Any]) -> list[bytes]:
-        number_type = self.variant.family.number_type
-        return [
-            scalar_bytes(kind, names[name]) if (kind := number_type(name)) else self._accessor(kernel, name)
-            for name in self.variant.kernels[kernel].arguments
-        ]
+        self._launches = [(name, *self.bound(name)) for name in self.variant.turns]
 
     def _accessor(self, kernel: str, name: str) -> bytes:
         """What the kernel gets for the array."""
-        is_written = kernel in self._writers and name in self.variant.conversions
-        return self._writers[kernel] if is_written else self._argument(name)
-
-    def _argument(self, name: str) -> bytes:
+        if kernel in self._writers and name in self.variant.conversions:
+            return self._writers[kernel]
         name = self._array(name)
         placed = self.placed[name]
         if isinstance(placed, Windowed) and placed.extent in self._at:
@@ -166,28 +150,18 @@ class Execution:
         address to be named for."""
         family = self.variant.family
         unnamed = {*family.scalars, *family.extents, *self._windowed}
-        return [
-            Launch(
-                self.module,
-                kernel,
-                geometry,
-                tuple(arguments),
-                tuple(
-                    "" if name in unnamed else name
-                    for name in map(self._array, self.variant.kernels[kernel].arguments)
-                ),
-            )
-            for kernel, geometry, arguments in self._launches
-        ]
+        made = []
+        for kernel, geometry, arguments in self._launches:
+            named = map(self._array, self.variant.kernels[kernel].arguments)
+            names = tuple("" if name in unnamed else name for name in named)
+            made.append(Launch(self.module, kernel, geometry, tuple(arguments), names))
+        return made
 
     @property
     def footprint_bytes(self) -> int:
         """Device memory the call's arrays take."""
-        return sum(
-            p.stored.nbytes
-            for name, p in self.placed.items()
-            if not isinstance(p, Shared) and self.has_memory(name)
-        )
+        own = (p for n, p in self.placed.items() if not isinstance(p, Shared) and self.has_memory(n))
+        return sum(placed.stored.nbytes for placed in own)
 
     @property
     def transfer_bytes(self) -> int:
@@ -201,21 +175,18 @@ class Execution:
             raise FamilyError(f"{name} is a view of {self.variant.family.data[name].of}: restore that")
         placed = self.placed[name]
         owner = placed.owner if isinstance(placed, Shared) else linear(placed)
-        stored = replace(self._stored(placed), buffer=self.backend.download(owner))
+        kept = placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
+        stored = replace(kept, buffer=self.backend.download(owner))
         array = self.variant.layouts[name].restore(stored, shape)
         return restored(self.variant.family.data[name], array, self.orders)
-
-    @staticmethod
-    def _stored(placed: Placed) -> Stored:
-        return placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
 
     def head(self, name: str, count: int, into: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
         those are fetched, to the bytes ``into`` where they are given. The array must lie plainly: 1d, aos, not packed,
         padded or merged. Raises FamilyError for numbers that are stored as codes."""
-        if storage := self.variant.layouts[name].storage:
+        if stored := self.variant.layouts[name].storage:
             raise FamilyError(
-                f"{name}: its head cannot be fetched, since its numbers are stored as {storage.name}"
+                f"{name}: its head cannot be fetched, since its numbers are stored as {stored.name}"
             )
         placed, data = self.placed[name], self.variant.family.data[name]
         return self.backend.download(placed, count * data.dtype.itemsize, into).view(data.dtype)
@@ -290,13 +261,8 @@ class Execution:
         key = kernel, *scalars.items()
         declared = self.variant.kernels[kernel]
         if key not in self._bound:
-            names = {**self.names, **scalars}
-            number_type = self.variant.family.number_type
-            given = {
-                name: scalar_bytes(kind, names[name])
-                for name in declared.arguments
-                if (kind := number_type(name))
-            }
+            names, kind_of = {**self.names, **scalars}, self.variant.family.number_type
+            given = {n: scalar_bytes(kind, names[n]) for n in declared.arguments if (kind := kind_of(n))}
             self._bound[key] = self.variant.geometry(declared, names), given
         geometry, given = self._bound[key]
         return geometry, [
@@ -350,15 +316,9 @@ class Execution:
         if count is None:
             self.backend.fill(placed, 0)
             return
-        apart = layout.lanes != 1 and layout.parts > 1
-        if (
-            layout.axes[0] != 0
-            or not layout.mapping.is_strided
-            or layout.dims != "1d"
-            or layout.group[0] > 1
-            or layout.packing
-            or apart
-        ):
+        is_plain = layout.axes[0] == 0 and layout.mapping.is_strided and layout.dims == "1d"
+        is_apart = layout.lanes != 1 and layout.parts > 1
+        if not is_plain or layout.group[0] > 1 or layout.packing or is_apart:
             raise FamilyError(f"{data}: a part of it cannot be cleared, since its layout scatters it")
         step = placed.stored.strides[0] * layout.value_bytes
         self.backend.fill(placed, 0, first * step, count * step)

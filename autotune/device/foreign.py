@@ -202,47 +202,44 @@ def _numbers(tensor: Any) -> Any:
 
 def _of_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
     """A tensor on a GPU whose elements the CUDA Array Interface has no name for."""
-    shape, size = tuple(map(int, tensor.shape)), dtype.itemsize
-    packed = _packed_strides(shape, size)
-    strides = _normal(shape, tuple(int(step) * size for step in tensor.stride()), packed)
-    return View(tensor, int(tensor.data_ptr()), shape, strides, dtype, _ordinal(tensor))
+    strides = tuple(int(step) * dtype.itemsize for step in tensor.stride())
+    return _view(tensor, int(tensor.data_ptr()), tensor.shape, strides, dtype, ordinal=_ordinal(tensor))
 
 
 def _of_interface(array: Any, described: dict[str, Any]) -> View:
     if described.get("mask") is not None:
         raise WorkloadError("an array with a mask is given; fill the masked elements first")
-    if described["typestr"].startswith("|V") and described.get("descr"):
-        dtype = np.dtype([tuple(member) for member in described["descr"]])
-    else:
-        dtype = np.dtype(described["typestr"])
-    shape = tuple(int(n) for n in described["shape"])
-    strides = described.get("strides")
-    packed = _packed_strides(shape, dtype.itemsize)
-    stream = described.get("stream")
-    return View(
-        owner=array,
-        address=int(described["data"][0] or 0),
-        shape=shape,
-        strides=packed if strides is None else _normal(shape, tuple(map(int, strides)), packed),
-        dtype=dtype,
-        ordinal=_ordinal(array),
-        stream=None if stream is None else stream_handle(int(stream)),
-    )
+    kind = described["typestr"]
+    if kind.startswith("|V") and described.get("descr"):
+        kind = [tuple(member) for member in described["descr"]]
+    stream, address = described.get("stream"), int(described["data"][0] or 0)
+    handle = None if stream is None else stream_handle(int(stream))
+    shape, strides = described["shape"], described.get("strides")
+    return _view(array, address, shape, strides, np.dtype(kind), ordinal=_ordinal(array), stream=handle)
 
 
 def _of_dlpack(array: Any, ordinal: int, stream: int) -> View:
     """The producer makes the content ready for ``stream``."""
-
     capsule = array.__dlpack__(stream=stream or _LEGACY_STREAM)
     address, shape, steps, dtype = tensor(capsule)
-    packed = _packed_strides(shape, dtype.itemsize)
-    strides = packed if steps is None else tuple(step * dtype.itemsize for step in steps)
-    return View(array, address, shape, _normal(shape, strides, packed), dtype, ordinal, hold=capsule)
+    strides = None if steps is None else tuple(step * dtype.itemsize for step in steps)
+    return _view(array, address, shape, strides, dtype, ordinal=ordinal, hold=capsule)
 
 
-def _normal(shape: Sequence[int], strides: tuple[int, ...], packed: tuple[int, ...]) -> tuple[int, ...]:
-    """A stride of an extent of 1 is never used, and libraries differ in what they say for it."""
-    return tuple(p if n == 1 else s for n, s, p in zip(shape, strides, packed, strict=True))
+def _view(
+    owner: Any,
+    address: int,
+    shape: Sequence[Any],
+    strides: Sequence[Any] | None,
+    dtype: np.dtype[Any],
+    **more: Any,
+) -> View:
+    """Without ``strides``: packed. That of an extent of 1 is never used, and libraries differ in what they say."""
+    extents = tuple(map(int, shape))
+    packed = _packed_strides(extents, dtype.itemsize)
+    steps = zip(extents, strides or packed, packed, strict=True)
+    used = tuple(p if extent == 1 else int(step) for extent, step, p in steps)
+    return View(owner, address, extents, used, dtype, **more)
 
 
 def _packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

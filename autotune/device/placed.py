@@ -7,8 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.device.backend import Backend, Placed
-from autotune.device.transform import raw
+from autotune.device.backend import Backend, Placed, raw
 from autotune.layout import Bytes, Stored, Window, handle
 
 
@@ -18,6 +17,7 @@ class Shared:
 
     owner: Placed
     stored: Stored
+    guards: tuple[Placed, ...] = ()
 
     @property
     def argument(self) -> bytes:
@@ -35,6 +35,7 @@ class Windowed:
     extent: str
     windows: tuple[Window, ...]
     resident: Placed
+    guards: tuple[Placed, ...] = ()
 
     @staticmethod
     def whole(window: Stored, resident: Placed) -> "Windowed":
@@ -72,9 +73,9 @@ class PlacedInput:
 
     stored: dict[str, Stored]
     placed: dict[str, Placed]
-    transform_ms: float
-    transfer_ms: float
-    transfer_bytes: int  # from the host; constant memory is counted where it is filled
+    transform_ms: float = 0.0
+    transfer_ms: float = 0.0
+    transfer_bytes: int = 0  # from the host; constant memory is counted where it is filled
     content: Callable[[], Bytes] | None = None
     canonical: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     slack: tuple[tuple[int, int], ...] = ()

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.device.backend import Backend, Module, Placed
+from autotune.device.backend import Backend, Module, Placed, raw
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
-from autotune.device.transform import Mover, is_as_stored, raw, refusal, staged
+from autotune.device.transform import Mover, is_as_stored, refusal, staged
 from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import (
     Bytes,
@@ -130,9 +130,8 @@ class Resident:
         parent = self.parent
         if parent and all(parent.inputs.arrays.get(n) is self.inputs.arrays[n] for n in group):
             return parent._keep(variant, group, orders)  # noqa: SLF001 - one class
-        key = _key(variant, group)
         is_used = self._is_used(variant, group[0])
-        key += "" if is_used else " unused"
+        key = _key(variant, group) + ("" if is_used else " unused")
         extent = variant.family.windowed.get(group[0], "")
         step = 0  # elements in a window
         if variant.is_cut(group[0]):
@@ -174,10 +173,8 @@ class Resident:
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
         from_host = self.mover is None and shaped[0].memory == "constant"
-        for name, stored in zip(group, shaped, strict=True):
-            if from_host:
-                continue
-            kept = replace(stored, buffer=None)
+        rooms = shaped if from_host else [replace(stored, buffer=None) for stored in shaped]
+        for name, stored, kept in zip(group, shaped, rooms, strict=True) if not from_host else ():
             if stored.memory == "constant":
                 owner = owner or self.backend.place(replace(stored, memory="global"), guard=self.guard)
                 placed[name] = Windowed.whole(kept, owner)
@@ -187,10 +184,7 @@ class Resident:
                 placed[name] = Shared(owner, kept)
         self.backend.synchronize()
         end = time.perf_counter()
-        contents = {
-            name: stored if from_host else replace(stored, buffer=None)
-            for name, stored in zip(group, shaped, strict=True)
-        }
+        contents = dict(zip(group, rooms, strict=True))
         sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
         made = PlacedInput(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
         if self.guard and owner is not None:
@@ -199,9 +193,7 @@ class Resident:
             if (
                 shaped[0].plane is None or self.backend.device.kind == "cpu"
             ):  # a GPU's planes cannot be filled
-                made.slack = find_gaps(
-                    [variant.layouts[name] for name in group], self.inputs.arrays[group[0]].shape
-                )
+                made.slack = find_gaps([variant.layouts[name] for name in group], view.shape)
         return made
 
     def _shaped(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> list[Stored]:
@@ -226,7 +218,7 @@ class Resident:
         """A place for an array that no kernel reads here."""
         room = layout.room(self.inputs.arrays[name].shape)
         placed = self.backend.place(room, guard=self.guard)
-        return PlacedInput({name: room}, {name: placed}, 0.0, 0.0, 0, is_room=True)
+        return PlacedInput({name: room}, {name: placed}, is_room=True)
 
     def _cut(self, variant: Variant, name: str, orders: Mapping[str, Order], step: int) -> PlacedInput:
         """An array in windows of constant memory: all of them in the device's own."""
@@ -243,9 +235,8 @@ class Resident:
         self.backend.synchronize()
         placed = Windowed(extent, windows, resident)
         transfer_ms = (time.perf_counter() - middle) * 1e3
-        made = PlacedInput(
-            {}, {name: placed}, (middle - begin) * 1e3 + saved_ms, transfer_ms, everything.nbytes
-        )
+        transform_ms = (middle - begin) * 1e3 + saved_ms
+        made = PlacedInput({}, {name: placed}, transform_ms, transfer_ms, everything.nbytes)
         if self.guard:
             made.content = lambda: _bytes(in_windows()[0])
         return made
@@ -268,7 +259,7 @@ class Resident:
             backend.synchronize()  # another stream may use it next
         if constant:
             placed = Windowed.whole(room, placed)
-        return PlacedInput({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3, 0.0, 0)
+        return PlacedInput({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3)
 
     def _lent_together(self, variant: Variant, group: tuple[str, ...]) -> PlacedInput:
         """Arrays that lie on the GPU by turns as the layouts want them (transform.lie_merged says whether)."""
@@ -277,7 +268,7 @@ class Resident:
         first: Any = self.inputs.arrays[group[0]]
         owner = backend.borrow(rooms[group[0]], first.address)
         placed: dict[str, Placed] = {n: Shared(owner, room) for n, room in rooms.items()}
-        return PlacedInput(rooms, {**placed, group[0]: owner}, 0.0, 0.0, 0)
+        return PlacedInput(rooms, {**placed, group[0]: owner})
 
     def _make_room(self) -> None:
         """Free the inputs that were not used for longest, once they take their share of the memory."""
@@ -365,14 +356,8 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     """Whether the layout of a canonical array of the host is better applied on the GPU: there is something to do, and
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
-    if (
-        layout.is_image
-        or layout.is_canonical(array.shape)
-        or order_key(variant, name)
-        or variant.is_cut(name)
-    ):
-        return False
-    return not refusal(layout, staged(array))
+    is_on_host = layout.is_image or order_key(variant, name) or variant.is_cut(name)
+    return not (is_on_host or layout.is_canonical(array.shape) or refusal(layout, staged(array)))
 
 
 def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:

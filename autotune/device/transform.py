@@ -21,7 +21,7 @@ from autotune.declaration import hashed, reached, together
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
-from autotune.layout import CURVES, Layout, Stored
+from autotune.layout import CURVES, Layout
 
 KERNEL = "move_texels"
 _MOST_AXES = 6
@@ -89,12 +89,6 @@ def lie_merged(layouts: Sequence[Layout], views: Sequence[View]) -> bool:
 def alignment(layout: Layout) -> int:
     """Bytes whose multiple the address of an array that is used in place has to be."""
     return _TEXTURE_ALIGNMENT if layout.memory == "texture" else layout.texel_bytes
-
-
-def raw(nbytes: int) -> Stored:
-    """Room for so many bytes as they are."""
-    unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
-    return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
 
 
 def staged(array: NDArray[Any], address: int = 0) -> View:

@@ -1,4 +1,4 @@
-from .messages import Worker as Worker
+from .process_worker import ProcessWorker as ProcessWorker
 from .request import (
     OPTIONS as OPTIONS,
     Case as Case,

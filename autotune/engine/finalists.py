@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from autotune.compile import Cache, CompileFailure, Variant, batch, compile_batch, profiles
-from autotune.declaration import Configuration, Family, Inputs
+from autotune.compile import CompileFailure, Variant, batch, compile_batch, profiles
+from autotune.declaration import Configuration, Family
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import Compare, Compared, Retime, Retimed, Worker
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Retimed
 from autotune.engine.proof import Prover, failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
@@ -26,12 +27,10 @@ _MOST_TURNS = 3  # of one group, where times differ so
 
 @dataclass(kw_only=True)
 class Finalists:
-    """Proved and timed by one worker. What was recorded with another's figures is not timed, but gets the other's new
-    ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each trial anew.
-    ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
+    """Proved and timed by the ``prover``'s worker. What was recorded with another's figures is not timed, but gets the
+    other's new ones. What is ``aside`` is no finalist: a ``control`` there is to compare with. ``record`` receives each
+    new trial. ``ratio`` is the median over those timed of their time now over their first one (0 before any was)."""
 
-    worker: Worker
-    compiler: JobCompiler
     prover: Prover
     protocol: Protocol
     control: Configuration
@@ -104,7 +103,8 @@ class Finalists:
         for turn in range(1, _MOST_TURNS + 1):
             timed = self._timed(often, few)
             now = {c: samples.median_ms for c, samples in timed.samples.items()}
-            apart = [c for c, ms in now.items() if not any(_is_near(ms, earlier) for earlier in before[c])]
+            near = {c for c, ms in now.items() for was in before[c] if was / _TENFOLD < ms < was * _TENFOLD}
+            apart = [c for c in now if c not in near]
             if not apart or any(timed.wrong.values()) or turn == _MOST_TURNS:
                 break
             for configuration in apart:
@@ -140,12 +140,10 @@ class Finalists:
         for configuration in ranked:
             if len(right) >= most:
                 break
-            if (
-                right
-                and self._first(self._known[configuration]) > self._first(self._known[right[0]]) * within
-            ):
+            trial = self._known[configuration]
+            if right and self._first(trial) > self._first(self._known[right[0]]) * within:
                 break
-            if self._is_right(self._known[configuration]):
+            if self._is_right(trial):
                 right.append(configuration)
         return right
 
@@ -173,21 +171,16 @@ class Finalists:
             due = [trial for trial in winners.values() if not self.prover.is_proved_to_win(trial)]
             if not due:
                 return
-            self.prover.compile_ahead([trial.configuration for trial in due])
+            self.prover.filled_jobs([trial.configuration for trial in due])  # in one call of the compiler
             for trial in due:
                 if self._is_right(trial):
                     self._note(self.prover.proved_to_win(self._known[trial.configuration]))
 
     def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
         """All timed in turn, those in ``few`` in a few rounds only."""
-        jobs = tuple(self.compiler.jobs([*often, *few]))
+        jobs = self.prover.compiler.jobs([*often, *few])
         estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
-        answer: Retimed = self.worker.ask(Retime(jobs, frozenset(few), estimate_ms), len(jobs))
-        return answer
-
-
-def _is_near(ms: float, other_ms: float) -> bool:
-    return other_ms / _TENFOLD < ms < other_ms * _TENFOLD
+        return self.prover.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
 
 
 def _first_ms(trial: Trial) -> float:
@@ -236,10 +229,10 @@ def baseline_digest(family: Family) -> str:
 
 
 def time_baseline(
-    family: Family, inputs: Inputs, worker: Worker, compiler: JobCompiler, cache: Cache,
-    trials: Mapping[Configuration, Trial], control: Configuration,
-) -> Baseline:  # fmt: skip
+    family: Family, compiler: JobCompiler, trials: Mapping[Configuration, Trial], control: Configuration
+) -> Baseline:
     """``family`` is the baseline. A message says what keeps it from being timed; the sweep goes on."""
+    worker, inputs = compiler.worker, compiler.inputs
     kernel = next(iter(family.kernels))
     untimed = Baseline(source=family.source.name, kernel=kernel, digest=baseline_digest(family))
     variant = Variant.of(family, family.space.control, inputs.options)
@@ -247,16 +240,15 @@ def time_baseline(
     try:
         if reason := variant.exclusion(names, worker.device.limits):
             return replace(untimed, reason=reason)
-        (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, cache)
+        (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, compiler.cache)
         if isinstance(compiled, CompileFailure):
             return replace(untimed, reason=f"it does not compile: {compiled.message}")
         decision = decide([trial for trial in trials.values() if trial.measurement], control)
         beside = [one for one in (control, decision.winner.configuration if decision else None) if one]
         measured = [one for one in dict.fromkeys(beside) if one in trials and trials[one].measurement]
         estimate_ms = sum(trials[one].time_ms for one in measured)
-        answer: Compared = worker.ask(
-            Compare(compiled, tuple(compiler.jobs(measured)), estimate_ms), 1 + len(measured)
-        )
+        jobs = compiler.jobs(measured)
+        answer = worker.ask(1 + len(jobs), Measuring.compared, compiled, jobs, estimate_ms)
     except (LaunchError, AutotuneError) as problem:
         return replace(untimed, reason=str(problem))
     if answer.baseline is None:

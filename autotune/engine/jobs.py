@@ -19,7 +19,8 @@ from autotune.compile import (
     sameness,
 )
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.engine.messages import Job, Made, Worker
+from autotune.engine.messages import Job, Made
+from autotune.engine.process_worker import ProcessWorker
 from autotune.measure import TIME
 from autotune.record import Trial
 from autotune.search import Search
@@ -91,7 +92,7 @@ class JobCompiler:
 
     family: Family
     inputs: Inputs
-    worker: Worker
+    worker: ProcessWorker
     cache: Cache
     processes: int = 1
     compilers: Pool | None = None

@@ -15,17 +15,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.compile import Variant
+from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import Backend, Execution, LaunchError, Resident, Watch, watch
+from autotune.device import Backend, Execution, LaunchError, Resident, Watch
 from autotune.engine.messages import (
-    Compare,
     Compared,
     Job,
-    Prove,
     Proved,
     RaggedSize,
-    Retime,
     Retimed,
     Tried,
     static_profiles,
@@ -99,7 +96,7 @@ class Measurer:
         most = self.protocol.finalists + 3
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
-        self._watch = watch(self.backend.device)
+        self._watch = Watch(self.backend.device)
         producer = PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None
@@ -124,7 +121,7 @@ class Measurer:
         attempt = _Attempt()
         static = static_profiles(self.family, self.inputs, self.backend.device, job)
         state: State = "launch_failed"
-        measurement, lost = None, False
+        reason, measurement, lost = "", None, False
         try:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
@@ -140,7 +137,7 @@ class Measurer:
             reason = cause(problem)
         if measurement:
             self.best_ms = min(self.best_ms, measurement.median_ms)
-        spent = {name: s for name, s in attempt.seconds.items() if name in ("place", "verify", "measure")}
+        spent = {name: s for name, s in attempt.seconds.items() if name != "kernels"}
         trial = trial_of(
             self.workload, self.backend.device, job.configuration, state, reason, profiles=static,
             measurement=measurement, phases_ms=job.phases_ms(spent), notes=tuple(attempt.notes), errors=attempt.errors,
@@ -168,9 +165,7 @@ class Measurer:
         in_full = job.in_full or job.configuration in self._presets
         best_ms = math.inf if in_full else self.best_ms
         once_above_ms = hopeless_ms(self.protocol, best_ms)
-        if (
-            self.backend.device.kind == "cpu"
-        ):  # which is often busy: more runs cost no more than samples would
+        if self.backend.device.kind == "cpu":  # often busy: more runs cost no more than samples would
             once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
         with attempt.phase("verify"):
@@ -184,7 +179,10 @@ class Measurer:
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
-            samples = self._samples(execution, first_ms, best_ms, begun)
+            samples = measure(
+                self.backend, execution.run, self.protocol,
+                cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
+            )  # fmt: skip
             measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
             reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
@@ -201,30 +199,18 @@ class Measurer:
         self.backend.sample(execution.run, 1, self.workload.cold)
         return self._verifier.left(execution)
 
-    def _samples(
-        self, execution: Execution, first_ms: float, best_ms: float, begun: Sequence[float]
-    ) -> Samples:
-        return measure(
-            self.backend, execution.run, self.protocol,
-            cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
-        )  # fmt: skip
-
     def _is_split(self, execution: Execution) -> bool:
         """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
         return len(execution.variant.kernels) > 1 or execution.has_own_plan
 
     def _measured(
-        self,
-        execution: Execution,
-        samples: Samples,
-        verified_ms: Sequence[float],
-        attempt: _Attempt,
+        self, execution: Execution, samples: Samples, verified_ms: Sequence[float], attempt: _Attempt
     ) -> Measurement:
         # Verified runs are counted already: one stands in for the samples of what was abandoned at once.
         new = sum(ms for ms in samples.times_ms if ms not in verified_ms)
         attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         attempt.notes += samples.notes
-        first, *_ = self.family.kernels
+        kernel_ms = {next(iter(self.family.kernels)): samples.median_ms}
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
@@ -232,7 +218,7 @@ class Measurer:
             samples=len(samples.times_ms),
             kernel_ms=self._kernel_ms(execution, samples, attempt)
             if self._is_split(execution)
-            else {first: samples.median_ms},
+            else kernel_ms,
             figures=self._figures(execution, samples),
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
@@ -240,12 +226,8 @@ class Measurer:
 
     def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
         """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""
-        found = {
-            "transform_ms": Figure(execution.transform_ms),
-            "transfer_ms": Figure(execution.transfer_ms),
-            "transfer_bytes": Figure(execution.transfer_bytes),
-            "footprint_bytes": Figure(execution.footprint_bytes),
-        }
+        names = ("transform_ms", "transfer_ms", "transfer_bytes", "footprint_bytes")
+        found = {name: Figure(getattr(execution, name)) for name in names}
         if self._producer is None or samples.abandoned:
             return found
         return found | produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
@@ -267,11 +249,12 @@ class Measurer:
 
     # -- the rest -------------------------------------------------------------------------------------------
 
-    def retimed(self, request: Retime) -> Retimed:
-        """The finalists in turn, each checked again afterwards, and its outputs after its turns. Raises LaunchError."""
-        executions = {job.configuration: self._execution(job, self._resident) for job in request.jobs}
+    def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
+        """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
+        after its turns; ``estimate_ms`` as in ``interleave``. Raises LaunchError."""
+        executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
-        samples = self._in_turn(executions, request.estimate_ms, few=request.few, after=checks.turn)
+        samples = self._in_turn(executions, estimate_ms, few=few, after=checks.turn)
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
@@ -286,43 +269,45 @@ class Measurer:
     def _in_turn(
         self, executions: Mapping[Any, Execution], estimate_ms: float, **more: Any
     ) -> dict[Any, Samples]:
+        plans = {key: execution.run for key, execution in executions.items()}
+        before = {key: execution.prepare for key, execution in executions.items()}
         return interleave(
             self.backend,
-            {key: execution.run for key, execution in executions.items()},
+            plans,
             self.protocol,
             cold=self.workload.cold,
-            before={key: execution.prepare for key, execution in executions.items()},
+            before=before,
             estimate_ms=estimate_ms,
             watch=self._watch,
             **more,
         )
 
-    def compared(self, request: Compare) -> Compared:
-        """The baseline, which is proved as any configuration is, in turn with others. Raises LaunchError."""
+    def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
+        """The family's baseline, which ``compiled`` is, proved as any configuration is and in turn with others; one
+        sample of those takes ``estimate_ms`` together. Raises LaunchError."""
         family = self.family.baseline
         assert family is not None
         variant = Variant.of(family, family.space.control, self.inputs.options)
         resident = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
         verifier = Verifier(self.backend, family, self.expected)
         try:
-            baseline = resident.execution(variant, self.backend.load(request.compiled))
+            baseline = resident.execution(variant, self.backend.load(compiled))
             reason, first_ms = verifier.run(baseline, self.workload.cold)
             if reason:
                 return Compared(None, {}, reason)
             executions: dict[Configuration | None, Execution] = {None: baseline}
-            for job in request.jobs:
+            for job in jobs:
                 executions[job.configuration] = self._execution(job, self._resident)
-            samples = self._in_turn(executions, request.estimate_ms + first_ms)
+            samples = self._in_turn(executions, estimate_ms + first_ms)
             reason = verifier.left(baseline)
             return Compared(None if reason else samples.pop(None), samples, reason)
         finally:
             verifier.close()
             resident.close()
 
-    def proved(self, request: Prove, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+    def proved(self, job: Job, size: RaggedSize | None, ragged: Callable[[RaggedSize], Proof]) -> Proved:
         """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
         ``ragged`` gives its inputs and expected outputs."""
-        size, job = request.size, request.job
         try:
             if size is None:
                 reason, _ = self._verifier.run(self._execution(job, self._resident), self.workload.cold)

@@ -1,20 +1,17 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
-    MakeReference -> milliseconds    Retime -> Retimed    Compare -> Compared
-    Describe -> dict    Ragged -> RaggedSizes    Prove -> Proved
+    Question -> Answer or Refused
 
-The last lines' come in an Answer, or there is a Refused; like every process it may say Warned and Failure.
+Like every process it may say Warned and Failure.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
-from typing import Protocol as Interface
 
 from numpy.typing import NDArray
 
@@ -41,15 +38,6 @@ class Setting(SharedInputs):
 
     workload: Workload
     protocol: Protocol
-
-
-@dataclass(frozen=True)
-class MakeReference:
-    """Asks for the expected outputs of a Setting, as files in its ``arrays``; answered by the milliseconds that the
-    reference took. ``cache`` is the compile cache's folder."""
-
-    setting: Setting
-    cache: Path
 
 
 @dataclass(frozen=True)
@@ -90,16 +78,6 @@ class Died:
 
 
 @dataclass(frozen=True)
-class Retime:
-    """Configurations to be timed in turn; those in ``few`` in a few rounds only. ``estimate_ms`` as in
-    ``interleave``."""
-
-    jobs: tuple[Job, ...]
-    few: frozenset[Configuration]
-    estimate_ms: float
-
-
-@dataclass(frozen=True)
 class Retimed:
     """By configuration: samples, why the result was wrong afterwards (or empty), and figures that take calls of their
     own, where the protocol asks for any."""
@@ -107,16 +85,6 @@ class Retimed:
     samples: Mapping[Configuration, Samples]
     wrong: Mapping[Configuration, str]
     figures: Mapping[Configuration, Mapping[str, Figure]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Compare:
-    """Asks for the time of the family's baseline, which ``compiled`` is, in turn with that of configurations.
-    ``estimate_ms`` is what one sample of those takes together."""
-
-    compiled: Compiled
-    jobs: tuple[Job, ...]
-    estimate_ms: float
 
 
 @dataclass(frozen=True)
@@ -129,22 +97,10 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Ragged:
-    """Asks for inputs of ragged sizes near those of a Setting, with their expected outputs, as files in its ``arrays``;
-    answered by RaggedSizes. ``root`` is the data folder, ``cache`` the compile cache's, ``steps`` as in
-    ``ragged.ragged_inputs``, as is ``up_to``."""
-
-    setting: Setting
-    root: Path
-    cache: Path
-    steps: Mapping[str, Sequence[int]]
-    up_to: int
-
-
-@dataclass(frozen=True)
 class RaggedSize:
-    """One of them: ``told`` are the extents that a reader knows it by, ``sizes`` all extents, ``text`` is what messages
-    say of it. Those ``is_of_winners`` cost more, and only what is to enter a policy file is proved on them."""
+    """Inputs near those of a Setting, of another size: ``told`` are the extents that a reader knows it by, ``sizes``
+    all extents, ``text`` is what messages say of it. Those ``is_of_winners`` cost more, and only what is to enter a
+    policy file is proved on them."""
 
     number: int
     told: Mapping[str, int]
@@ -172,15 +128,6 @@ class RaggedSizes:
 
 
 @dataclass(frozen=True)
-class Prove:
-    """Asks whether a configuration's results are right for a ragged size, or for the inputs that are swept."""
-
-    setting: Setting
-    job: Job
-    size: RaggedSize | None
-
-
-@dataclass(frozen=True)
 class Proved:
     """``state`` is ``measured`` where it was right, ``excluded`` where there is no room to try it; ``lost`` says that
     the device's context went with it."""
@@ -191,12 +138,11 @@ class Proved:
 
 
 @dataclass(frozen=True)
-class Describe:
-    """Asks for the device's clocks, versions and the time of an empty kernel."""
+class Question:
+    """``method`` of the process's ``Measuring``, called with ``arguments`` while no job is in hand."""
 
-
-# What has one answer, with no job in hand.
-Request = MakeReference | Retime | Compare | Describe | Ragged | Prove
+    method: Callable[..., Any]
+    arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -234,53 +180,6 @@ class Ended(LaunchError):
 Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
 
 
-class Worker(Interface):
-    """What the engine asks of whatever measures on one device. ``device`` and ``toolchain`` are known once ``start``
-    returned; ``lost`` says why it is given up, or is empty. ``pipe`` becomes readable when ``receive`` has something;
-    ``deadline`` (time.monotonic) is when it should be called at the latest."""
-
-    device: Device
-    toolchain: Toolchain
-    lost: str
-
-    @property
-    def room(self) -> int: ...
-
-    @property
-    def busy(self) -> bool: ...
-
-    @property
-    def pipe(self) -> Connection | None: ...
-
-    @property
-    def deadline(self) -> float: ...
-
-    def start(self) -> None: ...
-
-    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:
-        """Expected outputs for ``study``: the milliseconds they took. Raises AutotuneError."""
-        ...
-
-    def study(self, setting: Setting, family: Family, inputs: Inputs) -> None: ...
-
-    def send(self, jobs: Sequence[Job]) -> None: ...
-
-    def receive(self) -> list[Tried | Died]:
-        """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
-        ...
-
-    def take_back(self) -> list[Job]:
-        """The jobs that a lost worker has not tried."""
-        ...
-
-    def ask(self, request: Retime | Compare | Describe | Ragged | Prove, trials: float) -> Any:
-        """The answer, with no job in hand. Raises LaunchError when there is none in the time of so many ``trials``:
-        Ended where the process ended over it."""
-        ...
-
-    def close(self, at_once: bool = False) -> None: ...
-
-
 def given(setting: Setting) -> tuple[Family, Inputs]:
     """The family and its inputs as a Setting names them. Raises FamilyError."""
     return setting.load("the sweep; what was measured is recorded")
@@ -314,16 +213,10 @@ def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
         ) from None
 
 
-def write_ragged(folder: Path, number: int, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> None:
-    """The files that ``given_ragged`` reads. Raises OSError."""
-    write_arrays(folder, f"ragged{number}-input", inputs.arrays)
-    write_arrays(folder, f"ragged{number}-expected", outputs)
-
-
 def given_ragged(
     setting: Setting, family: Family, size: RaggedSize
 ) -> tuple[Inputs, dict[str, NDArray[Any]]]:
-    """The inputs of a ragged size and their expected outputs."""
+    """The inputs of a ragged size and their expected outputs, from the files that ``ragged_files`` wrote."""
     prefix = f"ragged{size.number}"
     inputs = Inputs(
         arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),

@@ -11,26 +11,24 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from autotune.compile import Toolchain
-from autotune.declaration import Family, Inputs
 from autotune.device import Backend, LaunchError
-from autotune.engine.measuring_process import serve
+from autotune.engine.measuring_process import Measuring, serve
 from autotune.engine.messages import (
     Died,
     Ended,
     Job,
-    MakeReference,
     Opened,
     Proved,
+    Question,
     Refused,
-    Request,
     Setting,
     Sign,
     Tried,
 )
-from autotune.errors import DeviceError, FamilyError
+from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned, own_folder, warn
 
@@ -38,6 +36,10 @@ IN_HAND = 4  # jobs sent and not answered: one under way, the others there befor
 START_SECONDS = 180.0  # to open the device and to map the arrays
 _STARTS = 3  # in a row without a trial: then the device is given up
 _PLACING = 10  # times the limit of a trial, for the host's part of it: layouts, orders, copies
+
+
+Asked = ParamSpec("Asked")
+Told = TypeVar("Told")
 
 
 class _State(Enum):
@@ -50,9 +52,13 @@ class _State(Enum):
 
 
 class ProcessWorker:
-    """A worker.Worker with a process of its own. ``name`` is the device as messages name it, ``opened`` a function that
-    can be pickled and opens its backend; ``compiler`` as in Backend.toolchain. A trial may run for ``trial_seconds``
-    once its data are placed."""
+    """What measures on one device, in a process of its own. ``name`` is the device as messages name it, ``opened`` a
+    function that can be pickled and opens its backend; ``compiler`` as in Backend.toolchain. A trial may run for
+    ``trial_seconds`` once its data are placed.
+
+    ``device`` and ``toolchain`` are known once ``start`` returned; ``lost`` says why it is given up, or is empty.
+    ``pipe`` becomes readable when ``receive`` has something; ``deadline`` (time.monotonic) is when that should be
+    called at the latest."""
 
     device: Device
     toolchain: Toolchain
@@ -158,14 +164,7 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    def reference(self, request: MakeReference, family: Family, inputs: Inputs) -> float:  # noqa: ARG002
-        try:
-            elapsed_ms: float = self.ask(request, math.inf)
-        except LaunchError as problem:
-            raise FamilyError(f"the reference of family {family.name} gave nothing: {problem}") from None
-        return elapsed_ms
-
-    def study(self, setting: Setting, family: Family, inputs: Inputs) -> None:  # noqa: ARG002
+    def study(self, setting: Setting) -> None:
         self._setting = setting
         if self._state is not _State.OPENING:
             self._state = _State.OPEN
@@ -192,6 +191,7 @@ class ProcessWorker:
             self._child.send(news)
 
     def receive(self) -> list[Tried | Died]:
+        """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
         answers: list[Tried | Died] = []
         if self.lost:
             return answers
@@ -244,18 +244,26 @@ class ProcessWorker:
                 self._replace(message.text)  # it was there before: worth another attempt
 
     def take_back(self) -> list[Job]:
+        """The jobs that a lost worker has not tried."""
         jobs, self._jobs = list(self._jobs), deque()
         self._sent = 0
         return jobs
 
-    def ask(self, request: Request, trials: float) -> Any:
-        """See worker.Worker. A process that ends over the request is not made anew for it, but for the next one."""
+    def ask(
+        self,
+        trials: float,
+        method: Callable[Concatenate[Measuring, Asked], Told],
+        *given: Asked.args,
+        **_: Asked.kwargs,
+    ) -> Told:
+        """What ``method`` gives there, with no job in hand. Raises LaunchError when it gives nothing in the time of so
+        many ``trials``: Ended where the process ended over it. Another one is started for the next question."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False
         while not self.lost:
             if self._state is not _State.OPENING and not asked:
-                self._child.send([request])
+                self._child.send([Question(method, given)])
                 asked = True
             try:
                 late = not self._child.poll(min(until, self.deadline))
@@ -276,7 +284,8 @@ class ProcessWorker:
                     if isinstance(content, Proved) and content.lost:
                         self._starts = 0
                         self._replace(content.reason)
-                    return content
+                    told: Told = content
+                    return told
                 case Refused(reason):
                     raise LaunchError(reason)
                 case _:

@@ -8,17 +8,9 @@ from autotune.compile import HostCxx, Variant
 from autotune.declaration import Configuration, Inputs
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
-from autotune.engine.messages import (
-    Ended,
-    Job,
-    Prove,
-    Proved,
-    Ragged,
-    RaggedSize,
-    RaggedSizes,
-    Setting,
-    Worker,
-)
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
 from autotune.errors import AutotuneError
 from autotune.measure import PROOF_VERSION, GivenOutputs, answered
@@ -32,7 +24,7 @@ class Prover:
     ``near`` are configurations around whose grids the sizes are chosen. ``sizes`` is known once something was
     proved. ``reference_ms`` is what the reference takes for the workload."""
 
-    worker: Worker
+    worker: ProcessWorker
     compiler: JobCompiler
     setting: Setting
     root: Path
@@ -65,7 +57,7 @@ class Prover:
         options, and on the cpu with a pattern in every local variable that the source leaves as it is. As
         ``proved``."""
         self._winners.add(trial.configuration)
-        for job in self._filled_jobs([trial.configuration]):
+        for job in self.filled_jobs([trial.configuration]):
             found = self._asked(job, None) if job else Proved("measured")
             if found.state != "measured":
                 told = "right as it was compiled, wrong with a pattern in local variables that nobody sets"
@@ -99,15 +91,11 @@ class Prover:
         (job,) = self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)
         return job
 
-    def _filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
+    def filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
         """With a pattern in local variables; none where the compiler cannot."""
         toolchain = self.worker.toolchain
         filling = toolchain.filling_locals() if isinstance(toolchain, HostCxx) else None
         return self.compiler.other_jobs(configurations, self.inputs.options, filling) if filling else ()
-
-    def compile_ahead(self, configurations: Sequence[Configuration]) -> None:
-        """For ``proved_to_win``, in one call of the compiler."""
-        self._filled_jobs(configurations)
 
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}
@@ -118,12 +106,10 @@ class Prover:
         if self.answer:
             return self._answered(self.answer, told)
         try:
-            found: RaggedSizes = self.worker.ask(
-                Ragged(self.setting, self.root, self.compiler.cache.root, told, self._up_to), 1
-            )
+            cache = self.compiler.cache.root
+            return self.worker.ask(1, Measuring.ragged, self.setting, self.root, cache, told, self._up_to)
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
-        return found
 
     def _answered(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
         """By what the program that sweeps says is right, here."""
@@ -152,10 +138,9 @@ class Prover:
 
     def _asked(self, job: Job, size: RaggedSize | None) -> Proved:
         try:
-            answer: Proved = self.worker.ask(Prove(self.setting, job, size), 1)
+            return self.worker.ask(1, Measuring.proved, self.setting, job, size)
         except Ended as problem:
             return Proved(problem.state, str(problem))
-        return answer
 
 
 def failed(trial: Trial, state: State, reason: str) -> Trial:

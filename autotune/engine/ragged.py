@@ -8,7 +8,7 @@ that no element is where it was.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import cycle, islice
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Variant
-from autotune.declaration import Family, Inputs, Workload, bind
-from autotune.engine.messages import RaggedSize, RaggedSizes, Setting, write_ragged
+from autotune.declaration import Family, Inputs, Workload, bind, write_arrays
+from autotune.engine.messages import RaggedSize, RaggedSizes, Setting
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 
@@ -31,36 +31,32 @@ _SMALL, _MIDDLE = (7, 5, 11, 13), (37, 131, 61, 29)  # primes, so that neighbour
 
 
 Sizes = dict[str, int]
-
+Steps = Mapping[str, Sequence[int]]  # of grids by extent (``grid_steps``)
 
 # What is right for inputs: outputs by name.
 Expected = Callable[[Inputs], Mapping[str, NDArray[Any]]]
+Proofs = list[tuple[Inputs, Mapping[str, NDArray[Any]]]]
 
 
 def ragged_files(
-    setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]],
-    expected: Expected, up_to: int = MOST_LARGE,
-) -> RaggedSizes:  # fmt: skip
+    setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Steps, expected: Expected, up_to: int
+) -> RaggedSizes:
     """The ragged inputs and their expected outputs, as files for every measuring process."""
     sizes, proofs = ragged_proofs(family, setting.workload, inputs, root, steps, expected, up_to)
     for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
-        write_ragged(setting.arrays, size.number, made, outputs)
+        write_arrays(setting.arrays, f"ragged{size.number}-input", made.arrays)
+        write_arrays(setting.arrays, f"ragged{size.number}-expected", outputs)
     return sizes
 
 
 def ragged_proofs(
-    family: Family,
-    workload: Workload,
-    inputs: Inputs,
-    root: Path,
-    steps: Mapping[str, Sequence[int]],
-    expected: Expected,
+    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Steps, expected: Expected,
     up_to: int = MOST_LARGE,
-) -> tuple[RaggedSizes, list[tuple[Inputs, Mapping[str, NDArray[Any]]]]]:
+) -> tuple[RaggedSizes, Proofs]:  # fmt: skip
     """The ragged inputs with their expected outputs, of up to ``up_to`` values. A size for which the family's Python or
     reference has no answer is left out; never raises for one."""
     sizes: list[RaggedSize] = []
-    proofs: list[tuple[Inputs, Mapping[str, NDArray[Any]]]] = []
+    proofs: Proofs = []
     why_not = ""
     try:
         for made in ragged_inputs(family, workload, inputs, root, steps, up_to):
@@ -74,9 +70,8 @@ def ragged_proofs(
             proofs.append((made, outputs))
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
         why_not = cause(problem)
-    return RaggedSizes(
-        tuple(sizes), "" if sizes else why_not or "the workload is as small as inputs get"
-    ), proofs
+    why_not = "" if sizes else why_not or "the workload is as small as inputs get"
+    return RaggedSizes(tuple(sizes), why_not), proofs
 
 
 def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSize:
@@ -103,12 +98,10 @@ def told(family: Family, inputs: Inputs) -> Sizes:
 
 
 def ragged_inputs(
-    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Mapping[str, Sequence[int]],
-    up_to: int = MOST_LARGE,
-) -> Iterator[Inputs]:  # fmt: skip
-    """Inputs other than the workload's, of up to ``up_to`` values. ``steps`` are the steps of grids by extent
-    (``grid_steps``). Raises WorkloadError where there can be none, and whatever ``ragged`` and ``inputs`` of a family
-    raise."""
+    family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Steps, up_to: int = MOST_LARGE
+) -> Iterator[Inputs]:
+    """Inputs other than the workload's, of up to ``up_to`` values. Raises WorkloadError where there can be none, and
+    whatever ``ragged`` and ``inputs`` of a family raise."""
     chosen = getattr(family.module, "ragged", None)
     if chosen is not None and not workload.arrays:
         assert family.module is not None
@@ -120,14 +113,14 @@ def ragged_inputs(
         raise WorkloadError(reason)
     extents = _free(family, workload, inputs)
     own = {extent: inputs.sizes[extent] for extent in extents}
-    middle = {extent: min(own[extent], _MIDDLE[i % len(_MIDDLE)]) for i, extent in enumerate(extents)}
+    middle = {extent: min(own[extent], prime) for extent, prime in zip(extents, cycle(_MIDDLE), strict=False)}
     options, scalars = _other_options(family, inputs), _other_scalars(family, inputs)
-    wanted: list[tuple[Sizes, Mapping[str, Any], Mapping[str, float]]] = [
-        (sizes, {}, {}) for sizes in islice(_sizes(family, inputs, extents, steps), _MOST)
+    wanted: list[tuple[Sizes, dict[str, Any], dict[str, float]]] = [
+        *((sizes, {}, {}) for sizes in islice(_sizes(family, inputs, extents, steps), _MOST)),
+        *([(middle, {}, scalars)] if scalars else []),
+        *((sizes, {}, {}) for sizes in _large(family, inputs, own, steps, up_to)),
+        *([(middle, options, {})] if options else []),
     ]
-    wanted += [(middle, {}, scalars)] if scalars else []
-    wanted += [(sizes, {}, {}) for sizes in _large(family, inputs, own, steps, up_to)]
-    wanted += [(middle, options, {})] if options else []
     for each in wanted:
         try:
             yield _taken(family, workload, inputs, *each)
@@ -208,18 +201,12 @@ def _may_number(data: Data, array: NDArray[Any], size: int) -> bool:
     return any(size > 1 and size // 2 <= int(column.max()) <= size for column in columns)
 
 
-def _sizes(
-    family: Family, inputs: Inputs, extents: Sequence[str], steps: Mapping[str, Sequence[int]]
-) -> Iterator[Sizes]:
+def _sizes(family: Family, inputs: Inputs, extents: Sequence[str], steps: Steps) -> Iterator[Sizes]:
     """Sizes for ``extents`` below the workload's: all 1, small and middle primes, one less than the workload's and then
     each extent in turn around the steps of its grid."""
     own = {extent: inputs.sizes[extent] for extent in extents}
-    small = {extent: _SMALL[i % len(_SMALL)] for i, extent in enumerate(extents)}
-    wanted = [
-        dict.fromkeys(extents, 1),
-        small,
-        {extent: _MIDDLE[i % len(_MIDDLE)] for i, extent in enumerate(extents)},
-    ]
+    small, middle = (dict(zip(extents, cycle(primes), strict=False)) for primes in (_SMALL, _MIDDLE))
+    wanted = [dict.fromkeys(extents, 1), small, middle]
     for extent in extents:
         around = sorted({step for step in steps.get(extent, ()) if 1 < step < own[extent]})
         for step in dict.fromkeys([*around[:1], *around[-1:]]):
@@ -233,9 +220,7 @@ def _sizes(
             yield clipped
 
 
-def _large(
-    family: Family, inputs: Inputs, own: Sizes, steps: Mapping[str, Sequence[int]], up_to: int
-) -> Iterator[Sizes]:
+def _large(family: Family, inputs: Inputs, own: Sizes, steps: Steps, up_to: int) -> Iterator[Sizes]:
     """The workload's own, one more, and one more than a further block takes of each extent."""
     further = {extent: size + 1 + max(steps.get(extent, (size // 4,))) for extent, size in own.items()}
     for sizes in (own, {extent: size + 1 for extent, size in own.items()}, further):
@@ -262,9 +247,13 @@ def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
 
 
 def _taken(
-    family: Family, workload: Workload, inputs: Inputs, sizes: Sizes, options: Mapping[str, Any],
+    family: Family,
+    workload: Workload,
+    inputs: Inputs,
+    sizes: Sizes,
+    options: Sizes,
     scalars: Mapping[str, float],
-) -> Inputs:  # fmt: skip
+) -> Inputs:
     """Arrays of these extents, with other ``options`` and ``scalars``: the end of each array, its last element as often
     as it has to be longer. Raises AutotuneError."""
     now = replace(inputs, options={**inputs.options, **options}, scalars={**inputs.scalars, **scalars})

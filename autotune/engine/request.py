@@ -5,11 +5,11 @@ The command line, ``autotune.sweep``, ``--on HOST`` and what a worker is sent ar
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from autotune import files as paths
 from autotune.compile import is_compiler
@@ -28,7 +28,6 @@ from autotune.declaration import (
     narrowed,
     workloads,
 )
-from autotune.device import checked_clocks
 from autotune.errors import StoreError, UsageError
 from autotune.measure import CPU, CUDA, KERNEL, OBJECTIVES, find_objective
 from autotune.search import SAMPLERS, Strategy
@@ -63,6 +62,15 @@ class Option:
         return get_origin(self.kind) in (tuple, Mapping)
 
 
+def _option(default: Any, doc: str, metavar: str = "", word: str = "", **more: Any) -> Any:
+    """A field of a request that is an option."""
+    option = Option(doc, metavar, word, default=default, **more)
+    return field(default_factory=lambda: default, metadata={"option": option})
+
+
+_shared = partial(_option, shared=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """What is swept on: a workload; its ``inputs``, where they are at hand; and what is right for them, where that is
@@ -82,114 +90,70 @@ class SweepRequest:
     chosen: tuple[Configuration, ...] | None = None
     joins: bool = False
 
-    workloads: Annotated[
-        tuple[str, ...],
-        Option(
-            "A workload's name or file; again for more. Default: the family's own.",
-            "NAME|PATH",
-            "workload",
-            "w",
-        ),
-    ] = ()
-    device: Annotated[
-        str,
-        Option(
-            "What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
-            "auto|cpu|cuda|cuda:N,M",
-        ),
-    ] = "auto"
-    preset: Annotated[
-        str, Option("A named part of the space; `autotune list FAMILY` names them.", "NAME", shared=True)
-    ] = "full"
-    narrowed: Annotated[
-        Mapping[str, Sequence[str]],
-        Option("Hold a policy to these values; again for more.", "POLICY=V1,V2", "set", shared=True),
-    ] = field(default_factory=dict)
-    search: Annotated[
-        str,
-        Option(
-            "Which configurations are tried, and in which order; auto suits a space too large to try whole.",
-            "|".join(SAMPLERS),
-            shared=True,
-        ),
-    ] = "exhaustive"
-    trials: Annotated[int | None, Option("Try at most this many configurations more.", "N", shared=True)] = (
-        None
+    workloads: tuple[str, ...] = _option(
+        (),
+        "A workload's name or file; again for more. Default: the family's own.",
+        "NAME|PATH",
+        "workload",
+        letter="w",
     )
-    time: Annotated[
-        float | None, Option("Begin no new configuration after this many seconds.", "S", shared=True)
-    ] = None
-    seed: Annotated[
-        int, Option("Random seed of the search; the same seed gives the same sequence.", "N", shared=True)
-    ] = 0
-    objective: Annotated[
-        str,
-        Option(
-            f"Figure to minimise: {'; '.join(f'{name}: {one.doc}' for name, one in OBJECTIVES.items())}.",
-            "|".join(OBJECTIVES),
-            shared=True,
-        ),
-    ] = KERNEL
-    clocks: Annotated[
-        str,
-        Option(
-            "Hold the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
-            "MHZ|base|max",
-            shared=True,
-        ),
-    ] = ""
-    samples: Annotated[
-        int,
-        Option(
-            "Exactly this many samples of each configuration and no finalists, to compare with tuners that do so.",
-            "N",
-            least=0,
-            shared=True,
-        ),
-    ] = 0
-    race: Annotated[
-        float,
-        Option(
-            "A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 disables it.",
-            "R",
-            least=0,
-            shared=True,
-        ),
-    ] = 0.0
-    trial_seconds: Annotated[
-        float,
-        Option(
-            "A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
-            "S",
-            least=0.1,
-            shared=True,
-        ),
-    ] = 120.0  # generous: most take less than one
-    sanitize: Annotated[
-        bool,
-        Option(
-            "Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result."
-        ),
-    ] = False
-    again: Annotated[bool, Option("Try everything again, also what is recorded; the record keeps both.")] = (
-        False
+    device: str = _option(
+        "auto",
+        "What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
+        "auto|cpu|cuda|cuda:N,M",
     )
-    retime: Annotated[bool, Option("Time the finalists again, on a machine that is idle now.")] = False
-    compiler: Annotated[str, Option("CUDA compiler.", "nvrtc|nvcc", shared=True)] = ""
-    processes: Annotated[int, Option("Compiler processes; 0 is one a core.", "N", least=0)] = 0
-    out: Annotated[
-        Path | None, Option("Results and record; default ./autotune-results/FAMILY.", "DIR", letter="o")
-    ] = None
-    store: Annotated[
-        str | None,
-        Option(
-            "Keep the record there and not in --out: a folder, postgresql://… or grpc://…; many hosts may share it.",
-            "URL|DIR",
-        ),
-    ] = None
-    data: Annotated[
-        Path | None, Option("Where workloads find their data files (or AUTOTUNE_DATA).", "DIR")
-    ] = None
+    preset: str = _shared("full", "A named part of the space; `autotune list FAMILY` names them.", "NAME")
+    narrowed: Mapping[str, Sequence[str]] = _shared(
+        {}, "Hold a policy to these values; again for more.", "POLICY=V1,V2", "set"
+    )
+    search: str = _shared(
+        "exhaustive",
+        "Which configurations are tried, and in which order; auto suits a space too large to try whole.",
+        "|".join(SAMPLERS),
+    )
+    trials: int | None = _shared(None, "Try at most this many configurations more.", "N")
+    time: float | None = _shared(None, "Begin no new configuration after this many seconds.", "S")
+    seed: int = _shared(0, "Random seed of the search; the same seed gives the same sequence.", "N")
+    objective: str = _shared(
+        KERNEL,
+        f"Figure to minimise: {'; '.join(f'{name}: {one.doc}' for name, one in OBJECTIVES.items())}.",
+        "|".join(OBJECTIVES),
+    )
+    samples: int = _shared(
+        0,
+        "Exactly this many samples of each configuration and no finalists, to compare with tuners that do so.",
+        "N",
+        least=0,
+    )
+    race: float = _shared(
+        0.0,
+        "A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 disables it.",
+        "R",
+        least=0,
+    )
+    trial_seconds: float = _shared(
+        120.0,
+        "A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
+        "S",
+        least=0.1,
+    )
+    sanitize: bool = _option(
+        False,
+        "Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result.",
+    )
+    again: bool = _option(False, "Try everything again, also what is recorded; the record keeps both.")
+    retime: bool = _option(False, "Time the finalists again, on a machine that is idle now.")
+    compiler: str = _shared("", "CUDA compiler.", "nvrtc|nvcc")
+    processes: int = _option(0, "Compiler processes; 0 is one a core.", "N", least=0)
+    out: Path | None = _option(
+        None, "Results and record; default ./autotune-results/FAMILY.", "DIR", letter="o"
+    )
+    store: str | None = _option(
+        None,
+        "Keep the record there and not in --out: a folder, postgresql://… or grpc://…; many hosts may share it.",
+        "URL|DIR",
+    )
+    data: Path | None = _option(None, "Where workloads find their data files (or AUTOTUNE_DATA).", "DIR")
 
     @property
     def strategy(self) -> Strategy:
@@ -244,8 +208,6 @@ class SweepRequest:
         if self.race:
             protocol = replace(protocol, race=self.race)
         protocol = replace(protocol, figure=find_objective(self.objective).figure)
-        if self.clocks:
-            protocol = replace(protocol, clocks=self.clocks)
         return protocol.exactly(self.samples) if self.samples else protocol
 
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
@@ -260,7 +222,6 @@ class SweepRequest:
             if option.least is not None and value < option.least:
                 raise UsageError(f"--{option.word} {value}: it is at least {option.least:g}")
         find_objective(self.objective)
-        checked_clocks(self.clocks)
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
             raise UsageError(
@@ -275,17 +236,12 @@ class SweepRequest:
         return [Case(workload=load_workload(self.family, name)) for name in self.workloads or ("",)]
 
 
-def _options() -> Iterator[Option]:
-    """What the fields of a request say of themselves."""
-    for one in fields(SweepRequest):
-        if get_origin(one.type) is Annotated:
-            kind, option = get_args(one.type)
-            default = {} if one.default is MISSING else one.default
-            word = option.word or one.name.replace("_", "-")
-            yield replace(option, name=one.name, kind=kind, default=default, word=word)
-
-
-OPTIONS: Mapping[str, Option] = {option.name: option for option in _options()}
+# What the fields of a request say of themselves.
+OPTIONS: Mapping[str, Option] = {
+    one.name: replace(option, name=one.name, kind=one.type, word=option.word or one.name.replace("_", "-"))
+    for one in fields(SweepRequest)
+    if (option := one.metadata.get("option"))
+}
 
 
 def _called(family: Family, workload: Workload) -> str:

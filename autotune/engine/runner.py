@@ -16,7 +16,7 @@ from typing import TypeAlias
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
 from autotune.device import open_backend
-from autotune.engine.messages import Died, Job, Made, Tried, Worker
+from autotune.engine.messages import Died, Job, Made, Tried
 from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
@@ -88,12 +88,12 @@ class _Prefetch:
 class Runner:
     """``admitted`` is asked for each job when a worker is free for it: the job to send, or None when there is none."""
 
-    workers: Sequence[Worker]
+    workers: Sequence[ProcessWorker]
     admitted: Callable[[Job], Job | None]
     _waiting: deque[Job] = field(default_factory=deque)
 
     @property
-    def alive(self) -> list[Worker]:
+    def alive(self) -> list[ProcessWorker]:
         return [worker for worker in self.workers if not worker.lost]
 
     def answers(self, chunks: Chunks) -> Generator[TrialEnd, None, None]:

@@ -4,7 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -17,10 +17,10 @@ from autotune.declaration import (
     Workload,
     prepare,
 )
-from autotune.device import device_names, locked_clocks
+from autotune.device import device_names
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
-from autotune.errors import DeviceError, NothingMeasured, UsageError
+from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, reasons, states_text
@@ -84,7 +84,6 @@ def sweeping(
     person should know at once. Raises AutotuneError."""
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
-    _require_clocks(request, names[0])
     with (
         launched(names, request.compiler, request.trial_seconds) as workers,
         _compilers(request, names) as started,
@@ -111,15 +110,6 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
     from autotune.engine.sanitizer import find_sanitizer
 
     return find_sanitizer()
-
-
-def _require_clocks(request: SweepRequest, device: str) -> None:
-    """Raises UsageError for clocks of a cpu."""
-    if request.clocks and device == "cpu":
-        raise UsageError(
-            f"--clocks {request.clocks} holds a GPU's clocks, and this is the cpu: leave it out, or name a GPU with "
-            "--device"
-        )
 
 
 @contextmanager
@@ -156,30 +146,20 @@ class Session:
     def sweeps(self) -> Iterator[Swept]:
         """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.
         Raises AutotuneError."""
-        prepared = [self._prepared(case) for case in self.cases]
-        opened(self.workers, self.request.compiler)
-        _sanitizer(self.request, self.workers[0].device.kind)
-        with self._clocks():
-            for case, inputs, answer in prepared:
-                swept = self.swept(case.workload, inputs, answer)
-                yield swept
-                if swept.is_over:
-                    break
+        request, prepared = self.request, []
+        for case in self.cases:
+            inputs = case.inputs or prepare(request.family, case.workload, request.root)
+            answer = answered(request.family, inputs, case.reference) if case.reference is not None else None
+            prepared.append((case.workload, inputs, answer))
+        opened(self.workers, request.compiler)
+        _sanitizer(request, self.workers[0].device.kind)
+        for given in prepared:
+            swept = self.swept(*given)
+            yield swept
+            if swept.is_over:
+                break
         for worker in self.workers:
             worker.dismiss()
-
-    def _clocks(self) -> AbstractContextManager[str]:
-        """The devices' clocks are held in the block as they are asked for. Raises DeviceError, UsageError."""
-        if not self.request.clocks:
-            return nullcontext("")
-        devices = [worker.device for worker in self.workers]
-        _require_clocks(self.request, devices[0].kind)
-        return locked_clocks(self.request.clocks, [device.ordinal for device in devices])
-
-    def _prepared(self, case: Case) -> tuple[Case, Inputs, GivenOutputs | None]:
-        family = self.request.family
-        inputs = case.inputs or prepare(family, case.workload, self.request.root)
-        return case, inputs, answered(family, inputs, case.reference) if case.reference is not None else None
 
     def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""
@@ -238,12 +218,10 @@ class Session:
     def _seeds(self, workload: Workload) -> list[Configuration]:
         """What a search begins with: what a static pass ranked first, and the winners of other devices and workloads in
         the record."""
-        request = self.request
-        return [*first_guesses(request.folder, request.family, workload.name, _GUESSES), *self._winners()]
-
-    def _winners(self) -> list[Configuration]:
-        won = [study.decision for study in self.store.studies() if study.family == self.request.family.name]
-        return [decision.winner.configuration for decision in won if decision]
+        folder, family = self.request.folder, self.request.family
+        won = [study.decision for study in self.store.studies() if study.family == family.name]
+        winners = [decision.winner.configuration for decision in won if decision]
+        return [*first_guesses(folder, family, workload.name, _GUESSES), *winners]
 
     def sanitized(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and

@@ -31,11 +31,14 @@ from autotune.declaration import (
 from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
-from autotune.engine.messages import Describe, Made, MakeReference, Setting, Worker, write_expected
+from autotune.engine.measuring_process import Measuring
+from autotune.engine.messages import Made, Setting, write_expected
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover
 from autotune.engine.request import NotAsked
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
+from autotune.errors import FamilyError
 from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
@@ -84,7 +87,7 @@ class Sweep:
     store: Store
     cache: Cache
     protocol: Protocol
-    workers: Sequence[Worker]
+    workers: Sequence[ProcessWorker]
     processes: int = 1
     compilers: Pool | None = None
     again: bool = False
@@ -211,18 +214,28 @@ class Sweep:
         mark = time.perf_counter()
         setting = Setting.of(self.family, self.inputs, arrays, workload=self.workload, protocol=self.protocol)
         self._setting = setting
-        first = next((worker for worker in self.workers if not worker.lost), None)
-        if first is None:  # an earlier workload took them all
-            raise DeviceLost("; ".join(worker.lost for worker in self.workers))
         if self.answer:
             reference_ms = self.answer.elapsed_ms
             write_expected(arrays, self.answer.outputs)
         else:
-            reference_ms = first.reference(MakeReference(setting, self.cache.root), self.family, self.inputs)
+            try:
+                reference_ms = self._alive.ask(math.inf, Measuring.reference, setting, self.cache.root)
+            except LaunchError as problem:
+                raise FamilyError(
+                    f"the reference of family {self.family.name} gave nothing: {problem}"
+                ) from None
         for worker in self.workers:
-            worker.study(setting, self.family, self.inputs)
+            worker.study(setting)
         self.phases["reference"] += time.perf_counter() - mark
         return reference_ms
+
+    @property
+    def _alive(self) -> ProcessWorker:
+        """The first worker that is left. Raises DeviceLost."""
+        for worker in self.workers:
+            if not worker.lost:
+                return worker
+        raise DeviceLost("; ".join(worker.lost for worker in self.workers))
 
     # -- one configuration after another ------------------------------------------------------------------
 
@@ -309,14 +322,18 @@ class Sweep:
             self._record.record(trial)
             self._known[trial.configuration] = trial
 
-        worker = next(worker for worker in self.workers if not worker.lost)
         prover = Prover(
-            worker, self._compiler, self._setting, self.root, self.inputs, self.answer, self._reference_ms
+            self._alive,
+            self._compiler,
+            self._setting,
+            self.root,
+            self.inputs,
+            self.answer,
+            self._reference_ms,
         )
         finalists = Finalists(
-            worker=worker, compiler=self._compiler, prover=prover, protocol=self.protocol,
-            control=self.family.space.control, accuracy=self.family.accuracy, aside=frozenset(self._beside),
-            record=record,
+            prover=prover, protocol=self.protocol, control=self.family.space.control,
+            accuracy=self.family.accuracy, aside=frozenset(self._beside), record=record,
         )  # fmt: skip
         about: dict[str, Any] = {}
         try:
@@ -345,16 +362,8 @@ class Sweep:
         if (baseline := self.family.baseline) is None:
             return {}
         mark = time.perf_counter()
-        worker = next(worker for worker in self.workers if not worker.lost)
-        found = time_baseline(
-            baseline,
-            self.inputs,
-            worker,
-            self._compiler,
-            self.cache,
-            self._selected(),
-            self.family.space.control,
-        )
+        compiler = replace(self._compiler, worker=self._alive)
+        found = time_baseline(baseline, compiler, self._selected(), self.family.space.control)
         self.phases["baseline"] += time.perf_counter() - mark
         return {"baseline": asdict(found)}
 
@@ -367,8 +376,7 @@ class Sweep:
     def _described(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""
         with suppress(LaunchError):
-            described: dict[str, Any] = self.workers[0].ask(Describe(), 1)
-            return described
+            return self.workers[0].ask(1, Measuring.described)
         return {}
 
     def _about(self, about: Provenance, before: Provenance, wall_s: float) -> Provenance:

@@ -8,33 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.declaration import Configuration, Family, Inputs, Workload
-from autotune.engine.messages import Died, Job, Made, Tried, Worker, static_profiles, trial_of
+from autotune.engine.messages import Died, Job, Made, Tried, static_profiles, trial_of
+from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.runner import Chunks, Runner, TrialEnd
 from autotune.record import State, StudyStore, Trial
 
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
-
-
-@dataclass
-class _SameCode:
-    """By ``Job.same``, the first configuration that was sent, and those that wait for what comes of it."""
-
-    _firsts: dict[str, Configuration] = field(default_factory=dict)
-    _waiting: dict[Configuration, list[Job]] = field(default_factory=dict)
-
-    def first(self, job: Job) -> Configuration | None:
-        """The configuration whose trial will do for ``job``; None when ``job`` itself is the first of its kind."""
-        if not job.same:
-            return None
-        first = self._firsts.setdefault(job.same, job.configuration)
-        return None if first == job.configuration else first
-
-    def wait(self, first: Configuration, job: Job) -> None:
-        self._waiting.setdefault(first, []).append(job)
-
-    def released(self, trial: Trial) -> list[Trial]:
-        """The trials of those that waited for this one."""
-        return [_same_trial(trial, job) for job in self._waiting.pop(trial.configuration, ())]
 
 
 def _same_trial(trial: Trial, job: Job) -> Trial:
@@ -53,9 +32,7 @@ def _same_trial(trial: Trial, job: Job) -> Trial:
 def first_of(trials: Iterable[Trial]) -> Mapping[Configuration, Configuration]:
     """For each of ``trials`` that has another's figures, the configuration among them that was measured."""
     known = {trial.configuration: trial.same_as for trial in trials}
-    return {
-        configuration: first for configuration, first in known.items() if first is not None and first in known
-    }
+    return {one: first for one, first in known.items() if first is not None and first in known}
 
 
 @dataclass(kw_only=True)
@@ -65,7 +42,7 @@ class Trials:
     ``set_aside`` with each configuration that another one is trying just now. ``phases`` counts the seconds (see
     Sweep)."""
 
-    workers: Sequence[Worker]
+    workers: Sequence[ProcessWorker]
     family: Family
     workload: Workload
     inputs: Inputs
@@ -79,7 +56,8 @@ class Trials:
     claimed: set[Configuration] = field(default_factory=set)
     _done: dict[Configuration, Trial] = field(default_factory=dict)
     _elsewhere: dict[Configuration, Job | Trial] = field(default_factory=dict)
-    _same_code: _SameCode = field(default_factory=_SameCode)
+    _firsts: dict[str, Configuration] = field(default_factory=dict)  # by Job.same, the first that was sent
+    _waiting: dict[Configuration, list[Job]] = field(default_factory=dict)  # for the trial of such a first
     _released: list[Trial] = field(default_factory=list)
 
     def run(self, excluded: Mapping[Configuration, str], chunks: Chunks) -> None:
@@ -112,13 +90,13 @@ class Trials:
         if not self._is_mine(job.configuration):
             self._leave(job.configuration, job)
             return None
-        first = self._same_code.first(job)
-        if first is None:
+        first = self._firsts.setdefault(job.same, job.configuration) if job.same else job.configuration
+        if first == job.configuration:
             return replace(job, best_ms=self.best_ms)
         if first in self._done:
             self._released.append(_same_trial(self._done[first], job))
         else:
-            self._same_code.wait(first, job)
+            self._waiting.setdefault(first, []).append(job)
         return None
 
     def _is_mine(self, configuration: Configuration) -> bool:
@@ -156,11 +134,8 @@ class Trials:
             static = static_profiles(self.family, self.inputs, device, answer.job)
             self.phases["faults"] += answer.seconds / len(self.workers)
             spent = answer.job.phases_ms({"fault": answer.seconds})
-            self._record(
-                self._trial(
-                    answer.job.configuration, answer.state, answer.reason, profiles=static, phases_ms=spent
-                )
-            )
+            what = answer.job.configuration, answer.state, answer.reason
+            self._record(self._trial(*what, profiles=static, phases_ms=spent))
         else:
             configuration, failure = answer
             self._settled(self._trial(configuration, "compile_failed", failure.message))
@@ -195,7 +170,7 @@ class Trials:
         is_recorded = self.store.record(trial)
         self.claimed.discard(trial.configuration)
         self.phases["record"] += time.perf_counter() - mark
-        self._released += self._same_code.released(trial)
+        self._released += [_same_trial(trial, job) for job in self._waiting.pop(trial.configuration, ())]
         if is_recorded:
             self._know(trial)
         else:  # this process stood still so long that another took it over

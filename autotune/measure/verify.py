@@ -153,7 +153,8 @@ class Verifier:
         for item in execution.inputs:
             item.fill_slack(self.backend, byte)
         for placed in self._guarded(execution).values():
-            self.backend.fill_guards(placed, byte)
+            for guard in placed.guards:
+                self.backend.fill(guard, byte)
         if execution.uses_constant:
             self.backend.fill_constants(execution.module, byte)
             execution.prepare()
@@ -170,9 +171,10 @@ class Verifier:
 
     def _outside(self, execution: Execution) -> str:
         for name, placed in self._guarded(execution).items():
-            if not self.backend.strays(placed, self._byte):
+            around = [np.flatnonzero(self.backend.download(one) != self._byte) for one in placed.guards]
+            if not any(found.size for found in around):
                 continue
-            before, behind = (np.flatnonzero(guard != self._byte) for guard in self.backend.guards(placed))
+            before, behind = around
             size = execution.variant.layouts[name].value_bytes
             for side, away in (("behind its end", behind), ("before its begin", GUARD_BYTES - 1 - before)):
                 if away.size:
@@ -306,9 +308,8 @@ class Verifier:
 
     def _apart(self, execution: Execution, name: str, right: Placed) -> int:
         within = self.family.tolerances(execution.names)[name]
-        return self.backend.apart(
-            execution.placed[name], right, self.family.data[name].dtype, within.relative, within.absolute
-        )
+        kind = self.family.data[name].dtype
+        return self.backend.apart(execution.placed[name], right, kind, (within.relative, within.absolute))
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"
@@ -328,7 +329,7 @@ class Verifier:
             apart = (
                 self._apart(execution, name, right.placed)
                 if is_number
-                else self.backend.mismatches(placed, right.placed)
+                else self.backend.apart(placed, right.placed)
             )
             if not apart and right.is_whole(self.backend):
                 return ""

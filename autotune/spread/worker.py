@@ -357,7 +357,7 @@ class ChunkWorker:
         """Where results go: parts of arrays that all write, sums of its own. Whether that could be pinned, and whether
         results are streamed to it. The first unit is run once, so that nothing is loaded or touched for the first time
         later."""
-        self._outlet = self._backend.outlet()
+        self._outlet = Outlet(self._backend)
         self._stack.callback(self._outlet.close)
         self._results = Results(self._execution, self._units, parts, sums, self._inputs.sizes)
         is_pinned = self._results.pin(self._outlet)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from autotune.device.clocks import Watch, reasons, watch
+from autotune.device.clocks import Watch, reasons
 from autotune.device.cuda import driver as cuda_query
 from autotune.hardware import Device
 
+GPU = Device(kind="cuda", name="GPU", arch="sm_90", ordinal=3)
 IDLE, USER_CLOCKS, POWER, HOT, BRAKE = 0x1, 0x2, 0x4, 0x40, 0x80
 
 
@@ -56,13 +57,14 @@ class Nvml(ModuleType):
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
     fake = Nvml()
     monkeypatch.setitem(sys.modules, "pynvml", fake)
+    with_pycuda(monkeypatch, lambda n: SimpleNamespace(pci_bus_id=lambda: f"0000:0{n}:00.0"))
     return fake
 
 
 @pytest.mark.parametrize("mask", [0, IDLE, USER_CLOCKS, IDLE | USER_CLOCKS, 0x100])
 def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
     nvml.mask = mask
-    assert Watch("0000:1b:00.0").throttled() == ""
+    assert Watch(GPU).throttled() == ""
 
 
 @pytest.mark.parametrize(
@@ -75,12 +77,12 @@ def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
 )
 def test_what_slows_is_named_with_the_clock(nvml, mask, words):
     nvml.mask, nvml.clock = mask, 1410
-    assert Watch("0000:1b:00.0").throttled() == f"{words}, 1410 of 1980 MHz"
+    assert Watch(GPU).throttled() == f"{words}, 1410 of 1980 MHz"
     assert reasons(mask) == words
 
 
 def test_it_is_asked_anew_each_time(nvml):
-    guard = Watch("0000:1b:00.0")
+    guard = Watch(GPU)
     assert guard.throttled() == ""
     nvml.mask = POWER
     assert guard.throttled()
@@ -91,8 +93,8 @@ def test_it_is_asked_anew_each_time(nvml):
 def test_a_description_has_clock_driver_and_mask(nvml):
     nvml.mask, nvml.clock = POWER, 1755
     said = {"driver": "580.159", "clock_mhz": 1755, "clock_max_mhz": 1980, "throttle_reasons": POWER}
-    assert Watch("0000:1b:00.0").describe() == said
-    assert nvml.asked == "0000:1b:00.0"
+    assert Watch(GPU).describe() == said
+    assert nvml.asked == "0000:03:00.0"
 
 
 def test_a_driver_has_its_own_version_and_never_that_of_cuda(tmp_path):
@@ -109,13 +111,13 @@ def test_a_driver_has_its_own_version_and_never_that_of_cuda(tmp_path):
 
 def test_without_nvml_nothing_is_held_down(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    guard = Watch("0000:1b:00.0")
+    guard = Watch(GPU)
     assert guard.throttled() == ""
     assert "not available: ModuleNotFoundError" in guard.describe()["nvml"]
 
 
 def test_an_nvml_that_stops_answering_costs_no_measurement(nvml):
-    guard = Watch("0000:1b:00.0")
+    guard = Watch(GPU)
     nvml.mask, nvml.broken = POWER, RuntimeError("GPU is lost")
     assert guard.throttled() == ""
     nvml.broken = None
@@ -124,7 +126,7 @@ def test_an_nvml_that_stops_answering_costs_no_measurement(nvml):
 
 
 def test_a_cpu_has_nothing_to_watch(nvml):
-    guard = watch(Device(kind="cpu", name="cpu", arch="x86_64"))
+    guard = Watch(Device(kind="cpu", name="cpu", arch="x86_64"))
     assert guard.throttled() == ""
     assert guard.describe() == {"nvml": "no GPU to watch"}
     assert nvml.asked == ""
@@ -139,18 +141,11 @@ def with_pycuda(monkeypatch: pytest.MonkeyPatch, device: Callable[[int], Any]) -
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
 
 
-def test_a_gpu_is_found_by_the_bus_id_of_its_ordinal(nvml, monkeypatch):
-    with_pycuda(monkeypatch, lambda n: SimpleNamespace(pci_bus_id=lambda: f"0000:0{n}:00.0"))
-    nvml.mask = POWER
-    assert watch(Device(kind="cuda", name="GPU", arch="sm_90", ordinal=3)).throttled()
-    assert nvml.asked == "0000:03:00.0"
-
-
 def test_a_gpu_whose_bus_id_is_unknown_is_not_watched(nvml, monkeypatch):
     def missing(ordinal: int) -> Any:
         raise RuntimeError("no such device")
 
     with_pycuda(monkeypatch, missing)
-    guard = watch(Device(kind="cuda", name="GPU", arch="sm_90", ordinal=3))
+    guard = Watch(GPU)
     assert guard.throttled() == ""
     assert "no such device" in guard.problem

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,51 +59,20 @@ def test_what_came_before_is_left_out() -> None:
     assert watts([*cold, *busy], since=0.5) == pytest.approx(300)
 
 
-def zone(folder: Path, name: str, joules: float, whole: float = 1000.0) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in (
-        ("name", name),
-        ("energy_uj", int(joules * 1e6)),
-        ("max_energy_range_uj", int(whole * 1e6)),
-    ):
-        (folder / file).write_text(f"{text}\n")
-    return folder / "energy_uj"
-
-
-def test_a_cpu_is_all_its_packages_and_a_counter_may_begin_anew(tmp_path: Path) -> None:
-    first = zone(tmp_path / "intel-rapl:0", "package-0", 990)
-    zone(tmp_path / "intel-rapl:1", "package-1", 100)
-    zone(tmp_path / "intel-rapl:2", "psys", 7)  # the whole machine, and no package
-    zone(tmp_path / "intel-rapl:0:0", "core", 5)  # a part of the first
-    read = energy_counter(CPU, tmp_path)
-    before = read().joules
-    first.write_text(f"{int(15e6)}\n")
-    assert read().joules - before == pytest.approx(25)
-
-
-def test_a_cpu_without_rapl_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cpu_has_no_counter() -> None:
     with pytest.raises(
-        DeviceError, match=r"Some cpu cannot be read: .* has no package of RAPL .* leave --objective"
+        DeviceError, match=r"Some cpu cannot be read: only a GPU's can; leave --objective energy out"
     ):
-        energy_counter(CPU, tmp_path)
-    zone(tmp_path / "intel-rapl:0", "package-0", 1)
-
-    def closed(path: Path) -> str:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(energy, "_told", closed)
-    with pytest.raises(DeviceError, match=r"Permission denied\. Reading RAPL takes root"):
-        energy_counter(CPU, tmp_path)
+        energy_counter(CPU)
 
 
 def with_nvml(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], int]) -> None:
-    monkeypatch.setattr(energy, "bus_id", lambda ordinal: f"0000:0{ordinal}:00.0")
     nvml = SimpleNamespace(nvmlDeviceGetTotalEnergyConsumption=read)
-    monkeypatch.setattr(energy, "handle", lambda bus: (nvml, f"handle {bus}"))
+    monkeypatch.setattr(energy, "nvml_handle", lambda ordinal: (nvml, f"handle {ordinal}"))
 
 
-def test_a_gpu_is_read_in_millijoules_by_its_bus_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nvml(monkeypatch, lambda handle: {"handle 0000:03:00.0": 1500}[handle])
+def test_a_gpu_is_read_in_millijoules_by_its_ordinal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nvml(monkeypatch, lambda handle: {"handle 3": 1500}[handle])
     assert energy_counter(replace(GPU, ordinal=3))().joules == 1.5
 
 

@@ -146,8 +146,9 @@ def test_what_is_around_an_array_on_the_device_is_filled_and_read_back() -> None
     given = np.arange(1003, dtype=np.uint8)
     with CudaBackend(0) as backend, backend.current():
         placed = backend.place(Stored(given, 1003, 1, "global", (1003,), (1,), 0), guard=65536)
-        backend.fill_guards(placed, 0xFF)
-        before, behind = backend.guards(placed)
+        for guard in placed.guards:
+            backend.fill(guard, 0xFF)
+        before, behind = map(backend.download, placed.guards)
         assert (before.size, behind.size) == (65536, 65536)
         assert (before == 0xFF).all() and (behind == 0xFF).all()
         known = backend.checksum(placed)
@@ -159,10 +160,10 @@ def test_what_is_around_an_array_on_the_device_is_filled_and_read_back() -> None
         assert backend.checksum(placed) not in (known, changed)
         backend._driver.memset_d8(placed.address + 1003, 1, 2)
         backend._driver.memset_d8(placed.address - 4, 2, 1)
-        before, behind = backend.guards(placed)
+        before, behind = map(backend.download, placed.guards)
         assert np.flatnonzero(behind != 0xFF).tolist() == [0, 1]
         assert np.flatnonzero(before != 0xFF).tolist() == [65532]
-        assert backend.guards(backend.place(Stored(None, 16, 1, "global", (16,), (1,), 0)))[0].size == 0
+        assert not backend.place(Stored(None, 16, 1, "global", (16,), (1,), 0)).guards
 
 
 def test_faults_on_the_device(tmp_path: Path) -> None:

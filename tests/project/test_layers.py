@@ -71,9 +71,7 @@ def test_a_module_imports_from_floors_above_it_and_what_they_list() -> None:
     for path, (module, name) in [(each, found) for each in MODULES for found in imports(each)]:
         own, other = room(path), [*module.split("."), name][1]
         if other == own or other not in FLOOR:
-            assert other == own or other in ("__version__", "Kernel"), (
-                f"{path}: {module}: {name}"
-            )
+            assert other == own or other in ("__version__", "Kernel"), f"{path}: {module}: {name}"
             continue
         assert FLOOR[other] < FLOOR[own], f"{path}: {other} stands beside or below {own}"
         if (PACKAGE / other).is_dir():

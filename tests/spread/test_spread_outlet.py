@@ -1,16 +1,16 @@
 """How results leave a GPU: the driver's calls in their order, told by a driver that only takes notes."""
 
-from contextlib import nullcontext
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autotune.device.backend import Copy, LaunchError
+from autotune.device.backend import Copy, LaunchError, Outlet
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.cuda import outlet as cuda_outlet
+from autotune.device.cuda import backend as cuda
 from autotune.device.cuda.memory import CudaPlaced
-from autotune.device.cuda.outlet import CudaOutlet
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
@@ -38,6 +38,7 @@ class Notes:
                 return self
 
             def synchronize(self) -> None:
+                notes.clock = max(notes.clock, self.at + 1)
                 notes.notes.append("wait")
 
             def query(self) -> bool:
@@ -68,9 +69,18 @@ class Notes:
                 )
 
         self.Event, self.Stream, self.Memcpy2D = Event, Stream, Memcpy2D
+        self.Context = SimpleNamespace(pop=lambda: None)
 
     def memcpy_dtoh_async(self, target: Any, source: int, stream: Any) -> None:
         self.notes.append(f"copy {source} {target.size}")
+
+
+def outlet_of(driver: Notes) -> Outlet:
+    """Of the cuda device, whose driver that is."""
+    backend = object.__new__(cuda.CudaBackend)
+    backend._driver, backend._local, backend._aside = driver, threading.local(), None
+    backend._context = SimpleNamespace(push=lambda: None)
+    return Outlet(backend)
 
 
 def placed(address: int) -> CudaPlaced:
@@ -79,9 +89,9 @@ def placed(address: int) -> CudaPlaced:
 
 def test_copies_go_behind_their_chunk_and_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     pinned: list[Any] = []
-    monkeypatch.setattr(cuda_outlet, "call", lambda *arguments: pinned.append(arguments))
+    monkeypatch.setattr(cuda, "call", lambda *arguments: pinned.append(arguments))
     driver = Notes()
-    outlet = CudaOutlet(driver, nullcontext)
+    outlet = outlet_of(driver)
     host = np.zeros(64, np.uint8)
     assert outlet.pin(host)
     first = outlet.finish(outlet.start(), [Copy(placed(1000), 24, 40, 40, host[:40])])
@@ -108,9 +118,9 @@ def test_a_device_that_fails_is_a_launch_error(monkeypatch: pytest.MonkeyPatch) 
     def refused(*_: Any) -> None:
         raise LaunchError("not permitted")
 
-    monkeypatch.setattr(cuda_outlet, "call", refused)
+    monkeypatch.setattr(cuda, "call", refused)
     driver = Notes()
-    outlet = CudaOutlet(driver, nullcontext)
+    outlet = outlet_of(driver)
     assert not outlet.pin(np.zeros(4, np.uint8))  # slower, and no worse
     chunk = outlet.finish(outlet.start(), [])
 
@@ -131,7 +141,7 @@ def test_rows_leave_the_cpu_without_their_padding() -> None:
     with CpuBackend(1) as backend:
         there = backend.place(layout.apply(array))
         host = np.zeros(15, np.int32)
-        outlet = backend.outlet()
+        outlet = Outlet(backend)
         width, pitch = rows_of(layout, (5, 3)) or (0, 0)
         assert (width, pitch) == (12, 16)
         outlet.wait(

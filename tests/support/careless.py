@@ -12,7 +12,7 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.backend import Backend
 from autotune.engine.measurer import Measurer
-from autotune.engine.messages import Job, Retime
+from autotune.engine.messages import Job
 
 # What is said of each fault; 0 is right, and its reason empty.
 SAID = {
@@ -88,7 +88,7 @@ def wrong_finalists(backend: Backend, folder: Path) -> list[str]:
     assert len(jobs) == 2
     assert jobs[0].compiled.image == jobs[1].compiled.image
     assert [measurer.tried(job).trial.reason for job in jobs] == ["", ""]
-    wrong = measurer.retimed(Retime(tuple(jobs), frozenset(), 1.0)).wrong
+    wrong = measurer.retimed(jobs, frozenset(), 1.0).wrong
     measurer.close()
     return list(wrong.values())
 

@@ -18,8 +18,7 @@ from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
 from autotune.compile.variant import Geometry, Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.device.backend import Backend, LaunchError
-from autotune.device.cpu.backend import HostOutlet
+from autotune.device.backend import EXACTLY, WORDS, Backend, Copy, LaunchError, raw
 from autotune.hardware import Device
 from autotune.layout.stored import Stored
 from autotune.measure.sampling import Protocol
@@ -103,9 +102,10 @@ class FakePlaced:
     room: NDArray[np.uint8]  # with the guards
 
     @property
-    def guards(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def guards(self) -> "list[FakePlaced]":
         guard = (self.room.size - self.buffer.size) // 2
-        return self.room[:guard], self.room[guard + self.buffer.size :]
+        around = (self.room[:guard], self.room[guard + self.buffer.size :]) if guard else ()
+        return [FakePlaced(raw(guard), b"", one, one) for one in around]
 
     def free(self) -> None:
         pass
@@ -185,26 +185,12 @@ class FakeBackend:
     def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
         """There is nothing that would read it."""
 
-    def fill_guards(self, placed: Any, byte: int) -> None:
-        for guard in placed.guards:
-            guard[:] = byte
-
-    def guards(self, placed: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        found: tuple[NDArray[np.uint8], NDArray[np.uint8]] = placed.guards
-        return found
-
-    def strays(self, placed: Any, byte: int) -> int:
-        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
-
     def fill_constants(self, module: Any, byte: int) -> None:
         module.window[:] = byte
 
     def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
         content = resident.buffer[begin : begin + window.nbytes]
         module.window[window.constant_offset :][: window.nbytes] = content
-
-    def outlet(self) -> HostOutlet:
-        return HostOutlet()
 
     def checksum(self, placed: Any) -> int:
         return zlib.crc32(placed.buffer.data)
@@ -219,13 +205,13 @@ class FakeBackend:
         into[:] = copied
         return into  # type: ignore[no-any-return]
 
-    def mismatches(self, placed: Any, expected: Any) -> int:
-        word = np.uint8 if placed.buffer.size % 4 else np.uint32
-        return int(np.count_nonzero(placed.buffer.view(word) != expected.buffer.view(word)))
-
-    def apart(self, placed: Any, expected: Any, kind: Any, relative: float, absolute: float) -> int:
+    def apart(
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
+    ) -> int:
+        if kind.kind != "f" and placed.buffer.size % 4:
+            kind = np.dtype(np.uint8)
         got, right = (one.buffer.view(kind) for one in (placed, expected))
-        return int(np.count_nonzero(~np.isclose(got, right, rtol=relative, atol=absolute, equal_nan=True)))
+        return int(np.count_nonzero(~np.isclose(got, right, *within, equal_nan=True)))
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         configuration = self.configurations[module.compiled.key]
@@ -261,6 +247,23 @@ class FakeBackend:
 
     def mark(self) -> float:
         return self.clock_ms
+
+    def wait(self, mark: float) -> None:
+        pass
+
+    def behind(self, mark: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def fetch(self, copy: Copy) -> None:
+        room = copy.placed.buffer[copy.begin :]  # type: ignore[attr-defined]
+        for row in range(copy.rows):
+            copy.target[row * copy.width :][: copy.width] = room[row * copy.pitch :][: copy.width]
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        return True
+
+    def unpin(self, host: NDArray[np.uint8]) -> None:
+        pass
 
     def between_ms(self, begin: float, end: float) -> float:
         return end - begin

@@ -8,21 +8,18 @@ import ctypes
 import math
 import os
 import platform
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count, repeat
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
-from autotune.device.backend import Closing, Copy, LaunchError, Placed, require_room
+from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
     CONSTANT_BYTES,
@@ -37,40 +34,10 @@ from autotune.errors import CompilerError, DeviceError
 from autotune.hardware import Device, Limits
 from autotune.layout import Bytes, Stored
 
-
-class HostOutlet:
-    """The cpu's: a launch returns when it has run, so a copy is made at once."""
-
-    def pin(self, host: NDArray[np.uint8]) -> bool:  # noqa: ARG002
-        return True
-
-    def start(self) -> float:
-        return time.perf_counter()
-
-    def finish(self, started: float, copies: Sequence[Copy]) -> tuple[float, float]:
-        computed = time.perf_counter()
-        for copy in copies:
-            room = cast("CpuPlaced", copy.placed).buffer[copy.begin :]
-            rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
-            copy.target.reshape(copy.rows, copy.width)[...] = rows
-        return computed - started, time.perf_counter() - computed
-
-    def is_done(self, chunk: tuple[float, float]) -> bool:  # noqa: ARG002
-        return True
-
-    def wait(self, chunk: tuple[float, float]) -> tuple[float, float]:
-        return chunk
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
 _ALIGNMENT = 64
-_NO_GUARDS = np.empty(0, np.uint8), np.empty(0, np.uint8)
-_MOST_FLUSHED = 32 << 20
+_FLUSHED_BYTES = 32 << 20
 _PART = 1 << 18  # numbers that are compared at a time
 _NO_LIMIT = 2**31 - 1
-_ASSUMED_CACHE_BYTES = 64 << 20
 _STEP = 0x9E3779B97F4A7C15  # an odd number without a pattern: its multiples, by 64 bits, lie far apart
 
 # kernels/include/autotune/cpu/abi.hpp: Status.
@@ -91,11 +58,10 @@ class CpuPlaced:
     argument: bytes
     buffer: Bytes
     _texture: HostTexture | None = None
-    guards: tuple[Bytes, Bytes] = _NO_GUARDS
+    guards: tuple["CpuPlaced", ...] = ()
 
     def free(self) -> None:
-        self.buffer, self.guards = np.empty(0, np.uint8), _NO_GUARDS
-        self._texture = None
+        self.buffer, self.guards, self._texture = np.empty(0, np.uint8), (), None
 
 
 @dataclass
@@ -179,99 +145,62 @@ class CpuBackend(Closing):
         except MemoryError:
             raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
         buffer = room[guard : guard + stored.nbytes]
-        guards = room[:guard], room[guard + stored.nbytes :]
         if stored.buffer is not None:
             buffer[:] = stored.buffer
-        if stored.memory != "texture" and stored.raster is None:
-            return CpuPlaced(kept, stored.argument(buffer.ctypes.data), buffer, guards=guards)
         rows = stored.plane or (stored.raster.size if stored.raster else (0,))
-        texture = _texture(stored, buffer, rows[0])
-        return CpuPlaced(kept, stored.argument(ctypes.addressof(texture)), buffer, texture, guards)
+        made = _seen(kept, buffer, rows[0])
+        if guard:
+            around = (room[:guard], room[guard + stored.nbytes :])
+            made.guards = tuple(CpuPlaced(raw(guard), b"", one) for one in around)
+        return made
 
     def view(self, stored: Stored, of: Placed) -> CpuPlaced:
         assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
-        buffer = of.buffer[: stored.nbytes]
-        if stored.memory != "texture":
-            return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
-        texture = _texture(stored, buffer, stored.strides[0])
-        return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
+        return _seen(stored, of.buffer[: stored.nbytes], stored.strides[0])
 
-    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
-        assert isinstance(placed, CpuPlaced)
+    def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
 
-    def copy(self, placed: Placed, source: Placed) -> None:
-        assert isinstance(placed, CpuPlaced) and isinstance(source, CpuPlaced)
+    def copy(self, placed: Any, source: Any) -> None:
         placed.buffer[:] = source.buffer[: placed.buffer.size]
-
-    def fill_guards(self, placed: Placed, byte: int) -> None:
-        assert isinstance(placed, CpuPlaced)
-        for guard in placed.guards:
-            guard.fill(byte)
-
-    def guards(self, placed: Placed) -> tuple[Bytes, Bytes]:
-        assert isinstance(placed, CpuPlaced)
-        return placed.guards
-
-    def strays(self, placed: Placed, byte: int) -> int:
-        assert isinstance(placed, CpuPlaced)
-        return sum(int(np.count_nonzero(guard != byte)) for guard in placed.guards)
 
     def fill_constants(self, module: Any, byte: int) -> None:
         module.window.fill(byte)
 
-    def checksum(self, placed: Placed) -> int:
-        assert isinstance(placed, CpuPlaced)
+    def checksum(self, placed: Any) -> int:
         return zlib.crc32(placed.buffer.data)
 
-    def upload(self, placed: Placed, stored: Stored) -> None:
-        assert isinstance(placed, CpuPlaced) and stored.buffer is not None
+    def upload(self, placed: Any, stored: Stored) -> None:
         placed.buffer[:] = stored.buffer
 
-    def outlet(self) -> HostOutlet:
-        """For results that leave chunk by chunk."""
-        return HostOutlet()
-
-    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
-        assert isinstance(resident, CpuPlaced)
+    def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
         offset = window.constant_offset
         module.window[offset : offset + window.nbytes] = resident.buffer[begin : begin + window.nbytes]
 
-    def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
-        assert isinstance(placed, CpuPlaced) and isinstance(module, CpuModule)
+    def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
         variable = module.variable(symbol)
         require_room(symbol, variable.size, placed.stored.nbytes)
         variable[: placed.stored.nbytes] = placed.buffer[: placed.stored.nbytes]
 
-    def download(self, placed: Placed, nbytes: int | None = None, into: Bytes | None = None) -> Bytes:
-        assert isinstance(placed, CpuPlaced)
-        if into is None:
-            return placed.buffer[:nbytes].copy()
+    def download(self, placed: Any, nbytes: int | None = None, into: Bytes | None = None) -> Bytes:
+        into = np.empty_like(placed.buffer[:nbytes]) if into is None else into
         into[:] = placed.buffer[:nbytes]
         return into
 
-    def mismatches(self, placed: Placed, expected: Placed) -> int:
-        """How many 4-byte words of two buffers differ; bytes, when the size is no multiple of 4."""
-        assert isinstance(placed, CpuPlaced) and isinstance(expected, CpuPlaced)
-        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
-        word = np.uint8 if nbytes % 4 else np.uint32
-        return int(np.count_nonzero(placed.buffer[:nbytes].view(word) != expected.buffer[:nbytes].view(word)))
-
     def apart(
-        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         """In parts that the caches hold."""
-        assert isinstance(placed, CpuPlaced) and isinstance(expected, CpuPlaced)
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        if kind.kind != "f":
+            word = np.uint8 if nbytes % 4 else np.uint32
+            return int(
+                np.count_nonzero(placed.buffer[:nbytes].view(word) != expected.buffer[:nbytes].view(word))
+            )
         got, right = (one.buffer[:nbytes].view(kind) for one in (placed, expected))
-        parts = range(0, got.size, _PART)
-        return sum(
-            int(np.count_nonzero(~np.isclose(
-                got[begin : begin + _PART], right[begin : begin + _PART],
-                rtol=relative, atol=absolute, equal_nan=True,
-            )))
-            for begin in parts
-        )  # fmt: skip
+        parts = (slice(begin, begin + _PART) for begin in range(0, got.size, _PART))
+        near = (np.isclose(got[part], right[part], *within, equal_nan=True) for part in parts)
+        return sum(int(np.count_nonzero(~part)) for part in near)
 
     # -- launching and timing ---------------------------------------------------------------------------
 
@@ -289,9 +218,6 @@ class CpuBackend(Closing):
         finally:
             self._orders = before
 
-    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
-        self._launch(module, kernel, geometry, arguments, is_cooperative=False)
-
     def launch_cooperative(
         self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
     ) -> None:
@@ -299,19 +225,23 @@ class CpuBackend(Closing):
         if geometry.grid[1:] != (1, 1):
             raise LaunchError(f"{kernel}: a cooperative launch has a grid in x alone, not {geometry.grid}")
         blocks = min(geometry.grid[0], self.threads)
-        self._launch(module, kernel, replace(geometry, grid=(blocks, 1, 1)), arguments, is_cooperative=True)
+        self._launch(module, kernel, replace(geometry, grid=(blocks, 1, 1)), arguments, True)
+
+    def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
+        self._launch(module, kernel, geometry, arguments, False)
 
     def _launch(
-        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes], *, is_cooperative: bool
-    ) -> None:  # fmt: skip
+        self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes], at_once: bool
+    ) -> None:
         """Returns when the kernel has run. Raises LaunchError when it did not, or not to its end; the first
         launch in a process raises CompilerError when the runtime library cannot be compiled."""
+        self._runtime = self._runtime or runtime.table(find_compiler(self._compiler), default_root())
         number = len(arguments)
         pointers = (ctypes.c_char_p * number)(*arguments)
         sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
         order, seed = next(self._orders)
         request = LaunchRequest(
-            self._runtime or self._load_runtime(),
+            self._runtime,
             geometry.grid,
             geometry.block,
             self.threads,
@@ -320,7 +250,7 @@ class CpuBackend(Closing):
             ctypes.addressof(pointers),
             ctypes.addressof(sizes),
             order,
-            is_cooperative,
+            at_once,
             seed % 2**64,
         )
         status = module.functions[kernel](request)
@@ -357,6 +287,24 @@ class CpuBackend(Closing):
         """A time: nothing is ever under way."""
         return time.perf_counter()
 
+    def wait(self, mark: float) -> None:
+        """Nothing is ever under way."""
+
+    def behind(self, mark: float) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Nothing to do: a copy is made at once."""
+        return nullcontext()
+
+    def fetch(self, copy: Copy) -> None:
+        room = cast("CpuPlaced", copy.placed).buffer[copy.begin :]
+        rows = np.lib.stride_tricks.as_strided(room, (copy.rows, copy.width), (copy.pitch, 1))
+        copy.target.reshape(copy.rows, copy.width)[...] = rows
+
+    def pin(self, host: Bytes) -> bool:  # noqa: ARG002
+        return True
+
+    def unpin(self, host: Bytes) -> None:
+        """Nothing is held."""
+
     def between_ms(self, begin: float, end: float) -> float:
         """From one mark to a later one."""
         return (end - begin) * 1e3
@@ -384,23 +332,22 @@ class CpuBackend(Closing):
         self._flush = None
 
     def _flush_cache(self) -> None:
-        """Write more than the caches hold, but never more than _MOST_FLUSHED: a server's shared last level takes
-        longer to fill than the kernels that are timed, and other programs keep most of it anyway."""
+        """Write more than most caches hold, and no more: a server's shared last level takes longer to fill than the
+        kernels that are timed, and other programs keep most of it anyway."""
         if self._flush is None:
-            self._flush = np.zeros(min(_last_level_cache_bytes() * 5 // 4, _MOST_FLUSHED), np.uint8)
+            self._flush = np.zeros(_FLUSHED_BYTES, np.uint8)
         self._flush += 1
 
-    def _load_runtime(self) -> int:
-        self._runtime = runtime.table(find_compiler(self._compiler), default_root())
-        return self._runtime
 
-
-def _texture(stored: Stored, buffer: Bytes, pitch: int) -> HostTexture:
-    """Over ``buffer``; the rows of a plane, or of an image, are ``pitch`` texels apart."""
+def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
+    """``buffer`` as ``stored`` says; the rows of a plane, or of an image, are ``pitch`` texels apart."""
+    if stored.memory != "texture" and stored.raster is None:
+        return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
     width, height = stored.plane or (stored.texels, 1)
     if stored.raster:
         width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
-    return HostTexture(buffer.ctypes.data, width, height, pitch)
+    texture = HostTexture(buffer.ctypes.data, width, height, pitch)
+    return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
 
 def _aligned(nbytes: int) -> Bytes:
@@ -423,30 +370,17 @@ def _threads() -> int:
 def _limits() -> Limits:
     """The host's memory, constant memory and block size as on a GPU, shared memory above that of any, and no other
     limit."""
+    unlimited = (
+        "grid_x grid_y grid_z texture_1d_texels texture_2d_width texture_2d_height texture_pitched_width "
+        "texture_pitched_height"
+    )
     return Limits(
-        grid_x=_NO_LIMIT,
-        grid_y=_NO_LIMIT,
-        grid_z=_NO_LIMIT,
+        **dict.fromkeys(unlimited.split(), _NO_LIMIT),
         shared_bytes_per_block=1 << 20,
         constant_bytes=CONSTANT_BYTES,
-        texture_1d_texels=_NO_LIMIT,
-        texture_2d_width=_NO_LIMIT,
-        texture_2d_height=_NO_LIMIT,
-        texture_pitched_width=_NO_LIMIT,
-        texture_pitched_height=_NO_LIMIT,
         texture_3d=(_NO_LIMIT,) * 3,
         surface_2d=(_NO_LIMIT,) * 2,
         surface_3d=(_NO_LIMIT,) * 3,
         texture_pitch_bytes=1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     )
-
-
-def _last_level_cache_bytes() -> int:
-    """The largest cache the system tells of, or 64 MiB."""
-    found = []
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        digits = re.fullmatch(r"(\d+)([KMG]?)", path.read_text().strip())
-        if digits:
-            found.append(int(digits[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[digits[2]])
-    return max(found, default=_ASSUMED_CACHE_BYTES)

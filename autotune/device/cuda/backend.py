@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Geometry, Nvcc, Nvrtc, Toolchain
 from autotune.device.backend import (
+    EXACTLY,
+    WORDS,
     Beginning,
     Closing,
     Constant,
+    Copy,
     Launch,
     LaunchError,
     Placed,
@@ -45,14 +48,12 @@ from autotune.device.cuda.memory import (
     CONSTANT_BYTES,
     CudaModule,
     CudaPlaced,
-    borrow,
     loaded,
+    over,
     packed,
     place,
-    view,
 )
-from autotune.device.cuda.outlet import CudaOutlet
-from autotune.device.cuda.timing import Probe, Timer
+from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored
 
@@ -73,11 +74,11 @@ class CudaBackend(Closing):
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
         self._traced: list[tuple[str, Any, Any]] | None = None
+        self._aside: Any = None  # the stream of ``behind``
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
-        self._probe = Probe(self._driver, self.toolchain, self.load, self.launch)
         l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
-        self._timer = Timer(self._driver, self._probe, l2_bytes)
+        self._probe = Probe(self._driver, self, l2_bytes)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -185,59 +186,28 @@ class CudaBackend(Closing):
         with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
             return place(self._driver, self, stored, module, guard)
 
-    def view(self, stored: Stored, of: Placed) -> CudaPlaced:
-        assert isinstance(of, CudaPlaced)
-        with self._driving():
-            return view(self, stored, of)
+    def view(self, stored: Stored, of: Any) -> CudaPlaced:
+        return self.borrow(stored, of.address)
 
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
-        if stored.memory != "texture":
-            return borrow(self, stored, address)
-        with self._driving("cannot make a texture: "):
-            return borrow(self, stored, address)
+        with self._driving("cannot make a texture: ") if stored.memory == "texture" else nullcontext():
+            return over(self, stored, address)
 
-    def fill(self, placed: Placed, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
-        assert isinstance(placed, CudaPlaced)
+    def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         many = placed.stored.nbytes - begin if nbytes is None else nbytes
         with self.current():
             self._driver.memset_d8_async(placed.address + begin, byte, many, self._stream)
             placed.push(self._stream_handle)
 
-    def copy(self, placed: Placed, source: Placed) -> None:
-        assert isinstance(placed, CudaPlaced) and isinstance(source, CudaPlaced)
+    def copy(self, placed: Any, source: Any) -> None:
         with self._driving():
             source.pull(self._stream_handle)
             self._driver.memcpy_dtod_async(placed.address, source.address, placed.stored.nbytes, self._stream)
             placed.push(self._stream_handle)
 
-    def settle(self, placed: Placed) -> None:
-        """What was written to the linear memory beside an image is in the image."""
-        assert isinstance(placed, CudaPlaced)
+    def settle(self, placed: Any) -> None:
         with self._driving():
             placed.push(self._stream_handle)
-
-    def fill_guards(self, placed: Placed, byte: int) -> None:
-        assert isinstance(placed, CudaPlaced)
-        with self._driving():
-            for begin in _guards(placed):
-                self._driver.memset_d8_async(begin, byte, placed.guard, self._stream)
-
-    def guards(self, placed: Placed) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        assert isinstance(placed, CudaPlaced)
-        found = np.empty((2, placed.guard), np.uint8)
-        with self._driving():
-            for guard, begin in zip(found, _guards(placed), strict=False):
-                self._driver.memcpy_dtoh_async(guard, begin, self._stream)
-            self.synchronize()
-        return found[0], found[1]
-
-    def strays(self, placed: Placed, byte: int) -> int:
-        assert isinstance(placed, CudaPlaced)
-        if not placed.guard:
-            return 0
-        with self._driving():
-            blocks = self.device.multiprocessors
-            return self._probe.strays(placed.address, placed.stored.nbytes, placed.guard, byte, blocks)
 
     def fill_constants(self, module: Any, byte: int) -> None:
         with self._driving("cannot fill constant memory: "), module.window.lock:
@@ -245,17 +215,16 @@ class CudaBackend(Closing):
                 module.window.claim(0)
                 self._driver.memcpy_htod(constants, np.full(CONSTANT_BYTES, byte, np.uint8))
 
-    def checksum(self, placed: Placed) -> int:
-        assert isinstance(placed, CudaPlaced)
-        if not placed.address:
-            return 0
+    def checksum(self, placed: Any) -> int:
+        return self._counted("checksum", placed, placed.stored.nbytes) if placed.address else 0
+
+    def _counted(self, kernel: str, placed: Any, *arguments: int) -> int:
+        """What a kernel of the probe finds in ``placed``."""
         with self._driving():
             placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.checksum(placed.address, placed.stored.nbytes, blocks)
+            return self._probe.count(kernel, placed.address, *arguments)
 
-    def upload(self, placed: Placed, stored: Stored) -> None:
-        assert isinstance(placed, CudaPlaced) and stored.buffer is not None
+    def upload(self, placed: Any, stored: Stored) -> None:
         assert stored.nbytes == placed.stored.nbytes, "memory of the same size"
         with self._driving():
             if placed.image is not None:
@@ -266,20 +235,14 @@ class CudaBackend(Closing):
                 self._driver.memcpy_htod_async(placed.address, stored.buffer, self._stream)
         placed.uploads += 1
 
-    def outlet(self) -> CudaOutlet:
-        """For results that leave chunk by chunk."""
-        return CudaOutlet(self._driver, self.current)
-
-    def fill_window(self, module: Any, resident: Placed, begin: int, window: Stored) -> None:
-        assert isinstance(resident, CudaPlaced)
+    def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
         with self._driving("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:
                 self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
 
-    def fill_symbol(self, module: Any, symbol: str, placed: Placed) -> None:
-        assert isinstance(placed, CudaPlaced)
+    def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
         with self._driving(f"cannot fill {symbol}: "), module.window.lock:
             if (found := module.variable(symbol)) is not None:
                 address, room = found
@@ -294,9 +257,8 @@ class CudaBackend(Closing):
             window.claim(self._stream_handle)
 
     def download(
-        self, placed: Placed, nbytes: int | None = None, into: NDArray[np.uint8] | None = None
+        self, placed: Any, nbytes: int | None = None, into: NDArray[np.uint8] | None = None
     ) -> NDArray[np.uint8]:
-        assert isinstance(placed, CudaPlaced)
         many = placed.stored.nbytes if nbytes is None else nbytes
         buffer = np.empty(many, np.uint8) if into is None else into
         assert buffer.nbytes == many and buffer.flags.c_contiguous, "as many bytes as are fetched"
@@ -306,26 +268,14 @@ class CudaBackend(Closing):
             self.synchronize()
         return buffer
 
-    def mismatches(self, placed: Placed, expected: Placed) -> int:
-        """How many 4-byte words (or tail bytes) of two buffers of one size differ, counted on the device."""
-        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
-        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
-        with self._driving():
-            placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.mismatches(placed.address, expected.address, nbytes, blocks)
-
     def apart(
-        self, placed: Placed, expected: Placed, kind: np.dtype[Any], relative: float, absolute: float
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
-        assert isinstance(placed, CudaPlaced) and isinstance(expected, CudaPlaced)
-        count = min(placed.stored.nbytes, expected.stored.nbytes) // kind.itemsize
-        with self._driving():
-            placed.pull(self._stream_handle)
-            blocks = self.device.multiprocessors * 8
-            return self._probe.apart(
-                kind, placed.address, expected.address, count, (relative, absolute), blocks
-            )
+        nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
+        if kind.kind != "f":
+            return self._counted("mismatches", placed, expected.address, nbytes)
+        bits = map(int, np.array(within, np.float64).view(np.uint64))
+        return self._counted(f"apart_{kind.name}", placed, expected.address, nbytes // kind.itemsize, *bits)
 
     # -- launching and timing ---------------------------------------------------------------------------
 
@@ -434,11 +384,48 @@ class CudaBackend(Closing):
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
         with self._driving():
-            return self._timer.sample(plan, count, cold)
+            return self._probe.sample(plan, count, cold)
 
     def mark(self) -> Any:
         with self._driving():
             return self._driver.Event().record(self._stream)
+
+    def wait(self, mark: Any) -> None:
+        with self._driving():
+            mark.synchronize()
+
+    @contextmanager
+    def behind(self, mark: Any) -> Iterator[None]:
+        with self._driving(), self._restored():
+            self._aside = self._aside or self._driver.Stream(_NON_BLOCKING)
+            self._aside.wait_for_event(mark)
+            self._local.stream = self._aside
+            yield
+
+    def fetch(self, copy: Copy) -> None:
+        placed: Any = copy.placed
+        source = placed.address + copy.begin
+        with self._driving():
+            if copy.pitch == copy.width:
+                self._driver.memcpy_dtoh_async(copy.target, source, self._stream)
+                return
+            plane = self._driver.Memcpy2D()
+            plane.set_src_device(source)
+            plane.set_dst_host(copy.target)
+            plane.src_pitch, plane.dst_pitch = copy.pitch, copy.width
+            plane.width_in_bytes, plane.height = copy.width, copy.rows
+            plane(self._stream)
+
+    def pin(self, host: NDArray[np.uint8]) -> bool:
+        """By NVIDIA's bindings: PyCUDA's register_host_memory sets an array's base twice, which numpy refuses."""
+        with self.current(), suppress(LaunchError):
+            call("cuMemHostRegister", host.ctypes.data, host.nbytes, 0)
+            return True
+        return False
+
+    def unpin(self, host: NDArray[np.uint8]) -> None:
+        with suppress(LaunchError, self._driver.Error), self.current():  # safe after a lost context
+            call("cuMemHostUnregister", host.ctypes.data)
 
     def between_ms(self, begin: Any, end: Any) -> float | None:
         with self._driving():
@@ -451,7 +438,7 @@ class CudaBackend(Closing):
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
         with self._driving():
-            return self._timer.floor_ms(count)
+            return self._probe.floor_ms(count)
 
     def describe(self) -> dict[str, Any]:
         """Clocks in MHz and the reasons that hold them down, where NVML is there; versions."""
@@ -460,8 +447,7 @@ class CudaBackend(Closing):
         about: dict[str, Any] = {
             "pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver, "multiprocessors": self.device.multiprocessors,
         }  # fmt: skip
-        about |= Watch(self._handle.pci_bus_id()).describe()
-        return about
+        return about | Watch(self.device).describe()
 
     def close(self) -> None:
         """Free what this backend holds and release the primary context. Safe to call twice."""
@@ -471,17 +457,12 @@ class CudaBackend(Closing):
             with self.current():
                 for graph in list(self._graphs):
                     graph.free()
-                self._timer.free()
                 self._joints.close()
-                self._probe.forget()
+                self._probe.free()
                 self._images.clear()
+                self._aside = None
             self._context.detach()
             if threading.get_ident() != self._opened_by:
                 # PyCUDA keeps its hands off a context that another thread has retained: nobody would release it.
                 call("cuDevicePrimaryCtxRelease", call("cuDeviceGet", self.device.ordinal))
         self._context = None
-
-
-def _guards(placed: CudaPlaced) -> tuple[int, ...]:
-    """Where the guards before and behind it begin; nowhere without guards."""
-    return (placed.address - placed.guard, placed.address + placed.stored.nbytes) if placed.guard else ()

@@ -110,26 +110,27 @@ class CudaCall:
         self._error, self._memset = driver.Error, driver.memset_d8_async
         self._push, self._pop = context.push, driver.Context.pop
         self._local = local
-        self._fills = {name: [placed.address, placed.stored.nbytes] for name, placed in fills.items()}  # type: ignore[attr-defined]
-        self._driver = driver
-        self._beginnings = [
-            {each.name: each.placed.address, each.source_name: each.source.address}  # type: ignore[attr-defined]
-            for each in beginnings
-        ]
-        self._begun = [(each.name, each.source_name, each.placed.stored.nbytes) for each in beginnings]
+        self._copy = driver.memcpy_dtod_async
+        placed: dict[str, Any] = dict(fills)
+        for each in beginnings:
+            placed |= {each.name: each.placed, each.source_name: each.source}
+        placed |= {constant.name: constant.resident for constant in constants}
+        self._at: dict[str, int] = {name: one.address for name, one in placed.items()}
+        self._fills = [(name, one.stored.nbytes) for name, one in fills.items()]
+        self._beginnings = [(each.name, each.source_name, each.placed.stored.nbytes) for each in beginnings]
         self._places: dict[str, list[tuple[bytearray, int]]] = {}
         self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
         self._window: ConstantWindow | None = None
         self._key: Key | None = None
-        self._copies: dict[str, list[int]] = {}  # by name: address, source address, bytes
+        self._copies: list[tuple[int, str, int]] = []  # address, name of the source, bytes
+        held = []
         for constant in constants:
             self._window = constant.module.window  # type: ignore[attr-defined]  # one for all, a CudaModule's
-            source: int = constant.resident.address  # type: ignore[attr-defined]
             if (target := _target(constant)) is not None:
-                self._copies[constant.name] = [target, source, constant.window.nbytes]
+                self._copies.append((target, constant.name, constant.window.nbytes))
+                held.append((target, constant.resident))
         if constants and all(constant.stays for constant in constants):
-            read = [each for each in constants if each.name in self._copies]
-            self._key = tuple((self._copies[each.name][0], each.resident) for each in read)
+            self._key = tuple(held)
 
     def _ready(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
         steps = []
@@ -147,35 +148,29 @@ class CudaCall:
     def point(self, name: str, address: int) -> None:
         for packed, offset in self._places.get(name, ()):
             _ADDRESS.pack_into(packed, offset, address)
-        if name in self._fills:
-            self._fills[name][0] = address
-        if name in self._copies:
-            self._copies[name][1] = address
-        for addresses in self._beginnings:
-            if name in addresses:
-                addresses[name] = address
+        self._at[name] = address
 
     def __call__(self) -> None:
-        stream = getattr(self._local, "stream", None)
+        stream, at = getattr(self._local, "stream", None), self._at
         self._push()
         try:
-            if self._fills:
-                for address, nbytes in self._fills.values():
-                    self._memset(address, 0, nbytes, stream)
+            for name, nbytes in self._fills:
+                self._memset(at[name], 0, nbytes, stream)
             for run, grid, block, packed, shared_bytes in self._moves:
                 run(grid, block, packed, shared_bytes, stream)
-            for addresses, (name, source, nbytes) in zip(self._beginnings, self._begun, strict=True):
-                if addresses[name] != addresses[source]:
-                    self._driver.memcpy_dtod_async(addresses[name], addresses[source], nbytes, stream)
+            for name, source, nbytes in self._beginnings:
+                if at[name] != at[source]:
+                    self._copy(at[name], at[source], nbytes, stream)
             if self._window is None:
                 for run, grid, block, packed, shared_bytes in self._steps:
                     run(grid, block, packed, shared_bytes, stream)
                 return
+            copies = [(target, at[source], nbytes) for target, source, nbytes in self._copies]
             with self._window.lock:  # until the launches are queued, no other call may replace what they read
                 if getattr(self._local, "captures", False):
-                    self._window.record(self._copies.values(), stream)
+                    self._window.record(copies, stream)
                 else:
-                    self._window.hold(self._copies.values(), self._key, stream)
+                    self._window.hold(copies, self._key, stream)
                 for run, grid, block, packed, shared_bytes in self._steps:
                     run(grid, block, packed, shared_bytes, stream)
         except self._error as problem:

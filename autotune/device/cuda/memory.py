@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from autotune.compile import Compiled, variable_names
-from autotune.device.backend import LaunchError
+from autotune.device.backend import LaunchError, raw
 from autotune.device.cuda.calls import ConstantWindow, parameters
 from autotune.device.cuda.image import Image
-from autotune.device.cuda.texture import Texture
 from autotune.layout import Stored
 
 # The one symbol behind every constant layout: memory.cuh's constant_window<65536>.
@@ -38,10 +37,15 @@ class CudaPlaced:
     argument: bytes
     address: int
     _backend: _Owner
-    _owned: list[Any]
+    owned: list[Any]
     uploads: int = 0
     guard: int = 0  # bytes on either side that are its own
     image: Image | None = None
+
+    @property
+    def guards(self) -> "Sequence[CudaPlaced]":
+        begins = (self.address - self.guard, self.address + self.stored.nbytes) if self.guard else ()
+        return [CudaPlaced(raw(self.guard), b"", begin, self._backend, []) for begin in begins]
 
     def push(self, stream: int) -> None:
         """What was written at ``address`` is what kernels find in the image."""
@@ -56,9 +60,9 @@ class CudaPlaced:
     def free(self) -> None:
         """Safe after a lost context: the driver has freed everything with it."""
         with suppress(LaunchError, self._backend.driver_error), self._backend.current():
-            for item in self._owned:
+            for item in self.owned:
                 item.free()
-        self._owned.clear()
+        self.owned.clear()
 
 
 @dataclass
@@ -138,20 +142,16 @@ def place(
                 module.window.claim(0)
                 driver.memcpy_htod(address + stored.constant_offset, stored.buffer)
         return CudaPlaced(kept, stored.argument(0), 0, owner, [])
-    if stored.raster is not None:
+    if stored.raster is not None or (stored.memory == "texture" and stored.plane is not None):
         return _placed_image(driver, owner, stored)
-    if stored.memory == "texture" and stored.plane is not None:
-        texture = Texture.plane(driver, stored)
-        return CudaPlaced(kept, stored.argument(texture.handle), 0, owner, [texture])
     memory = driver.mem_alloc(max(stored.nbytes, 16) + 2 * guard)
     address = int(memory) + guard
     if stored.buffer is not None:
         driver.memcpy_htod(address, stored.buffer)
-    if stored.memory == "texture":
-        texture = Texture.linear(address, stored)
-        owned = [texture, memory]
-        return CudaPlaced(kept, stored.argument(texture.handle), address, owner, owned, guard=guard)
-    return CudaPlaced(kept, stored.argument(address), address, owner, [memory], guard=guard)
+    made = over(owner, stored, address)
+    made.guard = guard
+    made.owned.append(memory)
+    return made
 
 
 def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
@@ -169,21 +169,13 @@ def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
     )
 
 
-def borrow(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
-    """What lies at ``address``, as ``stored`` says; for a texture of one extent the context is current."""
+def over(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
+    """What lies at ``address``, as ``stored`` says; for a texture the context is current."""
     kept = replace(stored, buffer=None)
     if stored.memory != "texture":
         return CudaPlaced(kept, stored.argument(address), address, owner, [])
-    texture = Texture.linear(address, stored)
+    texture = Image.over(address, stored)
     return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture])
-
-
-def view(owner: _Owner, stored: Stored, of: CudaPlaced) -> CudaPlaced:
-    """``of``, read as ``stored`` says; the context is current."""
-    if stored.memory != "texture":
-        return CudaPlaced(stored, stored.argument(of.address), of.address, owner, [])
-    texture = (Texture.linear if stored.plane is None else Texture.pitched)(of.address, stored)
-    return CudaPlaced(stored, stored.argument(texture.handle), of.address, owner, [texture])
 
 
 def packed(arguments: Sequence[bytes]) -> bytes:

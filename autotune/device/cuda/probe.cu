@@ -64,18 +64,6 @@ __global__ void apart_float64(const double* a, const double* b, unsigned long lo
   apart(a, b, elements, relative, absolute, count);
 }
 
-// Adds to `count` the number of bytes that differ from `byte` in the `guard` bytes before a and behind its `bytes`.
-template <class Policy>
-__global__ void strays(const unsigned char* a, unsigned long long bytes, unsigned long long guard,
-                       unsigned long long byte, unsigned long long* count) {
-  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
-  const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  unsigned long long found = 0;
-  for (unsigned long long i = first; i < guard; i += stride)
-    found += (a[-1 - static_cast<long long>(i)] != byte) + (a[bytes + i] != byte);
-  if (found) atomicAdd(count, found);
-}
-
 __device__ inline unsigned long long mixed(unsigned long long x) {  // Vigna's splitmix64
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
