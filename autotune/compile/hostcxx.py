@@ -100,7 +100,7 @@ class HostCxx:
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
         source += translation_unit(batch, host_source(batch.source.resolve()))
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
-        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
             source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(

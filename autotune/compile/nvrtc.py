@@ -78,7 +78,7 @@ def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
     """Compile; the log."""
     for variant, kernel in _pairs(batch):
         _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
-    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
         _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
     with limited():
         status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])

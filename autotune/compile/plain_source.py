@@ -30,12 +30,20 @@ def plain_source(
         (kernel.name, _named(family, kernel.name, choices, "Policy")) for kernel in family.kernels.values()
     )
     content = "\0".join(
-        [ahead, behind, repr(instances), *family.compile_options, *options, family.source_digest]
+        [
+            ahead,
+            behind,
+            repr(instances),
+            *family.compile_options,
+            *options,
+            family.source_digest,
+            *family.compiled.values(),
+        ]
     )
     key = hashlib.sha256(content.encode()).hexdigest()
     return VariantSource(
         key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers,
-        symbols=symbols, options=options,
+        symbols=symbols, options=options, numbers=tuple(family.compiled.items()),
     )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ class Known:
         options, policies = family.chosen_options({}), {p.name for p in family.space.policies}
         numbers = _numbers(family, options, given or {})
         wanted = frozenset().union(*(kernel.block_names for kernel in family.kernels.values()))
-        wanted -= {*options, *policies, *numbers}
+        wanted -= {*options, *policies, *numbers, *family.compiled}
         if not workload and (given or not wanted):
             return cls(options, numbers, _unknown(family, wanted) if wanted else "")
         try:

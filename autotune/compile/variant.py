@@ -225,6 +225,7 @@ class Variant:
                 *self.family.compile_options,
                 *self.compile_options,
                 self.family.source_digest,
+                *self.family.compiled.values(),
             ]
         )
         instances = instances_of(self.family, self._choices, "")
@@ -244,6 +245,7 @@ class Variant:
             instances,
             symbols=symbols,
             options=self.compile_options,
+            numbers=tuple(self.family.compiled.items()),
         )
 
     def order_policies(self, name: str = "") -> list[Policy]:
@@ -265,7 +267,7 @@ class Variant:
         return name in self.family.windowed and self.layouts[name].memory == "constant"
 
     def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
-        """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
+        """Launch geometry with ``names`` (extents, policies, options, scalars, compiled numbers) bound."""
         block, shared_bytes = self.block(kernel, names)
         return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
 
@@ -274,14 +276,16 @@ class Variant:
         return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
 
     def exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
-        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can."""
+        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can, as far
+        as that can be told before it is compiled where ``names`` has no compiled numbers."""
         if reason := self.family.space.exclusion(names):
             return reason
         for name, layout in self.layouts.items():
             if reason := self._array_refusal(name, layout, names, limits):
                 return reason
+        unknown = self.family.compiled.keys() - names.keys()
         for kernel in self.kernels.values():
-            if reason := self.geometry(kernel, names).refusal(limits):
+            if not kernel.names & unknown and (reason := self.geometry(kernel, names).refusal(limits)):
                 return f"kernel {kernel.name}: {reason}"
         return ""
 

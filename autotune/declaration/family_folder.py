@@ -38,6 +38,7 @@ class Family:
     not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that
     an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
     that under which kernels read an input: where it is not met, there is room for the array and nothing is copied.
+    ``compiled`` has the C++ of the numbers that only the compiled source knows.
     ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices."""
 
     name: str
@@ -62,6 +63,7 @@ class Family:
     zero: Mapping[str, Expression] = field(default_factory=dict)
     used: Mapping[str, Expression] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
+    compiled: Mapping[str, str] = field(default_factory=dict)
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     declared_orders: Mapping[str, Mapping[str, DeclaredOrder]] = field(default_factory=dict)

@@ -61,6 +61,11 @@ class Kernel:
         """What the threads of a block and its shared memory depend on."""
         return frozenset().union(*(item.names for item in (*self.block, self.shared_bytes)))
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What its launch depends on."""
+        return self.block_names.union(*(item.names for item in self.grid))
+
 
 @dataclass(frozen=True)
 class Scalar:
@@ -109,9 +114,18 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         known = {*extents, *options, *scalars}
         scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
-    declared = [content.get("scalars", {}), content.get("launch", {}), data, [p.name for p in policies]]
+    compiled = content.get("compiled", {})
+    declared = [
+        content.get("scalars", {}),
+        content.get("launch", {}),
+        data,
+        compiled,
+        [p.name for p in policies],
+    ]
     _distinct([extents, options, *declared], where)
-    taken = _Taken((*data, *scalars, *extents), found, (*options, *(p.name for p in policies)))
+    taken = _Taken(
+        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled)
+    )
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
         check_macros(_macros(kernels.values(), options, policies), where)
@@ -126,6 +140,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "windowed": windowed_of(content["data"], policies, where),
         **_conditions(content["data"], names, where),
         "kernels": kernels,
+        "compiled": compiled,
         "choices": content.get("choices", "struct"),
         "accesses": found,
         "symbols": symbols(content, found),
@@ -267,8 +282,8 @@ def _distinct(groups: list[Any], where: str) -> None:
         for name in group:
             if name in seen:
                 raise FamilyError(
-                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data and policies "
-                    "share one namespace"
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, compiled "
+                    "numbers and policies share one namespace"
                 )
             seen.add(name)
 
@@ -388,11 +403,13 @@ def _scalar(
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a kernel may take: ``arguments``, how arrays are found, and ``choices``, which may be template arguments."""
+    """What a kernel may take: ``arguments``, how arrays are found, ``choices``, which may be template arguments, and
+    ``compiled`` numbers, which its grid and its shared memory may read."""
 
     arguments: tuple[str, ...]
     accesses: Mapping[str, str]
     choices: tuple[str, ...]
+    compiled: tuple[str, ...]
 
 
 def _macros(kernels: Iterable[Kernel], options: Collection[str], policies: Iterable[Policy]) -> list[str]:
@@ -408,14 +425,14 @@ def _kernel(name: str, value: Mapping[str, Any], taken: _Taken, names: Collectio
     check_arguments(name, value["arguments"], taken.accesses, taken.arguments, where)
     accessors = [key for key in taken.arguments if key not in taken.accesses]
 
-    def parsed(items: Any, what: str) -> tuple[Expression, ...]:
-        return tuple(Expression(str(item), f"{place}: {what}").require(names) for item in items)
+    def parsed(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
+        return tuple(Expression(str(item), f"{place}: {what}").require({*names, *more}) for item in items)
 
     return Kernel(
         name,
         tuple(value["arguments"]),
         parsed(value["grid"], "grid"),
-        parsed(value["block"], "block"),
+        parsed(value["block"], "block", ()),
         parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
         check_template(value.get("template", ()), taken.choices, accessors, f"{place}: template"),
     )

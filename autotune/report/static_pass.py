@@ -24,7 +24,7 @@ from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import CYCLE, DASHES, Chart, plain
 
-_FIGURES = tuple(name for name in KernelProfile.__dataclass_fields__ if name != "blocks")
+_FIGURES = tuple(name for name in KernelProfile.__dataclass_fields__ if name not in ("blocks", "numbers"))
 _DIGESTS = ("source_digest", "space_digest")
 _HINTS = ("registers_to_next_block", "dominated_by", "dominated_because")
 

@@ -11,9 +11,10 @@ import platform
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any, cast
@@ -108,6 +109,7 @@ class CpuModule:
     lock: AbstractContextManager[Any]
     _unload: Callable[[], None]
     variable: Callable[[str], Bytes]
+    numbers: Mapping[str, int]
     elapsed_ns: int = 0
 
     def unload(self) -> None:
@@ -162,7 +164,8 @@ class CpuBackend(Closing):
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
             function.argtypes = (ctypes.POINTER(LaunchRequest),)
-        return CpuModule(functions, image.window, image.lock, lambda: images.release(path), image.variable)
+        unload = partial(images.release, path)
+        return CpuModule(functions, image.window, image.lock, unload, image.variable, compiled.numbers)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)
