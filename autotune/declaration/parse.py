@@ -16,12 +16,7 @@ from autotune.declaration.access import (
     extent_types,
     symbols,
 )
-from autotune.declaration.compile_options import (
-    changes_results,
-    check_together,
-    chosen_by,
-    compile_options,
-)
+from autotune.declaration.compile_options import chosen_by, compile_options
 from autotune.declaration.data import (
     check_choice,
     check_views,
@@ -34,7 +29,7 @@ from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
-from autotune.declaration.tolerance import ToleranceRule, exact_numbers, tolerance_rules
+from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
 
@@ -96,9 +91,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not source.is_file():
         raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
-    asked = compile_options(content.get("compile_options", ()), where)
-    policies = tuple(_policy(key, value, data, asked, where) for key, value in content["policies"].items())
-    check_together({p.name: p.compile for p in policies if p.compile}, where)
+    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
     found = accesses(content, where)
     is_plain = content.get("choices") == "macros"
@@ -150,8 +143,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
-        "tolerance_rules": _tolerances(content, data, policies, names, where),
-        "compile_options": asked,
+        "tolerance_rules": tolerance_rules(content, data, names, where),
+        "compile_options": compile_options(content.get("compile_options", ()), where),
         **_told(content, names, where),
     }
 
@@ -168,22 +161,6 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
-
-
-def _tolerances(
-    content: Mapping[str, Any], data: Mapping[str, Data], policies: tuple[Policy, ...], names: Collection[str],
-    where: str,
-) -> dict[str, ToleranceRule]:  # fmt: skip
-    """What ``tolerance`` declares. Raises FamilyError where a policy may change a result that has none."""
-    rules = tolerance_rules(content, data, names, where)
-    outputs = [array for array in data.values() if array.role == "output"]
-    for policy in policies:
-        if changes_results(policy.compile) and (exact := exact_numbers(rules, outputs)):
-            raise FamilyError(
-                f"{where}: policy {policy.name}: {policy.compile} may change results, and {exact} has no tolerance: "
-                f"declare how far it may be off (tolerance: {{{exact}: {{relative: 0.00001}}}}), or delete the policy"
-            )
-    return rules
 
 
 def _reference(content: Mapping[str, Any]) -> str:
@@ -224,11 +201,10 @@ def _space(
         constraints += _inert(policy, content["policies"][policy.name].get("when", {}), names, where)
     explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where), explore)
-    blocks = [" * ".join(f"({item})" for item in kernel["block"]) for kernel in content["kernels"].values()]
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
         space.check()
-        space = replace(space, constraints=constraints + derived_constraints(data, blocks, space, means))
+        space = replace(space, constraints=constraints + derived_constraints(data, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:
@@ -288,10 +264,7 @@ def _distinct(groups: list[Any], where: str) -> None:
             seen.add(name)
 
 
-def _policy(
-    name: str, value: Mapping[str, Any], data: Mapping[str, Data], asked: tuple[str, ...], where: str
-) -> Policy:
-    """``asked`` are the options of the compiler that all configurations have."""
+def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:
     place = f"{where}: policy {name}"
     values: tuple[PolicyValue, ...] = tuple(value["values"])
     layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
@@ -330,15 +303,14 @@ def _policy(
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    adds = chosen_by(value, means, asked, place)
+    adds = chosen_by(value, place)
     when = value.get("when", {})
     for text in when if isinstance(when, Mapping) else ():
         if str(text) not in texts:
             raise UnknownName("value", text, values, f"{place}: when")
-    kind = value.get("compile", "")
     condition = None if isinstance(when, Mapping) else Expression(when, f"{place}: when")
     return Policy(
-        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind, condition
+        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, condition
     )
 
 

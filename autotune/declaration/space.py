@@ -27,9 +27,8 @@ _MOST_STEPS = 1_000_000  # values tried for one: some seconds
 class Policy:
     """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
     empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
-    is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone;
-    ``compile`` is the option's name where it is declared by that. Where ``when`` does not hold the policy is inert: it
-    changes nothing, and only its default is possible."""
+    is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone.
+    Where ``when`` does not hold the policy is inert: it changes nothing, and only its default is possible."""
 
     name: str
     values: tuple[PolicyValue, ...]
@@ -39,7 +38,6 @@ class Policy:
     doc: str = ""
     constant: bool = False
     adds: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
-    compile: str = ""
     when: Expression | None = None
 
     @property

@@ -59,6 +59,7 @@ def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterat
             registers = registers_to_next_block(arch, kernel) if kernel.limited_by else None
             hints = (registers, above.configuration.id if above else None, above.why if above else None)
             figures = asdict(kernel)
+            del figures["numbers"]
             if not kernel.limited_by:  # what depends on a block that is not known is blank
                 figures |= dict.fromkeys(OF_THE_BLOCK)
             yield {
