@@ -21,10 +21,14 @@ from .hostcxx import (
     runtime_batch as runtime_batch,
     symbol_function as symbol_function,
 )
-from .listing import ptx as ptx, sass as sass
-from .mangled import variable_names as variable_names
-from .nvcc import Nvcc as Nvcc, find_nvcc as find_nvcc, toolkit_program as toolkit_program
-from .nvrtc import Nvrtc as Nvrtc
+from .nvcc import (
+    Nvcc as Nvcc,
+    find_nvcc as find_nvcc,
+    sass as sass,
+    toolkit_program as toolkit_program,
+    variable_names as variable_names,
+)
+from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
 from .occupancy_model import LIMITS as LIMITS, occupancy as occupancy
 from .plain_source import element_type as element_type, enumeration as enumeration
 from .pool import Pool as Pool, ProcessDied as ProcessDied

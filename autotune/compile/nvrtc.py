@@ -13,7 +13,7 @@ from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
 from autotune.compile.pool import limited
 from autotune.compile.ptxas import check_target, complaints, figures
-from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
+from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, translation_unit
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
@@ -169,3 +169,13 @@ def _bytes(size: Any, fill: Any, program: Any) -> bytes:
     buffer: bytes = b" " * _value(size(program))
     _value(fill(program, buffer))
     return buffer
+
+
+def ptx(batch: Batch, toolchain: Toolchain) -> str:
+    """The batch as PTX. Raises CompilerError, for a source that does not compile, too."""
+    if not isinstance(toolchain, Nvrtc):
+        raise CompilerError(f"PTX is made by NVRTC, which is not installed: {pip_install('static')}")
+    try:
+        return toolchain.ptx(batch)
+    except BuildError as problem:
+        raise CompilerError(f"it does not compile:\n{problem}") from None

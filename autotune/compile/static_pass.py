@@ -163,7 +163,7 @@ def _numbers(
     for name in given:
         if name not in {*family.extents, *family.scalars}:
             raise UnknownName("size", name, [*family.extents, *family.scalars], f"family {family.name}")
-    found: dict[str, float] = {**family.fixed_sizes, **given}
+    found: dict[str, float] = {**given}
     scalars = {name: scalar.value for name, scalar in family.scalars.items()}
     for name, value in (*family.extents.items(), *scalars.items()):
         if name in found or value is None or not value.names <= {*found, *options}:

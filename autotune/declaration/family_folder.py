@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.content import baseline_content, written_out
+from autotune.declaration.content import baseline_content, named_extents
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
@@ -163,11 +163,6 @@ class Family:
     def has_links(self) -> bool:
         """Whether an input holds indices of another array."""
         return any(field.link for data in self.inputs for field in data.fields)
-
-    @property
-    def fixed_sizes(self) -> Mapping[str, int]:
-        """The sizes of ``constants``."""
-        return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
     def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
         """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
@@ -326,7 +321,7 @@ def read_family(folder: Path, check: bool = True) -> Family:
     if check:
         yamlfile.check(content, "family", file, FamilyError)
     try:
-        content = written_out(content, f"family {content['family']}")
+        content = named_extents(content)
         declared = parse(content, folder.resolve())
         baseline = _baseline(content, folder.resolve(), declared)
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
@@ -351,7 +346,7 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
         ) from None
 
 
-_NOT_MEASURED = (
+_NOT_MEASURED = [
     "title",
     "presets",
     "explore",
@@ -360,7 +355,7 @@ _NOT_MEASURED = (
     "accuracy",
     "needs",
     "baseline",
-)
+]
 
 
 def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:

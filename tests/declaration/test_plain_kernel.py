@@ -44,7 +44,7 @@ def test_a_few_words_will_do() -> None:
         "whole warps",
     ]
     assert family.tolerances({})["c"] == Tolerance(0.01, declared="tolerance")
-    assert family.fixed_sizes == {"four": 4}
+    assert family.known_sizes({}) == {"four": 4}
     assert family.space.control["block_size"] == 128
 
 
@@ -243,7 +243,7 @@ def test_a_size_without_a_name_is_an_extent() -> None:
     )  # fmt: skip
     family = kernel.family
     shapes = {name: data.shape for name, data in family.data.items()}
-    assert shapes["out"] == ("nodes", "extent_4") and family.fixed_sizes == {"extent_4": 4}
+    assert shapes["out"] == ("nodes", "extent_4") and family.known_sizes({}) == {"extent_4": 4}
     assert shapes["ends"] == ("nodes_plus_1",) and shapes["x"] == ("max_edges_1",)
     assert not [
         finding for finding in lint(str(kernel.folder)) if finding.is_error and finding.rule != "no-workload"
