@@ -29,7 +29,7 @@ from .nvcc import (
     variable_names as variable_names,
 )
 from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
-from .occupancy_model import LIMITS as LIMITS, occupancy as occupancy
+from .occupancy_model import LIMITS as LIMITS, next_step as next_step, occupancy as occupancy
 from .plain_source import element_type as element_type, enumeration as enumeration
 from .pool import Pool as Pool, ProcessDied as ProcessDied
 from .profile import KernelProfile as KernelProfile, profiles as profiles
@@ -42,7 +42,6 @@ from .static_pass import (
     StaticProfile as StaticProfile,
     better_neighbours as better_neighbours,
     occupancy_curve as occupancy_curve,
-    registers_to_next_block as registers_to_next_block,
     static_sweep as static_sweep,
     static_toolchain as static_toolchain,
 )

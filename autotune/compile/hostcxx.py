@@ -112,10 +112,7 @@ class HostCxx:
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
         except BuildError as problem:
             raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
-        figures: dict[str, dict[str, dict[str, int]]] = {
-            key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
-        }
-        return Built(image, symbols, figures, read)
+        return Built(image, symbols, {}, read)
 
 
 def symbol_function(symbol: str) -> str:

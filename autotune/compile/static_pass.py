@@ -11,7 +11,7 @@ from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.occupancy_model import next_step, occupancy
+from autotune.compile.occupancy_model import occupancy
 from autotune.compile.profile import KernelProfile, profiles
 from autotune.compile.toolchain import CompileFailure, Toolchain
 from autotune.compile.variant import Variant, batch
@@ -30,14 +30,6 @@ class Better:
     configuration: Configuration
     policy: str
     why: str
-
-
-def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
-    """How many registers fewer a thread must use for one more block to fit a multiprocessor; None where registers
-    are not what binds. Raises DeviceError for an architecture without known limits."""
-    if not profile.registers:
-        return None
-    return next_step(arch, profile.block_size, profile.registers, profile.shared_bytes)
 
 
 def occupancy_curve(arch: str, registers: int, shared_bytes: int) -> list[float]:

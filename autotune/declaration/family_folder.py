@@ -124,24 +124,20 @@ class Family:
         policies = self.space.order_policies
         functions: Mapping[PolicyValue, Any] = getattr(self.module, "orders", {}) if policies else {}
         found: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
-        for policy in policies:
-            declared = self.declared_orders.get(policy.name, {})
-            for value in policy.values:
-                place = f"family {self.name}: policy {policy.name}"
-                if str(value) in declared:
-                    if value in functions:
-                        raise FamilyError(
-                            f"{place}: {value} is in means and in orders of family.py; delete one of them"
-                        )
-                    found[policy.name, value] = declared[str(value)]
-                elif not policy.is_order(value, functions):
-                    raise FamilyError(
-                        f"{place}: {UnknownName('order', value, functions)}: write it in orders of family.py, or call "
-                        f"the value {AS_GIVEN} if it stands for no order, or say in means which it is of "
-                        f"{', '.join(ORDERS)}"
-                    )
-                elif value in functions:
-                    found[policy.name, value] = functions[value]
+        for policy, value in ((each, value) for each in policies for value in each.values):
+            place = f"family {self.name}: policy {policy.name}"
+            declared = self.declared_orders.get(policy.name, {}).get(str(value))
+            if declared and value in functions:
+                raise FamilyError(
+                    f"{place}: {value} is in means and in orders of family.py; delete one of them"
+                )
+            if not declared and not policy.is_order(value, functions):
+                raise FamilyError(
+                    f"{place}: {UnknownName('order', value, functions)}: write it in orders of family.py, or call the "
+                    f"value {AS_GIVEN} if it stands for no order, or say in means which it is of {', '.join(ORDERS)}"
+                )
+            if made := declared or functions.get(value):
+                found[policy.name, value] = made
         return found
 
     def cleared(self, names: Mapping[str, Any]) -> list[str]:

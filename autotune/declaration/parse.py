@@ -268,22 +268,14 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     place = f"{where}: policy {name}"
     values: tuple[PolicyValue, ...] = tuple(value["values"])
     layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
-    texts = [str(item) for item in values]
-    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
-        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
-    if value["default"] not in values:
-        raise UnknownName("default", value["default"], values, place)
+    texts = _words(value, place)
     if bool(layout) != bool(applies):
         raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
     spaces = sorted({extent for d in data.values() for extent in d.shape})
+    what, known = ("extent", spaces) if layout == "order" else ("data", [*data])
     for target in applies:
-        if target not in (spaces if layout == "order" else data):
-            raise UnknownName(
-                "extent" if layout == "order" else "data",
-                target,
-                spaces if layout == "order" else data,
-                place,
-            )
+        if target not in known:
+            raise UnknownName(what, target, known, place)
     if layout == "grouping" and (len(applies) < 2 or any(data[name].role != "input" for name in applies)):
         raise FamilyError(f"{place}: grouping merges two or more inputs; data names {', '.join(applies)}")
     means = _means(value)
@@ -312,6 +304,16 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     return Policy(
         name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, condition
     )
+
+
+def _words(value: Mapping[str, Any], place: str) -> list[str]:
+    """The texts of a policy's or an option's values, one of which is its default. Raises FamilyError, UnknownName."""
+    texts = [str(item) for item in value["values"]]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
+        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
+    if value["default"] not in value["values"]:
+        raise UnknownName("default", value["default"], value["values"], place)
+    return texts
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -354,13 +356,7 @@ def _extents(
 
 
 def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
-    texts = [str(item) for item in value["values"]]
-    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
-        raise FamilyError(
-            f"{where}: option {name}: values {texts} must be distinct words (letters, digits, _ . + -)"
-        )
-    if value["default"] not in value["values"]:
-        raise UnknownName("default", value["default"], value["values"], f"{where}: option {name}")
+    _words(value, f"{where}: option {name}")
     return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
 
 

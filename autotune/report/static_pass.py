@@ -14,8 +14,8 @@ from autotune.compile import (
     KernelProfile,
     StaticProfile,
     better_neighbours,
+    next_step,
     occupancy_curve,
-    registers_to_next_block,
 )
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
@@ -56,7 +56,8 @@ def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterat
             yield {**line, "state": "compile_failed", "reason": clean(row.message)}
         above = better.get(row.configuration)
         for kernel in row.kernels:
-            registers = registers_to_next_block(arch, kernel) if kernel.limited_by else None
+            of_block = (kernel.block_size, kernel.registers, kernel.shared_bytes)
+            registers = next_step(arch, *of_block) if kernel.limited_by else None
             hints = (registers, above.configuration.id if above else None, above.why if above else None)
             figures = asdict(kernel)
             del figures["numbers"]
