@@ -109,13 +109,8 @@ def on_demand(imported: Callable[[], Application]) -> Application:
     """The application that ``imported`` imports and returns, so that only ``autotune run`` loads it."""
 
     @wraps(imported)
-    def application(
-        given: Mapping[str, str],
-        output: Path | None,
-        open_kernel: Callable[..., "TunedKernel"],
-        note: Callable[[str], None],
-    ) -> None:
-        imported()(given, output, open_kernel, note)
+    def application(*given: Any, **named: Any) -> None:
+        imported()(*given, **named)
 
     return application
 

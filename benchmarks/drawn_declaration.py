@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.layout import STORAGES, every_grouping
+from autotune.layout import STORAGES
 
 MOST = 8  # configurations of a declaration
 CONSTANT_BYTES = 6144  # of an array: ten of them fit
@@ -300,7 +300,9 @@ def _offers(
         sizes = [
             (n, np.dtype(f if isinstance(f, str) else f["type"]).itemsize) for n, f in data["fields"].items()
         ]
-        groupings = every_grouping(sizes, name)[1:]
+        names = [field for field, _ in sizes]
+        halves = [f"{'+'.join(names[:cut])}-{'+'.join(names[cut:])}" for cut in range(1, len(names))]
+        groupings = dict.fromkeys([*halves, "-".join(names)] if len(names) > 1 else [])
         alike = len({size for _, size in sizes}) == 1
         yield "records", both, [*groupings, *(["aosoa4"] if alike else [])], {}, "aos"
     if "packed" in data:

@@ -106,6 +106,7 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
     if differing:
         print(f"differs   {path}: {len(differing)} of {len(then['code'])} configurations, {differing[0]}")
         return False
+    read = read_by_launches(file, now)
     today = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     entries = {
         name: replace(
@@ -117,7 +118,11 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
         )
         for name, item in stale.items()
     }
-    write(path, with_policies(replace(file, entries={**file.entries, **entries}), now["policies"]))
+    renewed = with_policies(replace(file, entries={**file.entries, **entries}), now["policies"])
+    if renewed.prediction:
+        kept = {n: replace(one, numbers=read[n]) for n, one in renewed.prediction.kept.items()}
+        renewed = replace(renewed, prediction=replace(renewed.prediction, kept=kept))
+    write(path, renewed)
     alike = {name: code for name, code in now["code"].items() if name not in lost}
     moved = sum(
         any(then["code"][name]["arguments"][kernel] != places for kernel, places in code["arguments"].items())
@@ -128,6 +133,21 @@ def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Seq
         f"where arguments lie, {len(lost)} gone"
     )
     return True
+
+
+def read_by_launches(file: Any, now: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """By the name of each kept configuration, what of the compiled source its longest kernel's launch reads."""
+    from autotune.declaration import load_family
+
+    kernels, found = load_family(file.family).kernels, {}
+    for name, one in (file.prediction.kept if file.prediction else {}).items():
+        called = ",".join(f"{k}={v}" for k, v in sorted(one.configuration.items()))
+        told: Mapping[str, int] = next(
+            (code["numbers"] for at, code in now["code"].items() if at.split(" {")[0] == called), {}
+        )
+        wanted = kernels[one.kernel].names if one.kernel in kernels else ()
+        found[name] = {number: value for number, value in told.items() if number in wanted}
+    return found
 
 
 def difference(then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str]) -> str:
@@ -269,7 +289,8 @@ def describe(path: Path) -> dict[str, Any]:
                 continue
             code[name] = {
                 "layouts": {array: repr(arranged(layout)) for array, layout in variant.layouts.items()},
-                "launches": {kernel.name: launches(variant, kernel) for kernel in variant.kernels.values()},
+                "launches": {k.name: launches(variant, k, compiled) for k in variant.kernels.values()},
+                "numbers": dict(getattr(compiled, "numbers", {})),
                 **machine_code(variant, compiled),
             }
     return {
@@ -284,17 +305,25 @@ def describe(path: Path) -> dict[str, Any]:
     }
 
 
-def launches(variant: Any, kernel: Any) -> list[Any]:
-    """Blocks, threads and shared bytes of a kernel at sizes that are drawn for each name alike in every tree."""
+def launches(variant: Any, kernel: Any, compiled: Any) -> list[Any]:
+    """Blocks, threads and shared bytes of a kernel at sizes that are drawn for each name alike in every tree; an extent
+    that is computed follows from those."""
     from autotune.errors import FamilyError
 
-    fixed = {**dict(variant.options), **variant.configuration}
+    fixed = {**dict(variant.options), **variant.configuration, **getattr(compiled, "numbers", {})}
     names = {name for item in (*kernel.grid, *kernel.block, kernel.shared_bytes) for name in item.names}
+
+    def size(name: str, number: int) -> Any:
+        if name in fixed:
+            return fixed[name]
+        if value := variant.family.extents.get(name):
+            return value.integer({other: size(other, number) for other in value.names})
+        return random.Random(f"{name} {number}").randint(1, 4 ** (number % 9))
+
     drawn = []
     for number in range(DRAWN_SIZES):
-        sizes = {name: random.Random(f"{name} {number}").randint(1, 4 ** (number % 9)) for name in names}
         try:
-            geometry = variant.geometry(kernel, {**sizes, **fixed})
+            geometry = variant.geometry(kernel, {**fixed, **{name: size(name, number) for name in names}})
             drawn.append([list(geometry.grid), list(geometry.block), geometry.shared_bytes])
         except FamilyError:
             drawn.append([])

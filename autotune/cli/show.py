@@ -178,7 +178,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
                 or name not in OF_THE_BLOCK
                 or (name == "block_size" and profile.block_size)
             )
-            if name != "kernel" and is_known:
+            if name not in ("kernel", "numbers") and is_known:
                 figures.add_row(profile.kernel, f"{name} {getattr(profile, name)}")
     out.print(figures)
 

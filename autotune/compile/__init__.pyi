@@ -21,11 +21,15 @@ from .hostcxx import (
     runtime_batch as runtime_batch,
     symbol_function as symbol_function,
 )
-from .listing import ptx as ptx, sass as sass
-from .mangled import variable_names as variable_names
-from .nvcc import Nvcc as Nvcc, find_nvcc as find_nvcc, toolkit_program as toolkit_program
-from .nvrtc import Nvrtc as Nvrtc
-from .occupancy_model import LIMITS as LIMITS, occupancy as occupancy
+from .nvcc import (
+    Nvcc as Nvcc,
+    find_nvcc as find_nvcc,
+    sass as sass,
+    toolkit_program as toolkit_program,
+    variable_names as variable_names,
+)
+from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
+from .occupancy_model import LIMITS as LIMITS, next_step as next_step, occupancy as occupancy
 from .plain_source import element_type as element_type, enumeration as enumeration
 from .pool import Pool as Pool, ProcessDied as ProcessDied
 from .profile import KernelProfile as KernelProfile, profiles as profiles
@@ -37,7 +41,6 @@ from .static_pass import (
     Known as Known,
     StaticProfile as StaticProfile,
     occupancy_curve as occupancy_curve,
-    registers_to_next_block as registers_to_next_block,
     static_sweep as static_sweep,
     static_toolchain as static_toolchain,
 )

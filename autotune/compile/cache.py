@@ -24,7 +24,7 @@ from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
 from autotune.files import is_shared_cache, others_may_write, replaced, user_cache
 
-_SCHEMA = 2
+_SCHEMA = 3
 
 
 _warned: set[Path] = set()  # the roots of which this process has said that they are not trusted
@@ -139,7 +139,8 @@ def _read(root: Path, key: str, toolchain: Toolchain) -> Compiled | None:
     status = image.stat()
     if _sha256(image, status.st_mtime_ns, status.st_size) + toolchain.suffix != entry["image"]:
         return None
-    return Compiled(key, image, dict(entry["symbols"]), dict(entry["figures"]), cached=True)
+    symbols, figures, numbers = (dict(entry[name]) for name in ("symbols", "figures", "numbers"))
+    return Compiled(key, image, symbols, figures, numbers, cached=True)
 
 
 def _write(root: Path, built: Built, batch: Batch, toolchain: Toolchain) -> list[Compiled]:
@@ -149,6 +150,7 @@ def _write(root: Path, built: Built, batch: Batch, toolchain: Toolchain) -> list
     compiled = []
     for variant in batch.variants:
         symbols, figures = built.symbols[variant.key], built.figures.get(variant.key, {})
+        numbers = variant.numbers_in(built.image)
         entry = {
             "schema": _SCHEMA,
             "key": variant.key,
@@ -156,12 +158,13 @@ def _write(root: Path, built: Built, batch: Batch, toolchain: Toolchain) -> list
             "image": name,
             "symbols": dict(symbols),
             "figures": {kernel: dict(values) for kernel, values in figures.items()},
+            "numbers": numbers,
         }
         content = json.dumps({**entry, "checksum": _checksum(entry)}, sort_keys=True)
         # After the image, so that an entry never names a file that is not there yet.
         path = _entry_path(root, variant.key, toolchain)
         put_file(path, content.encode(), root, path.parent)
-        compiled.append(Compiled(variant.key, image, symbols, figures))
+        compiled.append(Compiled(variant.key, image, symbols, figures, numbers))
     return compiled
 
 

@@ -17,7 +17,6 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from autotune.compile import stand_ins
-from autotune.compile.host_source import host_source
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
@@ -100,7 +99,7 @@ class HostCxx:
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
         source += translation_unit(batch, host_source(batch.source.resolve()))
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
-        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
             source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(
@@ -113,10 +112,7 @@ class HostCxx:
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
         except BuildError as problem:
             raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
-        figures: dict[str, dict[str, dict[str, int]]] = {
-            key: {kernel: {} for kernel in kernels} for key, kernels in symbols.items()
-        }
-        return Built(image, symbols, figures, read)
+        return Built(image, symbols, {}, read)
 
 
 def symbol_function(symbol: str) -> str:
@@ -226,15 +222,8 @@ def find_compiler(named: str = "", environment: Mapping[str, str] | None = None)
         return (sys.executable, "-m", "ziglang", "c++")
     raise CompilerError(
         f"no C++ compiler: CXX is not set, {', '.join(_NAMES)} are not on PATH and the ziglang package is "
-        f"not installed; {_install()}, or pip install ziglang"
+        "not installed; install g++ (gcc-c++, gcc) with the system's packages, or pip install ziglang"
     )
-
-
-def _install() -> str:
-    managers = {"apt": "g++", "dnf": "gcc-c++", "pacman": "gcc", "zypper": "gcc-c++", "apk": "g++"}
-    found = next((name for name in managers if shutil.which(name)), "apt")
-    verb = {"pacman": "-S", "apk": "add"}.get(found, "install")
-    return f"{found} {verb} {managers[found]}"
 
 
 @lru_cache(maxsize=1)
@@ -337,3 +326,56 @@ def _compile(
                 f"{shlex.join(command)} exited with 0 and made no library, so it is no C++ compiler; name one in CXX"
             )
         return made.read_bytes(), listed_in(listing, (Path(folder), *_shim()))
+
+
+# -- a source in the words of the host: what CUDA C++ says and no macro in the headers of autotune/cpu can ----------
+
+_NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_DYNAMIC = re.compile(
+    r"\bextern\s+(?:volatile\s+)?__shared__\s+(?:(?:__align__|alignas)\s*\(\s*\d+\s*\)\s*)?"
+    r"(?P<type>(?:const\s+|volatile\s+)?[A-Za-z_][\w:]*(?:\s+(?:int|char|short|long))*(?:<[^;{}]*?>)?)\s+"
+    r"(?P<name>\w+)\s*\[\s*\]\s*;"
+)
+_STATIC = re.compile(r"\bstatic\s+(?=__shared__\b)|(?<=\b__shared__)\s+static\b")
+_SCOPE = re.compile(r"(?:\bnamespace\b[\w:\s]*|\bextern\s*)$")
+_SHARED = "autotune::cpu::setting.dynamic_shared"
+
+
+def host_source(source: Path) -> str:
+    """The directive that includes the file, or its text where the shared memory in it has to be named in other words:
+    a block's dynamic one is at an address that is known when it runs."""
+    text = source.read_text(encoding="utf-8", errors="surrogateescape")
+    code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    parts, end = [], 0
+    found = [*_DYNAMIC.finditer(code), *_STATIC.finditer(code)]
+    for match in sorted(found, key=lambda match: match.start()):
+        is_dynamic = match.re is _DYNAMIC  # what is shared on the host is static without the word
+        parts += [
+            text[end : match.start()],
+            _declared(match, code, source) if is_dynamic else re.sub(r"\S", "", match[0]),
+        ]
+        end = match.end()
+    if not parts:
+        return include(source)
+    return f'#line 1 "{source.as_posix()}"\n{"".join(parts)}{text[end:]}\n'
+
+
+def _declared(match: "re.Match[str]", code: str, source: Path) -> str:
+    kind, name = match["type"], match["name"]
+    if _is_inside_a_function(code[: match.start()]):
+        return f"{kind}* const {name} = reinterpret_cast<{kind}*>({_SHARED});"
+    line = code.count("\n", 0, match.end()) + 1
+    place = f'#line {line} "{source.as_posix()}"'
+    return f"\n#undef {name}\n#define {name} (reinterpret_cast<{kind}*>(::{_SHARED}))\n{place}\n"
+
+
+def _is_inside_a_function(before: str) -> bool:
+    """Whether a brace that no namespace and no extern "C" opened is open at the end of ``before``, whose texts are
+    blank."""
+    depth: list[bool] = []
+    for brace in re.finditer(r"[{}]", before):
+        if brace[0] == "{":
+            depth.append(_SCOPE.search(before[: brace.start()].rstrip()) is None)
+        elif depth:
+            depth.pop()
+    return any(depth)

@@ -7,15 +7,15 @@ import tempfile
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from autotune.compile.mangled import instance_symbol
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import (
     Batch,
     BuildError,
     Built,
-    VariantSource,
+    Compiled,
     listed_in,
     run_compiler,
     translation_unit,
@@ -79,31 +79,15 @@ def _instantiations(batch: Batch) -> str:
 
 def _built(batch: Batch, image: bytes, counted: dict[str, dict[str, int]]) -> Built:
     symbols = {
-        variant.key: {kernel: _symbol_of(variant, kernel, counted) for kernel in variant.kernels}
+        variant.key: {
+            kernel: instance_symbol(variant.instance(kernel), counted) for kernel in variant.kernels
+        }
         for variant in batch.variants
     }
     static = {
         key: {kernel: counted[symbol] for kernel, symbol in named.items()} for key, named in symbols.items()
     }
     return Built(image, symbols, static)
-
-
-def _symbol_of(variant: VariantSource, kernel: str, symbols: Collection[str]) -> str:
-    if variant.is_alone:
-        return instance_symbol(variant.instance(kernel), symbols)
-    return _symbol(kernel, variant.name, symbols)
-
-
-def _symbol(kernel: str, struct: str, symbols: Iterable[str]) -> str:
-    """The mangled ``kernel<struct>``. The Itanium ABI writes a name after its length, so ``ns::sum<V1>``
-    holds ``2ns3sumI2V1``, and ``V1`` is not mistaken for ``V12``. Further template arguments may follow."""
-    parts = [part for part in kernel.split("::") if part]
-    mangled = "".join(f"{len(part)}{part}" for part in parts) + f"I{len(struct)}{struct}"
-    matches = [symbol for symbol in symbols if mangled in symbol]
-    if not matches:
-        raise CompilerError(f"nvcc's output has no symbol for kernel {kernel}<{struct}>")
-    # A kernel named x3sum holds 3sum as well, but later.
-    return min(matches, key=lambda symbol: symbol.index(mangled))
 
 
 def _run(command: list[str]) -> tuple[int, str]:
@@ -170,3 +154,88 @@ def _version() -> str:
 @lru_cache(maxsize=1)
 def _targets() -> list[str]:
     return _ask("--list-gpu-code").split()
+
+
+def sass(compiled: Compiled) -> str:
+    """The machine code of each kernel of a variant, in the order of its kernels. Raises CompilerError."""
+    program = find_cuobjdump()
+    return "\n".join(_dumped(program, compiled.image, symbol) for symbol in compiled.symbols.values())
+
+
+def find_cuobjdump() -> str:
+    """The path of cuobjdump: the toolkit's, or the one in triton's wheel. Raises CompilerError when there is none."""
+    if found := toolkit_program("cuobjdump"):
+        return found
+    triton = find_spec("triton")
+    for folder in (triton.submodule_search_locations or ()) if triton else ():
+        if (path := Path(folder, "backends", "nvidia", "bin", "cuobjdump")).is_file():
+            return str(path)
+    raise CompilerError(
+        "SASS is read by NVIDIA's cuobjdump, which was not found on PATH, in CUDA_HOME, in CUDA_PATH, in "
+        "/usr/local/cuda or in the package triton; install a CUDA toolkit"
+    )
+
+
+def _dumped(program: str, image: Path, symbol: str) -> str:
+    status, answer, complaint = run_compiler([program, "-sass", "-fun", symbol, str(image)])
+    if status:
+        raise CompilerError(f"{program} exited with {status}: {(complaint or answer).strip()}")
+    # Each instruction is followed by its encoding, and by a line that is nothing else.
+    lines = (re.sub(r"\s*/\* 0x[0-9a-f]{16} \*/\s*$", "", line) for line in answer.splitlines())
+    return "\n".join(line for line in lines if line.strip()) + "\n"
+
+
+# -- names in a binary: the Itanium ABI's, as far as a name and its template arguments decide them ---------------
+
+_BUILTIN = {
+    "signed char": "a", "unsigned char": "h", "char": "c", "short": "s", "unsigned short": "t", "int": "i",
+    "unsigned int": "j", "long long": "x", "unsigned long long": "y", "float": "f", "double": "d", "bool": "b",
+}  # fmt: skip
+
+
+def instance_symbol(instance: str, symbols: Collection[str]) -> str:
+    """The symbol of ``instance``, a kernel's name with its template arguments, if any. Raises CompilerError when none
+    of ``symbols`` is it, or several may be."""
+    name, _, arguments = instance.partition("<")
+    if name in symbols:  # extern "C"
+        return name
+    pattern = re.compile(_pattern(name, arguments.removesuffix(">")))
+    found = [match for symbol in symbols if (match := pattern.match(symbol))]
+    least = min((match.start(1) for match in found), default=0)  # another namespace's comes later
+    matches = [match.string for match in found if match.start(1) == least]
+    if len(matches) == 1:
+        return matches[0]
+    there = ", ".join(sorted(matches or symbols)) or "none"
+    what = f"{len(matches)} kernels that may be" if matches else "no symbol for kernel"
+    raise CompilerError(
+        f"nvcc's output has {what} {instance} ({there}); use --compiler nvrtc, which says which one it is"
+    )
+
+
+def variable_names(name: str, image: bytes) -> list[str]:
+    """The names in a binary that may be the variable ``name`` of its source: of one in no namespace, its own; of one
+    that is static, with the unit's."""
+    *scopes, last = (f"{len(part)}{part}" for part in name.split("::") if part)
+    unit = r"(?:\d+_INTERNAL_\w+?)?"
+    mangled = rf"_ZN?{unit}{''.join(scopes)}L?{last}E?"
+    pattern = mangled if scopes else f"{name}|{mangled}"
+    found = re.findall(rf"(?<=\0)(?:{pattern})(?=\0)".encode(), image)
+    return sorted({text.decode() for text in found}, key=len)
+
+
+def _pattern(name: str, arguments: str) -> str:
+    """``ns::sum<16>`` is ``_ZN2ns3sumILi16EEE…``: a name after its length; what is in no namespace has no N."""
+    *scopes, last = (f"{len(part)}{part}" for part in name.split("::") if part)
+    listed = "".join(_argument(text.strip()) for text in arguments.split(",")) if arguments else ""
+    is_whole = re.fullmatch(r"[A-Za-z_]\w*", arguments)  # a struct alone: defaults of the template may follow
+    template = f"I{listed}{'' if is_whole else 'E'}" if arguments else "(?!I)"
+    within = "".join(scopes)
+    return f"_ZN{within}(L?{last}){template}" if scopes else f"_Z(?:N\\w*?)?(L?{last}){template}"
+
+
+def _argument(text: str) -> str:
+    if re.fullmatch(r"-?\d+", text):
+        return f"L[a-z]{text.replace('-', 'n')}E"
+    if text in ("true", "false"):
+        return f"Lb{int(text == 'true')}E"
+    return _BUILTIN.get(text) or (f"{len(text)}{text}" if re.fullmatch(r"[A-Za-z_]\w*", text) else r"\w+?")

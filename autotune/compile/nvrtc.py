@@ -13,7 +13,7 @@ from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
 from autotune.compile.pool import limited
 from autotune.compile.ptxas import check_target, complaints, figures
-from autotune.compile.toolchain import Batch, BuildError, Built, VariantSource, translation_unit
+from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, translation_unit
 from autotune.errors import CompilerError
 from autotune.files import pip_install
 
@@ -76,9 +76,9 @@ class Nvrtc:
 
 def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
     """Compile; the log."""
-    for variant, kernel in _pairs(batch):
-        _value(nvrtc.nvrtcAddNameExpression(program, _expression(variant, kernel)))
-    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.symbols):
+    for _, _, expression in _instances(batch):
+        _value(nvrtc.nvrtcAddNameExpression(program, expression))
+    for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
         _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
     with limited():
         status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
@@ -90,8 +90,9 @@ def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
     return log
 
 
-def _pairs(batch: Batch) -> list[tuple[VariantSource, str]]:
-    return [(variant, kernel) for variant in batch.variants for kernel in variant.kernels]
+def _instances(batch: Batch) -> list[tuple[VariantSource, str, bytes]]:
+    """Each kernel of each variant, with the expression that names it."""
+    return [(v, kernel, v.instance(kernel).encode()) for v in batch.variants for kernel in v.kernels]
 
 
 def _ptx(nvrtc: Any, program: Any, _batch: Batch, _log: str) -> str:
@@ -102,19 +103,14 @@ def _built(nvrtc: Any, program: Any, batch: Batch, log: str) -> Built:
     counted = figures(log)
     symbols: dict[str, dict[str, str]] = {}
     static: dict[str, dict[str, dict[str, int]]] = {}
-    for variant, kernel in _pairs(batch):
-        lowered = _value(nvrtc.nvrtcGetLoweredName(program, _expression(variant, kernel)))
-        symbol = lowered.decode()
+    for variant, kernel, expression in _instances(batch):
+        symbol = _value(nvrtc.nvrtcGetLoweredName(program, expression)).decode()
         if symbol not in counted:
             raise CompilerError(f"nvrtc's log has no register count for kernel {kernel!r} ({symbol})")
         symbols.setdefault(variant.key, {})[kernel] = symbol
         static.setdefault(variant.key, {})[kernel] = counted[symbol]
     image = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     return Built(image, symbols, static)
-
-
-def _expression(variant: VariantSource, kernel: str) -> bytes:
-    return variant.instance(kernel).encode()
 
 
 def _library() -> Any:
@@ -169,3 +165,13 @@ def _bytes(size: Any, fill: Any, program: Any) -> bytes:
     buffer: bytes = b" " * _value(size(program))
     _value(fill(program, buffer))
     return buffer
+
+
+def ptx(batch: Batch, toolchain: Toolchain) -> str:
+    """The batch as PTX. Raises CompilerError, for a source that does not compile, too."""
+    if not isinstance(toolchain, Nvrtc):
+        raise CompilerError(f"PTX is made by NVRTC, which is not installed: {pip_install('static')}")
+    try:
+        return toolchain.ptx(batch)
+    except BuildError as problem:
+        raise CompilerError(f"it does not compile:\n{problem}") from None

@@ -29,14 +29,17 @@ def plain_source(
     instances = tuple(
         (kernel.name, _named(family, kernel.name, choices, "Policy")) for kernel in family.kernels.values()
     )
-    content = "\0".join(
-        [ahead, behind, repr(instances), *family.compile_options, *options, family.source_digest]
-    )
-    key = hashlib.sha256(content.encode()).hexdigest()
+    key = key_of(family, [ahead, behind, repr(instances)], options)
     return VariantSource(
         key, f"V{key[:16]}", ahead, tuple(family.kernels), behind, instances, is_plain=True, headers=headers,
-        symbols=symbols, options=options,
+        symbols=symbols, options=options, numbers=tuple(family.compiled.items()),
     )  # fmt: skip
+
+
+def key_of(family: Family, texts: Iterable[str], options: Iterable[str]) -> str:
+    """A sha256 over all that decides a variant's machine code: its own ``texts`` and ``options``, and the family's."""
+    told = [*texts, *family.compile_options, *options, family.source_digest, *family.compiled.values()]
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()
 
 
 def symbol_checks(symbols: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.compile.occupancy_model import occupancy
@@ -20,7 +20,8 @@ class KernelProfile:
     Per thread: ``registers``, ``local_bytes`` (stack frame), ``spill_store_bytes``, ``spill_load_bytes``.
     Per block: ``static_shared_bytes``, ``dynamic_shared_bytes``, ``block_size`` threads. ``blocks_per_sm`` and
     ``occupancy`` (0..1, active warps over the maximum) are the documented limits' (see ``occupancy``);
-    ``limited_by`` names what binds. ``blocks`` are those of the grid, 0 where the sizes are not known. A cpu has no
+    ``limited_by`` names what binds. ``blocks`` are those of the grid, 0 where the sizes are not known; ``numbers`` are
+    the compiled ones that the launch reads. A cpu has no
     figures of a thread or a multiprocessor: all zero, ``limited_by`` empty; so it is where a static pass does not know
     the sizes that a block depends on, but for its threads where they depend on none.
     """
@@ -38,6 +39,7 @@ class KernelProfile:
     occupancy: float = 0.0
     limited_by: str = ""
     blocks: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def spilled_bytes(self) -> int:
@@ -55,7 +57,7 @@ def profiles(
 ) -> tuple[KernelProfile, ...]:
     """One profile per kernel. On a cpu there are no registers to count and the figures are zero. What reads a name that
     is not in ``names``, as a static pass without sizes has it, is left at zero, and occupancy with it."""
-    found = []
+    found, names = [], {**names, **compiled.numbers}
     for kernel in variant.kernels.values():
         figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
         if not kernel.block_names <= names.keys():
@@ -68,6 +70,7 @@ def profiles(
             block_size=block[0] * block[1] * block[2],
             dynamic_shared_bytes=shared_bytes,
             blocks=_blocks(variant, kernel, names),
+            numbers={name: n for name, n in compiled.numbers.items() if name in kernel.names},
             **figures,
         )
         if device.kind == "cuda" and figures:

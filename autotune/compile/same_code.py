@@ -60,7 +60,7 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
 
     Of a family that drives its launches itself, plain policies always count, since its plan may look at them.
     """
-    code = digest(compiled)
+    code, names = digest(compiled), {**names, **compiled.numbers}
     if not code:
         return ""
     family, plain = variant.family, hasattr(variant.family.module, "plan")

@@ -11,7 +11,7 @@ from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.occupancy_model import next_step, occupancy
+from autotune.compile.occupancy_model import occupancy
 from autotune.compile.profile import KernelProfile, profiles
 from autotune.compile.toolchain import CompileFailure, Toolchain
 from autotune.compile.variant import Variant, batch
@@ -21,14 +21,6 @@ from autotune.errors import AutotuneError, UnknownName
 from autotune.hardware import Device
 
 BLOCK_SIZES = tuple(range(32, 1025, 32))
-
-
-def registers_to_next_block(arch: str, profile: KernelProfile) -> int | None:
-    """How many registers fewer a thread must use for one more block to fit a multiprocessor; None where registers
-    are not what binds. Raises DeviceError for an architecture without known limits."""
-    if not profile.registers:
-        return None
-    return next_step(arch, profile.block_size, profile.registers, profile.shared_bytes)
 
 
 def occupancy_curve(arch: str, registers: int, shared_bytes: int) -> list[float]:
@@ -75,7 +67,7 @@ class Known:
         options, policies = family.chosen_options({}), {p.name for p in family.space.policies}
         numbers = _numbers(family, options, given or {})
         wanted = frozenset().union(*(kernel.block_names for kernel in family.kernels.values()))
-        wanted -= {*options, *policies, *numbers}
+        wanted -= {*options, *policies, *numbers, *family.compiled}
         if not workload and (given or not wanted):
             return cls(options, numbers, _unknown(family, wanted) if wanted else "")
         try:
@@ -113,7 +105,7 @@ def _numbers(
     for name in given:
         if name not in {*family.extents, *family.scalars}:
             raise UnknownName("size", name, [*family.extents, *family.scalars], f"family {family.name}")
-    found: dict[str, float] = {**family.fixed_sizes, **given}
+    found: dict[str, float] = {**given}
     scalars = {name: scalar.value for name, scalar in family.scalars.items()}
     for name, value in (*family.extents.items(), *scalars.items()):
         if name in found or value is None or not value.names <= {*found, *options}:

@@ -2,7 +2,9 @@
 program that a compiler is."""
 
 import os
+import re
 import shlex
+import struct
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +23,8 @@ class VariantSource:
 
     ``instances`` say how a kernel is named in C++ where that is not ``<kernel><<name>>``. A variant is plain when the
     source is compiled as it stands: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
-    ``symbols`` are the variables of the source that are filled from outside, ``options`` what it adds to the batch's.
+    ``symbols`` are the variables of the source that are filled from outside, ``options`` what it adds to the batch's,
+    ``numbers`` constant expressions by name, in which ``Policy`` is the struct: their values are read from the binary.
     """
 
     key: str
@@ -34,6 +37,34 @@ class VariantSource:
     headers: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What a binary keeps, read or not: the ``symbols``, and the variable that has the ``numbers``."""
+        return (*self.symbols, f"numbers_{self.name}") if self.numbers else self.symbols
+
+    @property
+    def numbers_text(self) -> str:
+        """C++ text that defines it: half of the key, by which ``numbers_in`` finds it, then the values."""
+        if not self.numbers:
+            return ""
+        texts = [re.sub(r"\bPolicy\b", self.name, text) for _, text in self.numbers]
+        values = [f"{word:#x}ull" for word in struct.unpack("<2Q", self._mark)]
+        values += [f"static_cast<unsigned long long>({text})" for text in texts]
+        defined = f"{self.variables[-1]}[] = {{{', '.join(values)}}}"
+        return f'extern "C" {{\n__device__ unsigned long long {defined};\n}}\n'
+
+    def numbers_in(self, image: bytes) -> dict[str, int]:
+        """The values of the ``numbers`` in a binary of this variant."""
+        if not self.numbers:
+            return {}
+        found = struct.unpack_from(f"<{len(self.numbers)}Q", image, image.index(self._mark) + len(self._mark))
+        return {name: value for (name, _), value in zip(self.numbers, found, strict=True)}
+
+    @property
+    def _mark(self) -> bytes:
+        return bytes.fromhex(self.key[:32])
 
     def instance(self, kernel: str) -> str:
         """The kernel as an expression names it."""
@@ -113,12 +144,13 @@ class Toolchain(Protocol):
 @dataclass(frozen=True)
 class Compiled:
     """One variant in the cache. ``image`` is a file (cubin or shared library) that may hold other variants
-    too."""
+    too; ``numbers`` are those that the source exports."""
 
     key: str
     image: Path
     symbols: Mapping[str, str]
     figures: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
     cached: bool = False
     seconds: float = 0.0
 
@@ -136,8 +168,10 @@ def translation_unit(batch: Batch, text: str = "") -> str:
     if batch.variants and batch.variants[0].is_plain:
         (variant,) = batch.variants
         headers = "".join(f'#include "{name}"\n' for name in variant.headers)
-        return f"#define AUTOTUNE_VARIANTS\n{headers}{variant.struct}{source}{variant.checks}"
-    structs = "\n".join(f"{variant.checks}{variant.struct}" for variant in batch.variants)
+        return f"#define AUTOTUNE_VARIANTS\n{headers}{variant.struct}{source}{variant.checks}{variant.numbers_text}"
+    structs = "\n".join(
+        f"{variant.checks}{variant.struct}{variant.numbers_text}" for variant in batch.variants
+    )
     return f"#define AUTOTUNE_VARIANTS\n{source}{structs}\n"
 
 

@@ -16,6 +16,7 @@ from autotune.compile.plain_source import (
     argument_type,
     enumeration,
     instances_of,
+    key_of,
     plain_header,
     plain_source,
     symbol_checks,
@@ -213,38 +214,18 @@ class Variant:
             return plain_source(
                 self.family, self._choices, self.layouts, checks, headers, self.compile_options
             )
-        symbols = tuple(self.family.symbols.values())
-        checks = _includes(self.headers) + _record_checks(self.family.data.values()) + symbol_checks(symbols)
+        family, choices = self.family, self._choices
+        symbols = tuple(family.symbols.values())
+        checks = _includes(self.headers) + _record_checks(family.data.values()) + symbol_checks(symbols)
         checks += "".join(conversion.text for conversion in self.conversions.values())
-        kernels = tuple(self.kernels)
-        content = "\0".join(
-            [
-                self.members,
-                checks,
-                *kernels,
-                *self.family.compile_options,
-                *self.compile_options,
-                self.family.source_digest,
-            ]
-        )
-        instances = instances_of(self.family, self._choices, "")
-        if instances:
-            content += repr(instances)
-        key = hashlib.sha256(content.encode()).hexdigest()
+        kernels, numbers = tuple(self.kernels), tuple(family.compiled.items())
+        told = [self.members, checks, repr(instances_of(family, choices, "")), *kernels]
+        key = key_of(family, told, self.compile_options)
         name = f"V{key[:16]}"
-        if instances:
-            instances = instances_of(self.family, self._choices, name)
-        struct = f"struct {name} {{\n{self.members}\n}};\n"
         return VariantSource(
-            key,
-            name,
-            struct,
-            kernels,
-            checks,
-            instances,
-            symbols=symbols,
-            options=self.compile_options,
-        )
+            key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks,
+            instances_of(family, choices, name), symbols=symbols, options=self.compile_options, numbers=numbers,
+        )  # fmt: skip
 
     def order_policies(self, name: str = "") -> list[Policy]:
         """The order policies; with ``name`` those that move the array or renumber what is in it."""
@@ -265,7 +246,7 @@ class Variant:
         return name in self.family.windowed and self.layouts[name].memory == "constant"
 
     def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
-        """Launch geometry with ``names`` (extents, policies, options, scalars) bound."""
+        """Launch geometry with ``names`` (extents, policies, options, scalars, compiled numbers) bound."""
         block, shared_bytes = self.block(kernel, names)
         return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
 
@@ -274,14 +255,16 @@ class Variant:
         return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
 
     def exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
-        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can."""
+        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can, as far
+        as that can be told before it is compiled where ``names`` has no compiled numbers."""
         if reason := self.family.space.exclusion(names):
             return reason
         for name, layout in self.layouts.items():
             if reason := self._array_refusal(name, layout, names, limits):
                 return reason
+        unknown = self.family.compiled.keys() - names.keys()
         for kernel in self.kernels.values():
-            if reason := self.geometry(kernel, names).refusal(limits):
+            if not kernel.names & unknown and (reason := self.geometry(kernel, names).refusal(limits)):
                 return f"kernel {kernel.name}: {reason}"
         return ""
 

@@ -62,10 +62,10 @@ from .space import (
     single_presets as single_presets,
 )
 from .tolerance import FOR_FLOATS as FOR_FLOATS, IGNORE as IGNORE, WRONG as WRONG, Tolerance as Tolerance
-from .units import Units as Units
 from .workload import (
     Inputs as Inputs,
     MalformedNpy as MalformedNpy,
+    Units as Units,
     Workload as Workload,
     bind as bind,
     find_data as find_data,

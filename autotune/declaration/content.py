@@ -1,44 +1,26 @@
-"""What a declaration leaves to be written out: ``values: auto`` of a policy, every way to group the fields of a record;
-a number or an expression in a shape, which becomes an extent with a name; and what the baseline, the kernel that a
-family is held against, shares with it."""
+"""What a declaration leaves to be written out: a number or an expression in a shape, which becomes an extent with a
+name; and what the baseline, the kernel that a family is held against, shares with it."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from autotune.errors import FamilyError
-from autotune.layout import every_grouping
-
-AUTO = "auto"
-
-
-def written_out(content: dict[str, Any], where: str) -> dict[str, Any]:
-    """A family's declaration with an extent for each size in a shape that has no name, and with the values that each
-    policy with ``values: auto`` has. Raises FamilyError for one that does not choose how records lie, or for records
-    with other fields or too many of them."""
-    content = _named_extents(content)
-    policies = content["policies"]
-    chosen = {
-        name: {**policy, "values": _values(policy, content["data"], f"{where}: policy {name}")}
-        for name, policy in policies.items()
-        if policy["values"] == AUTO
-    }
-    return {**content, "policies": {**policies, **chosen}} if chosen else content
-
-
 _IN_WORDS = {"//": " over ", "+": " plus ", "-": " minus ", "*": " times "}
 
 
-def _named_extents(content: dict[str, Any]) -> dict[str, Any]:
+def named_extents(content: dict[str, Any]) -> dict[str, Any]:
+    """A family's declaration with an extent for each size in a shape that has no name."""
     data: Mapping[str, Mapping[str, Any]] = content["data"]
     sizes = dict.fromkeys(str(size).strip() for array in data.values() for size in array["shape"])
     names = {size: size for size in sizes if size.isidentifier()}
     if len(names) == len(sizes):
         return content
     taken = {*names, *data, *content["policies"]}
-    taken |= {name for section in ("extents", "scalars", "options") for name in content.get(section, {})}
+    taken |= {
+        name
+        for section in ("extents", "scalars", "launch", "options", "compiled")
+        for name in content.get(section, {})
+    }
     extents = dict(content.get("extents", {}))
     for size in [size for size in sizes if size not in names]:
         text = size
@@ -58,29 +40,8 @@ def _named_extents(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "data": shaped, "extents": extents}
 
 
-def _values(policy: Mapping[str, Any], data: Mapping[str, Any], where: str) -> list[str]:
-    if policy.get("layout") != "records":
-        raise FamilyError(
-            f"{where}: values: auto is for layout: records, every way to group a record's fields; list the values"
-        )
-    fields = [_fields(data.get(name, {})) for name in policy.get("data", ())]
-    if not fields or not fields[0] or any(each != fields[0] for each in fields):
-        names = ", ".join(policy.get("data", ())) or "no array"
-        raise FamilyError(
-            f"{where}: values: auto needs arrays of records with the same fields; data names {names}"
-        )
-    return every_grouping(fields[0], where)
-
-
-def _fields(data: Mapping[str, Any]) -> list[tuple[str, int]]:
-    return [
-        (name, np.dtype(field if isinstance(field, str) else field["type"]).itemsize)
-        for name, field in data.get("fields", {}).items()
-    ]
-
-
 _OF_ACCESSORS = frozenset(
-    (
+    [
         "access",
         "layout",
         "packed",
@@ -91,7 +52,7 @@ _OF_ACCESSORS = frozenset(
         "index_bits",
         "used",
         "symbol",
-    )
+    ]
 )
 
 

@@ -192,27 +192,20 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         )
     _check_view(value, place)
     plane = value.get("plane", {})
+    told = ("record", "packed", "index_bits", "constant_bytes", "of", "pitch", "converted", "doc")
     data = Data(
         name=name,
         role=value["role"],
         fields=fields,
         shape=tuple(value["shape"]),
-        record=value.get("record", ""),
-        packed=value.get("packed", ""),
         low=low,
         high=high,
-        index_bits=value.get("index_bits", 32),
-        constant_bytes=value.get("constant_bytes", 65536),
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         element=element,
         fixed={**value.get("layout", {}), **({"storage": element} if element else {})},
-        of=value.get("of", ""),
-        pitch=value.get("pitch", ""),
         sampling=sampling_of(value, place),
-        doc=value.get("doc", ""),
+        **{key: value[key] for key in told if key in value},
     )
-    if data.of and "converted" in value:
-        data = replace(data, converted=True)
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
         raise FamilyError(
             f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
@@ -238,7 +231,7 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
     return field
 
 
-_NOT_OF_A_VIEW = (
+_NOT_OF_A_VIEW = [
     "record",
     "image",
     "range",
@@ -247,14 +240,10 @@ _NOT_OF_A_VIEW = (
     "none",
     "constant_bytes",
     "plane",
-    "image",
     "zero",
     "windowed",
-)
-
-_NOT_OF_A_CONVERTED_VIEW = (
-    *(key for key in _NOT_OF_A_VIEW if key != "record"), "pitch", "access", "index_bits", "begins_as",
-)  # fmt: skip
+]
+_NOT_OF_A_CONVERTED_VIEW = [*_NOT_OF_A_VIEW[1:], "pitch", "access", "index_bits", "begins_as"]
 
 
 def _check_view(value: Mapping[str, Any], place: str) -> None:

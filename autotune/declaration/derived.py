@@ -1,4 +1,4 @@
-"""Constraints that follow from the layouts and from what a kernel is launched with, so that nobody has to write them.
+"""Constraints that follow from the layouts, so that nobody has to write them.
 
 Each has a reason that names the arrays and numbers it follows from. They stand behind the family's own, whose reasons
 come first. One that only leaves out what is pointless (another name for the same addresses) gives way where the
@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autotune.declaration.compile_options import MIN_BLOCKS
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Space
 from autotune.errors import AutotuneError
 from autotune.layout import DIMENSIONS, SAME, Data, packing
 
 _ACCESS_BYTES = 16  # that one access moves at most
-_THREADS = 2048  # of a multiprocessor, where it holds most (Programming Guide, "Technical Specifications")
 
 
 @dataclass(frozen=True)
@@ -65,10 +63,10 @@ class _Declared:
 
 
 def derived_constraints(
-    data: Mapping[str, Data], blocks: Sequence[str], space: Space, means: Mapping[str, Mapping[str, Any]]
+    data: Mapping[str, Data], space: Space, means: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Constraint, ...]:
-    """What follows from the declaration, beyond the constraints of ``space``. ``blocks`` has the threads of each
-    kernel's block as an expression, ``means`` what each policy's values stand for."""
+    """What follows from the declaration, beyond the constraints of ``space``. ``means`` has what each policy's values
+    stand for."""
     declared = _Declared(data, space.policies, means)
     kept: list[Constraint] = []
     said = {constraint.require.text for constraint in space.constraints}
@@ -78,7 +76,6 @@ def derived_constraints(
         *_images(declared),
         *_groups(declared),
         *_converted(declared),
-        *_min_blocks(declared, blocks),
     ):
         constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
         if found.text in said:
@@ -198,14 +195,3 @@ def _converted(declared: _Declared) -> Iterator[_Found]:
                 if is_alike:
                     told = f"{name}: its {kind} is what {view.of} has, which {SAME} says already"
                     yield from _never(told, mine, its)
-
-
-def _min_blocks(declared: _Declared, blocks: Sequence[str]) -> Iterator[_Found]:
-    """So many blocks at a time are no more than a multiprocessor holds; of several kernels one may be meant."""
-    smallest = f"min({', '.join(blocks)})" if len(blocks) > 1 else blocks[0]
-    for policy in declared.policies:
-        if policy.compile == MIN_BLOCKS:
-            yield _Found(
-                f"{policy.name} * ({smallest}) <= {_THREADS}",
-                f"{policy.name} blocks of so many threads are more than the {_THREADS} that a multiprocessor holds",
-            )

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from autotune.errors import FamilyError, suggestion
@@ -80,16 +80,14 @@ class Expression:
     where: str = field(default="expression", compare=False)
 
     def __post_init__(self) -> None:
-        self._check(self._tree, 0)
-
-    @cached_property
-    def _tree(self) -> ast.expr:
         if len(self.text) > _LONGEST:
             raise FamilyError(
                 f"{self.where}: an expression may have {_LONGEST:,} characters, this has {len(self.text):,}"
             )
         try:
-            return ast.parse(self.text.strip(), mode="eval").body
+            _read(self.text)
+        except _Refusal as problem:
+            raise FamilyError(f"{self.where}: {self._shown.join(problem.args)}") from None
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise FamilyError(f"{self.where}: cannot read {self._shown} as an expression: {error}") from None
 
@@ -97,51 +95,10 @@ class Expression:
     def _shown(self) -> str:
         return repr(self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…")
 
-    def _check(self, node: ast.AST, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise FamilyError(f"{self.where}: {self._shown} is nested more than {_DEEPEST} deep")
-        known = (
-            (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
-            or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
-            or (isinstance(node, ast.BinOp) and type(node.op) in BINARY)
-            or (isinstance(node, ast.UnaryOp) and type(node.op) in UNARY)
-            or (isinstance(node, ast.Compare) and all(type(op) in COMPARE for op in node.ops))
-            or (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in FUNCTIONS
-                and not node.keywords
-            )
-            or (isinstance(node, ast.Subscript) and _table(node.value) is not None)
-        )
-        if not known:
-            what = ast.unparse(node)[:_SHOWN] if isinstance(node, ast.expr) else type(node).__name__
-            raise FamilyError(
-                f"{self.where}: {what!r} is not allowed in {self._shown}; allowed are numbers, strings, names, "
-                f"+ - * / // %, comparisons, and/or/not, a if c else b, and {', '.join(sorted(FUNCTIONS))}"
-            )
-        for child in ast.iter_child_nodes(node):
-            is_checked = (isinstance(node, ast.Call) and child is node.func) or isinstance(child, ast.Dict)
-            if isinstance(child, ast.expr) and not is_checked:
-                self._check(child, depth + 1)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            self._check_count(node.func.id, len(node.args))
-
-    def _check_count(self, function: str, given: int) -> None:
-        wanted, is_open = _TAKES.get(function, 1), function in ("max", "min")
-        if given < wanted or (given > wanted and not is_open):
-            raise FamilyError(
-                f"{self.where}: {function} takes {wanted} {'or more ' if is_open else ''}"
-                f"{'numbers' if wanted > 1 else 'number'}, {given} given in {self.text!r}"
-            )
-
-    @cached_property
+    @property
     def names(self) -> frozenset[str]:
         """The free names the expression reads."""
-        called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
-        return frozenset(
-            n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called
-        )
+        return _read(self.text)[1]
 
     def require(self, known: Collection[str]) -> "Expression":
         """Return self; raise FamilyError naming the first free name that is not in ``known``."""
@@ -155,7 +112,7 @@ class Expression:
     def evaluate(self, names: Mapping[str, Value]) -> Any:
         """The value with ``names`` bound. Raises FamilyError on arithmetic that has no answer."""
         try:
-            return _function(self.text)(names)
+            return _read(self.text)[0](names)
         except (ArithmeticError, TypeError, ValueError, KeyError) as error:
             raise FamilyError(f"{self.where}: {self._shown} has no value here: {error}") from None
 
@@ -169,42 +126,66 @@ class Expression:
         return int(value)
 
 
+class _Refusal(Exception):
+    """What is not in the subset: the words ahead of the expression, and those behind it."""
+
+
 @lru_cache(maxsize=4096)
-def _function(text: str) -> Evaluate:
-    """What ``text``, which was checked, computes from names. Kept here and not in the expression, which is pickled."""
-    return _compiled(ast.parse(text.strip(), mode="eval").body)
+def _read(text: str) -> tuple[Evaluate, frozenset[str]]:
+    """What ``text`` computes from names, and which. Kept here and not in the expression, which is pickled."""
+    tree = ast.parse(text.strip(), mode="eval").body
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
+    return _compiled(tree, 0), names
 
 
-def _compiled(node: ast.expr) -> Evaluate:
+def _compiled(node: ast.expr, depth: int) -> Evaluate:
+    if depth > _DEEPEST:
+        raise _Refusal("", f" is nested more than {_DEEPEST} deep")
+
+    def part(inner: ast.expr) -> Evaluate:
+        return _compiled(inner, depth + 1)
+
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=bool() | int() | float() | str() as value):
             return lambda names: value
         case ast.Name(id=name):
             return lambda names: names[name]
-        case ast.Subscript(value=value, slice=index):
-            table, key = _table(value) or {}, _compiled(index)
-            return lambda names: table[key(names)]
+        case ast.Subscript(slice=index) if (table := _table(node.value)) is not None:
+            key, known = part(index), table
+            return lambda names: known[key(names)]
         case ast.Tuple():
-            items = tuple(map(_compiled, node.elts))
+            items = tuple(map(part, node.elts))
             return lambda names: tuple(item(names) for item in items)
-        case ast.BinOp():
-            return _arithmetic(BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
-        case ast.UnaryOp():
-            unary, operand = UNARY[type(node.op)], _compiled(node.operand)
+        case ast.BinOp() if type(node.op) in BINARY:
+            return _arithmetic(BINARY[type(node.op)], part(node.left), part(node.right))
+        case ast.UnaryOp() if type(node.op) in UNARY:
+            unary, operand = UNARY[type(node.op)], part(node.operand)
             return lambda names: unary(operand(names))
         case ast.IfExp():
-            test, body, other = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            test, body, other = part(node.test), part(node.body), part(node.orelse)
             return lambda names: body(names) if test(names) else other(names)
         case ast.BoolOp():
-            return _boolean(isinstance(node.op, ast.Or), tuple(map(_compiled, node.values)))
-        case ast.Compare():
+            return _boolean(isinstance(node.op, ast.Or), tuple(map(part, node.values)))
+        case ast.Compare() if all(type(op) in COMPARE for op in node.ops):
             pairs = zip(node.ops, node.comparators, strict=True)
-            steps = tuple((COMPARE[type(op)], _compiled(item)) for op, item in pairs)
-            return _comparison(_compiled(node.left), steps)
-        case ast.Call(func=ast.Name(id=name)):
-            function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
+            return _comparison(part(node.left), tuple((COMPARE[type(op)], part(item)) for op, item in pairs))
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS:
+            function, arguments = FUNCTIONS[name], tuple(map(part, node.args))
+            _check_count(name, len(arguments))
             return lambda names: _bounded(function(*(item(names) for item in arguments)))
-    raise AssertionError(f"unchecked node {type(node).__name__}")
+    allowed = "numbers, strings, names, + - * / // %, comparisons, and/or/not, a if c else b"
+    raise _Refusal(
+        f"{ast.unparse(node)[:_SHOWN]!r} is not allowed in ",
+        f"; allowed are {allowed}, and {', '.join(sorted(FUNCTIONS))}",
+    )
+
+
+def _check_count(function: str, given: int) -> None:
+    wanted, is_open = _TAKES.get(function, 1), function in ("max", "min")
+    if given < wanted or (given > wanted and not is_open):
+        number = f"{wanted}{' or more' if is_open else ''} {'numbers' if wanted > 1 else 'number'}"
+        raise _Refusal(f"{function} takes {number}, {given} given in ", "")
 
 
 def _table(node: ast.expr) -> Mapping[Any, Any] | None:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.content import baseline_content, written_out
+from autotune.declaration.content import baseline_content, named_extents
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
@@ -38,6 +38,7 @@ class Family:
     not find by accessors, ``symbols`` what the source calls those that are its own. ``beginnings`` has the input that
     an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
     that under which kernels read an input: where it is not met, there is room for the array and nothing is copied.
+    ``compiled`` has the C++ of the numbers that only the compiled source knows.
     ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices."""
 
     name: str
@@ -62,6 +63,7 @@ class Family:
     zero: Mapping[str, Expression] = field(default_factory=dict)
     used: Mapping[str, Expression] = field(default_factory=dict)
     kernels: Mapping[str, Kernel]
+    compiled: Mapping[str, str] = field(default_factory=dict)
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     declared_orders: Mapping[str, Mapping[str, DeclaredOrder]] = field(default_factory=dict)
@@ -122,24 +124,20 @@ class Family:
         policies = self.space.order_policies
         functions: Mapping[PolicyValue, Any] = getattr(self.module, "orders", {}) if policies else {}
         found: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
-        for policy in policies:
-            declared = self.declared_orders.get(policy.name, {})
-            for value in policy.values:
-                place = f"family {self.name}: policy {policy.name}"
-                if str(value) in declared:
-                    if value in functions:
-                        raise FamilyError(
-                            f"{place}: {value} is in means and in orders of family.py; delete one of them"
-                        )
-                    found[policy.name, value] = declared[str(value)]
-                elif not policy.is_order(value, functions):
-                    raise FamilyError(
-                        f"{place}: {UnknownName('order', value, functions)}: write it in orders of family.py, or call "
-                        f"the value {AS_GIVEN} if it stands for no order, or say in means which it is of "
-                        f"{', '.join(ORDERS)}"
-                    )
-                elif value in functions:
-                    found[policy.name, value] = functions[value]
+        for policy, value in ((each, value) for each in policies for value in each.values):
+            place = f"family {self.name}: policy {policy.name}"
+            declared = self.declared_orders.get(policy.name, {}).get(str(value))
+            if declared and value in functions:
+                raise FamilyError(
+                    f"{place}: {value} is in means and in orders of family.py; delete one of them"
+                )
+            if not declared and not policy.is_order(value, functions):
+                raise FamilyError(
+                    f"{place}: {UnknownName('order', value, functions)}: write it in orders of family.py, or call the "
+                    f"value {AS_GIVEN} if it stands for no order, or say in means which it is of {', '.join(ORDERS)}"
+                )
+            if made := declared or functions.get(value):
+                found[policy.name, value] = made
         return found
 
     def cleared(self, names: Mapping[str, Any]) -> list[str]:
@@ -161,11 +159,6 @@ class Family:
     def has_links(self) -> bool:
         """Whether an input holds indices of another array."""
         return any(field.link for data in self.inputs for field in data.fields)
-
-    @property
-    def fixed_sizes(self) -> Mapping[str, int]:
-        """The sizes of ``constants``."""
-        return {name: value.integer({}) for name, value in self.extents.items() if value and not value.names}
 
     def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
         """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
@@ -324,7 +317,7 @@ def read_family(folder: Path, check: bool = True) -> Family:
     if check:
         yamlfile.check(content, "family", file, FamilyError)
     try:
-        content = written_out(content, f"family {content['family']}")
+        content = named_extents(content)
         declared = parse(content, folder.resolve())
         baseline = _baseline(content, folder.resolve(), declared)
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
@@ -349,7 +342,7 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
         ) from None
 
 
-_NOT_MEASURED = (
+_NOT_MEASURED = [
     "title",
     "presets",
     "explore",
@@ -358,7 +351,7 @@ _NOT_MEASURED = (
     "accuracy",
     "needs",
     "baseline",
-)
+]
 
 
 def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,47 +11,30 @@ from numpy.typing import NDArray
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import Data, Field, Links, named_orders
 
-_WALKS: Mapping[str, Callable[..., NDArray[np.int64]]] = MappingProxyType(
-    {
-        "breadth_first": named_orders.breadth_first,
-        "depth_first": named_orders.depth_first,
-        "breadth_first_blocks": named_orders.breadth_first_blocks,
-        "van_emde_boas": named_orders.van_emde_boas,
-        "hot_first": named_orders.hot_first,
-    }
-)
 # What each takes beside its name; what ends in ! has to be there.
-ORDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "random": ("seed",),
-        "sorted": ("key!", "descending"),
-        "b_tree": ("width!", "key"),
-        "breadth_first": ("root", "links"),
-        "breadth_first_blocks": ("levels!", "block!", "root", "links"),
-        "depth_first": ("root", "links"),
-        "van_emde_boas": ("root", "links", "together"),
-        "hot_first": ("counts!", "root", "links"),
-        "reverse_cuthill_mckee": ("links",),
-    }
-)
+ORDERS: Mapping[str, tuple[str, ...]] = {
+    "random": ("seed",),
+    "sorted": ("key!", "descending"),
+    "b_tree": ("width!", "key"),
+    "breadth_first": ("root", "links"),
+    "breadth_first_blocks": ("levels!", "block!", "root", "links"),
+    "depth_first": ("root", "links"),
+    "van_emde_boas": ("root", "links", "together"),
+    "hot_first": ("counts!", "root", "links"),
+    "reverse_cuthill_mckee": ("links",),
+}
 # What each of these has to be: its type, and for a number the least; and the same in words.
-_KINDS: Mapping[str, tuple[type, int, str]] = MappingProxyType(
-    {
-        "seed": (int, 0, "a whole number of at least 0"),
-        "width": (int, 1, "a whole number of at least 1, the elements of a node"),
-        "levels": (int, 0, "a whole number of at least 0, the levels above the blocks"),
-        "block": (int, 1, "a whole number of at least 1, the levels of a block"),
-        "descending": (bool, 0, "true or false"),
-        "together": (bool, 0, "true or false"),
-        "key": (str, 0, "an input, or INPUT.FIELD, with a number for each element"),
-        "counts": (
-            str,
-            0,
-            "an input, or INPUT.FIELD, with a number for each element, or a trace: links to them",
-        ),
-        "links": (list, 0, "a list of inputs, or of INPUT.FIELD"),
-    }
-)
+_KINDS: Mapping[str, tuple[type, int, str]] = {
+    "seed": (int, 0, "a whole number of at least 0"),
+    "width": (int, 1, "a whole number of at least 1, the elements of a node"),
+    "levels": (int, 0, "a whole number of at least 0, the levels above the blocks"),
+    "block": (int, 1, "a whole number of at least 1, the levels of a block"),
+    "descending": (bool, 0, "true or false"),
+    "together": (bool, 0, "true or false"),
+    "key": (str, 0, "an input, or INPUT.FIELD, with a number for each element"),
+    "counts": (str, 0, "an input, or INPUT.FIELD, with a number for each element, or a trace: links to them"),
+    "links": (list, 0, "a list of inputs, or of INPUT.FIELD"),
+}
 
 
 def _is_whole(value: object, least: int = 0) -> bool:
@@ -73,17 +55,12 @@ class DeclaredOrder:
         takes = self.takes
         if self.order == "random":
             return named_orders.random_order(extent, takes.get("seed", 0))
-        if self.order == "sorted":
-            return named_orders.sorted_order(
-                self._numbers(takes["key"], arrays), takes.get("descending", False)
-            )
-        if self.order == "b_tree":
-            places = named_orders.b_tree(extent, takes["width"])
-            return (
-                named_orders.sorted_order(self._numbers(takes["key"], arrays))[places]
-                if "key" in takes
-                else places
-            )
+        if self.order in ("sorted", "b_tree"):
+            is_descending = takes.get("descending", False)
+            places = named_orders.b_tree(extent, takes["width"]) if "width" in takes else np.arange(extent)
+            if "key" not in takes:
+                return places
+            return named_orders.sorted_order(self._numbers(takes["key"], arrays), is_descending)[places]
         more: dict[str, Any] = {key: takes[key] for key in ("together", "levels", "block") if key in takes}
         if "counts" in takes:
             more["counts"] = self._counts(takes["counts"], arrays, space, extent)
@@ -92,7 +69,8 @@ class DeclaredOrder:
         links = self._links(arrays, space, extent)
         if self.order == "reverse_cuthill_mckee":
             return named_orders.reverse_cuthill_mckee(links)
-        return _WALKS[self.order](links, roots=self._roots(arrays, extent), **more)
+        walk: Callable[..., NDArray[np.int64]] = getattr(named_orders, self.order)
+        return walk(links, roots=self._roots(arrays, extent), **more)
 
     def _numbers(self, place: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         name, _, member = place.partition(".")

@@ -16,12 +16,7 @@ from autotune.declaration.access import (
     extent_types,
     symbols,
 )
-from autotune.declaration.compile_options import (
-    changes_results,
-    check_together,
-    chosen_by,
-    compile_options,
-)
+from autotune.declaration.compile_options import chosen_by, compile_options
 from autotune.declaration.data import (
     check_choice,
     check_views,
@@ -34,7 +29,7 @@ from autotune.declaration.derived import derived_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, declared_orders
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
-from autotune.declaration.tolerance import ToleranceRule, exact_numbers, tolerance_rules
+from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.layout import Data
 
@@ -60,6 +55,11 @@ class Kernel:
     def block_names(self) -> frozenset[str]:
         """What the threads of a block and its shared memory depend on."""
         return frozenset().union(*(item.names for item in (*self.block, self.shared_bytes)))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What its launch depends on."""
+        return self.block_names.union(*(item.names for item in self.grid))
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not source.is_file():
         raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
-    asked = compile_options(content.get("compile_options", ()), where)
-    policies = tuple(_policy(key, value, data, asked, where) for key, value in content["policies"].items())
-    check_together({p.name: p.compile for p in policies if p.compile}, where)
+    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
     found = accesses(content, where)
     is_plain = content.get("choices") == "macros"
@@ -109,9 +107,18 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         known = {*extents, *options, *scalars}
         scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
-    declared = [content.get("scalars", {}), content.get("launch", {}), data, [p.name for p in policies]]
+    compiled = content.get("compiled", {})
+    declared = [
+        content.get("scalars", {}),
+        content.get("launch", {}),
+        data,
+        compiled,
+        [p.name for p in policies],
+    ]
     _distinct([extents, options, *declared], where)
-    taken = _Taken((*data, *scalars, *extents), found, (*options, *(p.name for p in policies)))
+    taken = _Taken(
+        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled)
+    )
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
         check_macros(_macros(kernels.values(), options, policies), where)
@@ -126,6 +133,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "windowed": windowed_of(content["data"], policies, where),
         **_conditions(content["data"], names, where),
         "kernels": kernels,
+        "compiled": compiled,
         "choices": content.get("choices", "struct"),
         "accesses": found,
         "symbols": symbols(content, found),
@@ -135,8 +143,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
-        "tolerance_rules": _tolerances(content, data, policies, names, where),
-        "compile_options": asked,
+        "tolerance_rules": tolerance_rules(content, data, names, where),
+        "compile_options": compile_options(content.get("compile_options", ()), where),
         **_told(content, names, where),
     }
 
@@ -153,22 +161,6 @@ def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dic
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
-
-
-def _tolerances(
-    content: Mapping[str, Any], data: Mapping[str, Data], policies: tuple[Policy, ...], names: Collection[str],
-    where: str,
-) -> dict[str, ToleranceRule]:  # fmt: skip
-    """What ``tolerance`` declares. Raises FamilyError where a policy may change a result that has none."""
-    rules = tolerance_rules(content, data, names, where)
-    outputs = [array for array in data.values() if array.role == "output"]
-    for policy in policies:
-        if changes_results(policy.compile) and (exact := exact_numbers(rules, outputs)):
-            raise FamilyError(
-                f"{where}: policy {policy.name}: {policy.compile} may change results, and {exact} has no tolerance: "
-                f"declare how far it may be off (tolerance: {{{exact}: {{relative: 0.00001}}}}), or delete the policy"
-            )
-    return rules
 
 
 def _reference(content: Mapping[str, Any]) -> str:
@@ -209,11 +201,10 @@ def _space(
         constraints += _inert(policy, content["policies"][policy.name].get("when", {}), names, where)
     explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where), explore)
-    blocks = [" * ".join(f"({item})" for item in kernel["block"]) for kernel in content["kernels"].values()]
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
         space.check()
-        space = replace(space, constraints=constraints + derived_constraints(data, blocks, space, means))
+        space = replace(space, constraints=constraints + derived_constraints(data, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:
@@ -267,35 +258,24 @@ def _distinct(groups: list[Any], where: str) -> None:
         for name in group:
             if name in seen:
                 raise FamilyError(
-                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data and policies "
-                    "share one namespace"
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, compiled "
+                    "numbers and policies share one namespace"
                 )
             seen.add(name)
 
 
-def _policy(
-    name: str, value: Mapping[str, Any], data: Mapping[str, Data], asked: tuple[str, ...], where: str
-) -> Policy:
-    """``asked`` are the options of the compiler that all configurations have."""
+def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where: str) -> Policy:
     place = f"{where}: policy {name}"
     values: tuple[PolicyValue, ...] = tuple(value["values"])
     layout, applies = value.get("layout", ""), tuple(value.get("data", ()))
-    texts = [str(item) for item in values]
-    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
-        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
-    if value["default"] not in values:
-        raise UnknownName("default", value["default"], values, place)
+    texts = _words(value, place)
     if bool(layout) != bool(applies):
         raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
     spaces = sorted({extent for d in data.values() for extent in d.shape})
+    what, known = ("extent", spaces) if layout == "order" else ("data", [*data])
     for target in applies:
-        if target not in (spaces if layout == "order" else data):
-            raise UnknownName(
-                "extent" if layout == "order" else "data",
-                target,
-                spaces if layout == "order" else data,
-                place,
-            )
+        if target not in known:
+            raise UnknownName(what, target, known, place)
     if layout == "grouping" and (len(applies) < 2 or any(data[name].role != "input" for name in applies)):
         raise FamilyError(f"{place}: grouping merges two or more inputs; data names {', '.join(applies)}")
     means = _means(value)
@@ -315,16 +295,25 @@ def _policy(
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    adds = chosen_by(value, means, asked, place)
+    adds = chosen_by(value, place)
     when = value.get("when", {})
     for text in when if isinstance(when, Mapping) else ():
         if str(text) not in texts:
             raise UnknownName("value", text, values, f"{place}: when")
-    kind = value.get("compile", "")
     condition = None if isinstance(when, Mapping) else Expression(when, f"{place}: when")
     return Policy(
-        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, kind, condition
+        name, values, value["default"], layout, applies, value.get("doc", ""), constant, adds, condition
     )
+
+
+def _words(value: Mapping[str, Any], place: str) -> list[str]:
+    """The texts of a policy's or an option's values, one of which is its default. Raises FamilyError, UnknownName."""
+    texts = [str(item) for item in value["values"]]
+    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
+        raise FamilyError(f"{place}: values {texts} must be distinct words (letters, digits, _ . + -)")
+    if value["default"] not in value["values"]:
+        raise UnknownName("default", value["default"], value["values"], place)
+    return texts
 
 
 def _means(policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,13 +356,7 @@ def _extents(
 
 
 def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
-    texts = [str(item) for item in value["values"]]
-    if len(set(texts)) < len(texts) or not all(re.fullmatch(_WORD, text) for text in texts):
-        raise FamilyError(
-            f"{where}: option {name}: values {texts} must be distinct words (letters, digits, _ . + -)"
-        )
-    if value["default"] not in value["values"]:
-        raise UnknownName("default", value["default"], value["values"], f"{where}: option {name}")
+    _words(value, f"{where}: option {name}")
     return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
 
 
@@ -388,11 +371,13 @@ def _scalar(
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a kernel may take: ``arguments``, how arrays are found, and ``choices``, which may be template arguments."""
+    """What a kernel may take: ``arguments``, how arrays are found, ``choices``, which may be template arguments, and
+    ``compiled`` numbers, which its grid and its shared memory may read."""
 
     arguments: tuple[str, ...]
     accesses: Mapping[str, str]
     choices: tuple[str, ...]
+    compiled: tuple[str, ...]
 
 
 def _macros(kernels: Iterable[Kernel], options: Collection[str], policies: Iterable[Policy]) -> list[str]:
@@ -408,14 +393,14 @@ def _kernel(name: str, value: Mapping[str, Any], taken: _Taken, names: Collectio
     check_arguments(name, value["arguments"], taken.accesses, taken.arguments, where)
     accessors = [key for key in taken.arguments if key not in taken.accesses]
 
-    def parsed(items: Any, what: str) -> tuple[Expression, ...]:
-        return tuple(Expression(str(item), f"{place}: {what}").require(names) for item in items)
+    def parsed(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
+        return tuple(Expression(str(item), f"{place}: {what}").require({*names, *more}) for item in items)
 
     return Kernel(
         name,
         tuple(value["arguments"]),
         parsed(value["grid"], "grid"),
-        parsed(value["block"], "block"),
+        parsed(value["block"], "block", ()),
         parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
         check_template(value.get("template", ()), taken.choices, accessors, f"{place}: template"),
     )

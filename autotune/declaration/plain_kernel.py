@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -157,14 +156,8 @@ def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]
 
 
 def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str, Any]:
-    allowed = set(yamlfile.schema("family")["properties"]) - {
-        "schema",
-        "family",
-        "source",
-        "kernels",
-        "policies",
-        "data",
-    }
+    own = {"schema", "family", "source", "kernels", "policies", "data"}
+    allowed = set(yamlfile.schema("family")["properties"]) - own
     for key in declared:
         if key not in allowed:
             raise UsageError(
@@ -179,17 +172,14 @@ def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str,
     return {**head, **told}
 
 
-def _constraint(value: Any) -> Any:
-    """A text is a condition and its own reason; a pair has both."""
-    if isinstance(value, str):
-        return {"require": value, "reason": value}
-    return (
-        {"require": value[0], "reason": value[1]} if isinstance(value, tuple) and len(value) == 2 else value
-    )
-
-
 def _constraints(value: Any) -> list[Any]:
-    return [_constraint(each) for each in ([value] if isinstance(value, str) else value)]
+    """Of a constraint, a text is the condition and its own reason; a pair has both."""
+    found = []
+    for each in [value] if isinstance(value, str) else value:
+        pair = (each, each) if isinstance(each, str) else each
+        is_pair = isinstance(pair, tuple) and len(pair) == 2
+        found.append({"require": pair[0], "reason": pair[1]} if is_pair else each)
+    return found
 
 
 def _extents(value: Any) -> Any:
@@ -200,14 +190,12 @@ def _extents(value: Any) -> Any:
 
 
 # What is said in fewer words than family.yaml has.
-_SHORT: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
-    {
-        "constraints": _constraints,
-        "explore": _constraints,
-        "extents": _extents,
-        "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
-    }
-)
+_SHORT: Mapping[str, Callable[[Any], Any]] = {
+    "constraints": _constraints,
+    "explore": _constraints,
+    "extents": _extents,
+    "tolerance": lambda value: {"relative": value} if isinstance(value, (int, float)) else value,
+}
 
 
 def _declare(

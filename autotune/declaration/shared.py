@@ -44,18 +44,15 @@ class SharedInputs:
     def load(self, during: str) -> tuple[Family, Inputs]:
         """In the other process. Raises FamilyError where the family was edited ``during`` what goes on."""
         family = load_family(self.family, check=False)
-        for edited, is_same, new in (
-            (f"{self.family}/family.yaml", family.space_digest == self.space_digest, "declaration"),
-            (
-                f"the Python of {self.family}, or what it imports,",
-                family.host_digest == self.host_digest,
-                "text",
-            ),
-        ):
-            if not is_same:
-                raise FamilyError(
-                    f"{edited} was edited during {during}, run the same command again for the new {new}"
-                )
+        edited = ""
+        if family.space_digest != self.space_digest:
+            edited = f"{self.family}/family.yaml"
+        elif family.host_digest != self.host_digest:
+            edited = f"the Python of {self.family}, or what it imports,"
+        if edited:
+            raise FamilyError(
+                f"{edited} was edited during {during}, run the same command again for the new text"
+            )
         arrays = read_arrays(self.arrays, "input", family.inputs)
         return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
 

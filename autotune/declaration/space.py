@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from autotune.declaration.expression import Expression
 from autotune.errors import FamilyError, UnknownName, UsageError
 
@@ -27,9 +25,8 @@ _MOST_STEPS = 1_000_000  # values tried for one: some seconds
 class Policy:
     """One axis. ``layout`` names the layout dimension it drives and ``data`` the arrays it applies to; both are
     empty for a plain policy, which reaches the kernel as a compile-time constant. A layout policy does so too when it
-    is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone;
-    ``compile`` is the option's name where it is declared by that. Where ``when`` does not hold the policy is inert: it
-    changes nothing, and only its default is possible."""
+    is ``constant``. ``adds`` has what a value adds to the compiler's command line, of a policy that does that alone.
+    Where ``when`` does not hold the policy is inert: it changes nothing, and only its default is possible."""
 
     name: str
     values: tuple[PolicyValue, ...]
@@ -39,7 +36,6 @@ class Policy:
     doc: str = ""
     constant: bool = False
     adds: Mapping[str, tuple[str, ...]] | None = field(default=None, hash=False)
-    compile: str = ""
     when: Expression | None = None
 
     @property
@@ -239,11 +235,10 @@ class Space:
         return [replace(part, explores_all=True) for part in parts] if chosen.explores_all else parts
 
     def walk(
-        self, values: Mapping[str, tuple[PolicyValue, ...]] | None = None, steps: "Steps | None" = None,
-        rng: "np.random.Generator | None" = None,
-    ) -> Iterator[Configuration]:  # fmt: skip
+        self, values: Mapping[str, tuple[PolicyValue, ...]] | None = None, steps: "Steps | None" = None
+    ) -> Iterator[Configuration]:
         """The configurations of ``values`` (by default, of everything) that are explored, value by value in declared
-        order or at random, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
+        order, leaving a branch as soon as a rule fails; until ``steps`` are spent."""
         order, choices = [p.name for p in self.policies], values or {p.name: p.values for p in self.policies}
         known = [c.require for c in self.rules if c.require.names <= set(order)]
         due = [
@@ -255,11 +250,10 @@ class Space:
             if depth == len(order):
                 yield Configuration(chosen)
                 return
-            among = choices[order[depth]]
-            for i in range(len(among)) if rng is None else rng.permutation(len(among)):
+            for value in choices[order[depth]]:
                 if steps is not None and not steps.take():
                     return
-                chosen[order[depth]] = among[i]
+                chosen[order[depth]] = value
                 if all(require.evaluate(chosen) for require in due[depth]):
                     yield from descend(depth + 1)
             chosen.pop(order[depth], None)

@@ -80,17 +80,6 @@ def tolerance_rules(
     return found
 
 
-def exact_numbers(rules: Mapping[str, ToleranceRule], outputs: Collection[Data]) -> str:
-    """The first floating point number of the outputs that no rule is for; of whole numbers alone, the first where none
-    has a rule. Empty where what changes arithmetic is provided for."""
-    members = _members({data.name: data for data in outputs})
-    floats = [name for name, dtype in members.items() if dtype.kind == "f"]
-    ruled = [name for name in members if {name, name.partition(".")[0]} & rules.keys()]
-    if not floats:
-        return "" if ruled else next(iter(members), "")
-    return next((name for name in floats if name not in ruled and "" not in rules), "")
-
-
 def tolerances_of(
     rules: Mapping[str, ToleranceRule], outputs: Collection[Data], names: Mapping[str, Any], where: str
 ) -> dict[str, Tolerance]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from autotune.declaration.expression import Value
 from autotune.declaration.family_folder import Family
 from autotune.declaration.parse import Scalar
 from autotune.declaration.space import PolicyValue
-from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
+from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
 from autotune.files import bundled
 from autotune.layout import canonical, check_links, check_numbers
 
@@ -118,18 +118,13 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
     yamlfile.check(content, "workload", path, WorkloadError)
     if content["family"] != family.name:
         raise WorkloadError(f"{path} is a workload of family {content['family']!r}, not of {family.name!r}")
-    return Workload(
-        name=content["workload"],
-        family=content["family"],
-        path=path,
-        parameters=content.get("parameters", {}),
-        arrays=content.get("arrays", {}),
-        scalars=content.get("scalars", {}),
-        options=content.get("options", {}),
-        files=content.get("files", {}),
-        cold=content.get("cache", "cold") == "cold",
-        doc=content.get("doc", ""),
-    )
+    told = {
+        key: content[key]
+        for key in ("parameters", "arrays", "scalars", "options", "files", "doc")
+        if key in content
+    }
+    is_cold = content.get("cache", "cold") == "cold"
+    return Workload(name=content["workload"], family=content["family"], path=path, cold=is_cold, **told)
 
 
 def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
@@ -292,3 +287,51 @@ def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
             return generator.uniform(low, high, shape)
         case _:
             return generator.normal(size=shape)
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of one call. ``costs`` (units,) are estimates in any unit; ``run(execution, first, count)`` queues the
+    launches of ``count`` units in a row, at most ``batch`` of them.
+
+    ``parts`` has for an output the elements of it, flattened, that each unit writes: unit u those from
+    ``parts[name][u]`` to ``parts[name][u + 1]``. ``sums`` are outputs to which units add. ``groups`` (units,) are
+    numbers that never decrease: a chunk does not reach from one group into the next.
+    """
+
+    costs: NDArray[np.float64]
+    run: Callable[[Any, int, int], None]
+    batch: int = 1
+    parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    sums: tuple[str, ...] = ()
+    groups: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def check(self, outputs: Mapping[str, int], where: str) -> None:
+        """Raise FamilyError unless this describes ``outputs`` (name: elements) whole."""
+
+        def refuse(what: str) -> None:
+            raise FamilyError(f"{where}: units: {what}")
+
+        n = len(self)
+        if not n or not np.isfinite(self.costs).all() or float(np.min(self.costs)) < 0:
+            refuse(f"costs has {n} values; at least one is needed, none negative or NaN")
+        if self.batch < 1:
+            refuse(f"batch is {self.batch}; at least 1 is needed")
+        for name in (*self.parts, *self.sums):
+            if name not in outputs:
+                raise UnknownName("output", name, outputs, f"{where}: units")
+        for name in outputs:
+            if (name in self.parts) == (name in self.sums):
+                refuse(f"output {name} must be in parts or in sums, and not in both")
+        for name, offsets in self.parts.items():
+            ends = [int(offsets[0]), int(offsets[-1])] if len(offsets) else []
+            if len(offsets) != n + 1 or ends != [0, outputs[name]] or np.any(np.diff(offsets) < 0):
+                refuse(
+                    f"parts[{name!r}] has {len(offsets)} offsets, first and last {ends}; {n + 1} rising ones from 0 "
+                    f"to {outputs[name]} are needed"
+                )
+        if self.groups is not None and (len(self.groups) != n or np.any(np.diff(self.groups) < 0)):
+            refuse(f"groups has {len(self.groups)} values; {n} that never decrease are needed")

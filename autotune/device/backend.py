@@ -58,7 +58,10 @@ class Placed(Protocol):
 class Module(Protocol):
     """A loaded binary of one variant. ``lock`` is held from the filling of its constant memory to the end of what reads
     it, or until that is queued where other streams are waited for; modules that share the memory share the lock, and
-    one thread may take it twice."""
+    one thread may take it twice. ``numbers`` are those that the source exports."""
+
+    @property
+    def numbers(self) -> Mapping[str, int]: ...
 
     @property
     def lock(self) -> AbstractContextManager[Any]: ...

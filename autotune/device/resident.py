@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.device.backend import Backend, Module, Placed, raw
+from autotune.device.backend import Backend, LaunchError, Module, Placed, raw
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
@@ -87,7 +87,9 @@ class Resident:
         for name, layout in layouts.items():
             if name not in bound and name not in variant.aliases:
                 bound[name] = self._view(variant, name, bound[layout.data.of])
-        names = self.inputs.names(variant.configuration)
+        names = {**self.inputs.names(variant.configuration), **module.numbers}
+        if module.numbers and (reason := variant.exclusion(names, self.backend.device.limits)):
+            raise LaunchError(reason)
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
             sum(item.transform_ms for item in kept) + self._ordering.ordering_ms(variant),

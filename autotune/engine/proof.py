@@ -99,8 +99,9 @@ class Prover:
 
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}
-        for configuration in dict.fromkeys(near):
-            for extent, step in grid_steps(self.compiler.variant(configuration), self.inputs).items():
+        for job in self.compiler.jobs(tuple(dict.fromkeys(near))):
+            variant = self.compiler.variant(job.configuration)
+            for extent, step in grid_steps(variant, self.inputs, job.compiled.numbers).items():
                 steps.setdefault(extent, set()).add(step)
         told = {extent: sorted(found) for extent, found in steps.items()}
         if self.answer:

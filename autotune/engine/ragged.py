@@ -137,10 +137,10 @@ def refusal(family: Family, workload: Workload) -> str:
     return "" if workload.arrays else f"family.py makes the inputs: {how}"
 
 
-def grid_steps(variant: Variant, inputs: Inputs) -> Sizes:
-    """By extent, how far it may grow from 1 before a kernel gets one more block."""
+def grid_steps(variant: Variant, inputs: Inputs, numbers: Mapping[str, int]) -> Sizes:
+    """By extent, how far it may grow from 1 before a kernel gets one more block; ``numbers`` are the compiled ones."""
     family = variant.family
-    names = inputs.names(variant.configuration)
+    names = {**inputs.names(variant.configuration), **numbers}
     found: Sizes = {}
     for extent in {extent for data in family.inputs for extent in data.shape}:
         grows = [_grows(variant, kernel, names, extent) for kernel in family.kernels]

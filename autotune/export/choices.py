@@ -156,6 +156,11 @@ def _needs_no_python(family: Family) -> None:
             "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
             "kernel once"
         )
+    if family.compiled:
+        raise FamilyError(
+            f"family {family.name} cannot be exported: its launches read numbers of the compiled source "
+            f"({', '.join(family.compiled)}), and an export's are known before it is compiled"
+        )
     _is_made_of_templates(family)
     for data in family.data.values():
         if data.converted:

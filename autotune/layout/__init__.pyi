@@ -13,7 +13,6 @@ from .curve import CURVES as CURVES
 from .digest import dimension_digest as dimension_digest, layouts_digest as layouts_digest
 from .dimension import Dimension as Dimension
 from .dimensions import DIMENSIONS as DIMENSIONS, layout_of as layout_of
-from .fields import every_grouping as every_grouping
 from .image import Raster as Raster, Sampling as Sampling
 from .layout import Layout as Layout
 from .named_orders import orders_digest as orders_digest

@@ -13,7 +13,6 @@ from autotune.errors import FamilyError, UnknownName
 
 FIELDS_HEADER = "autotune/fields.cuh"
 WIDEST = 16  # bytes of one access; each group's run begins at a multiple
-AUTO_FIELDS = 6  # at most, of a record whose groups are searched: 203 ways
 
 
 @dataclass(frozen=True)
@@ -98,42 +97,3 @@ def check_groups(value: str, fields: Sequence[str], where: str) -> None:
             )
     if names == [list(fields)]:
         raise FamilyError(f"{where}: records {value}: all fields in one group are aos; write that")
-
-
-def every_grouping(fields: Sequence[tuple[str, int]], where: str) -> list[str]:
-    """Each way to group a record's fields, of these (name, bytes), as a value of ``records``, from all together to all
-    apart. Raises FamilyError where there are too many for a search."""
-    if len(fields) > AUTO_FIELDS:
-        raise FamilyError(
-            f"{where}: values: auto is for at most {AUTO_FIELDS} fields, which have {_bell(AUTO_FIELDS)} groupings; "
-            f"these {len(fields)} have {_bell(len(fields))}: list those worth a try, as in [aos, "
-            f"{'+'.join(name for name, _ in fields[:-1])}-{fields[-1][0]}, soa]"
-        )
-    found = []
-    for groups in sorted(_partitions([name for name, _ in fields]), key=len):
-        text = "-".join("+".join(group) for group in groups)
-        if len(groups) == 1:
-            text = "aos"
-        elif len(groups) == len(fields) and len({size for _, size in fields}) == 1:
-            text = "soa"
-        found.append(text)
-    return found
-
-
-def _partitions(names: Sequence[str]) -> Iterator[list[list[str]]]:
-    if not names:
-        yield []
-        return
-    *rest, last = names
-    for groups in _partitions(rest):
-        for place in range(len(groups)):
-            yield [[*group, last] if i == place else group for i, group in enumerate(groups)]
-        yield [*groups, [last]]
-
-
-def _bell(count: int) -> int:
-    """How many ways there are to group so many: the first number of a row of the Bell triangle (Peirce 1880)."""
-    row = [1]
-    for _ in range(count):
-        row = list(accumulate(row, initial=row[-1]))
-    return row[0]

@@ -124,12 +124,13 @@ class Entry:
 @dataclass(frozen=True, kw_only=True)
 class Kept:
     """One configuration, under the name that the entries' ``times_ms`` have it by; ``needs`` as an entry has them,
-    ``kernel`` the one that takes the most time."""
+    ``kernel`` the one that takes the most time, ``numbers`` what of the compiled source its launch reads."""
 
     name: str
     configuration: Mapping[str, Any]
     needs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     kernel: str = ""
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

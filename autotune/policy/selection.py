@@ -39,7 +39,7 @@ from autotune.policy.acceptance import (
     stale,
     unmet_need,
 )
-from autotune.policy.file import Entry, PolicyFile, file_name
+from autotune.policy.file import Entry, Kept, PolicyFile, file_name
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.prediction import (
     Features,
@@ -320,7 +320,7 @@ def _predicted(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidat
         (known_configuration(family, one.configuration)[0], one) for one in file.prediction.kept.values()
     ]
     kept = {configuration: one for configuration, one in of_each if configuration is not None}
-    blocks = {configuration: _blocks(asked, configuration, one.kernel) for configuration, one in kept.items()}
+    blocks = {configuration: _blocks(asked, configuration, one) for configuration, one in kept.items()}
     return [
         Candidate(
             "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(found.rows)} entries", one.ms,
@@ -331,14 +331,14 @@ def _predicted(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidat
     ]  # fmt: skip
 
 
-def _blocks(asked: _Asked, configuration: Configuration, kernel: str) -> int:
+def _blocks(asked: _Asked, configuration: Configuration, kept: Kept) -> int:
     """Of the kernel's grid on the input; 0 where that cannot be told."""
     family = asked.family
-    if kernel in family.kernels:
+    if kernel := family.kernels.get(kept.kernel):
         with suppress(AutotuneError):
-            names = {**asked.numbers, **asked.options, **configuration}
+            names = {**asked.numbers, **asked.options, **configuration, **kept.numbers}
             variant = Variant.of(family, configuration, asked.options)
-            return math.prod(variant.geometry(family.kernels[kernel], names).grid)
+            return math.prod(variant.geometry(kernel, names).grid)
     return 0
 
 

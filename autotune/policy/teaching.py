@@ -27,12 +27,14 @@ Needs = Mapping[str, Mapping[str, int]]
 @dataclass(frozen=True)
 class _Known:
     """What is known of a group of entries: ``rows`` of times in ms, and of each configuration that may be kept its
-    ``needs``; ``kernels`` are those that take the most time, ``blocks`` how many their grids have."""
+    ``needs``; ``kernels`` are those that take the most time, ``blocks`` how many their grids have, ``numbers`` what of
+    the compiled source these read."""
 
     rows: Mapping[str, Mapping[Configuration, float]]
     needs: Mapping[Configuration, Needs]
     kernels: Mapping[Configuration, str]
     blocks: Mapping[str, Mapping[Configuration, int]]
+    numbers: Mapping[Configuration, Mapping[str, int]]
 
 
 def taught(
@@ -61,7 +63,13 @@ def taught(
         )  # fmt: skip
     first = next(iter(group.values()))
     kept = {
-        name: Kept(name=name, configuration=dict(c), needs=known.needs[c], kernel=known.kernels.get(c, ""))
+        name: Kept(
+            name=name,
+            configuration=dict(c),
+            needs=known.needs[c],
+            kernel=known.kernels.get(c, ""),
+            numbers=known.numbers.get(c, {}),
+        )
         for c, name in names.items()
     }
     counts = (int(study.about.more.get("multiprocessors", 0)) for study in studies)
@@ -86,6 +94,7 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
     kept = {name: Configuration(one.configuration) for name, one in before.kept.items()}
     needs: dict[Configuration, Needs] = {kept[name]: one.needs for name, one in before.kept.items()}
     kernels = {kept[name]: one.kernel for name, one in before.kept.items()} | _kernels(studies)
+    numbers = {kept[name]: one.numbers for name, one in before.kept.items()}
     swept = {s.workload: s for s in studies}
     rows: dict[str, dict[Configuration, float]] = {}
     blocks: dict[str, dict[Configuration, int]] = {}
@@ -98,9 +107,10 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
             measured = [t for t in study.trials if t.measurement]
             blocks[name] |= {t.configuration: _blocks(t, kernels.get(t.configuration, "")) for t in measured}
             needs |= {t.configuration: of_trial(t) for t in measured if t.proved}
+            numbers |= {t.configuration: p.numbers for t in measured for p in t.profiles if p.numbers}
         rows[name][Configuration(item.configuration)] = item.median_ms
     needs |= {Configuration(item.configuration): item.needs for item in group.values()}
-    return _Known(rows, needs, kernels, blocks)
+    return _Known(rows, needs, kernels, blocks, numbers)
 
 
 def _times(study: Study) -> dict[Configuration, float]:

@@ -298,7 +298,7 @@ def _measured(row: Row) -> list[tuple[str, str]]:
 
 
 def _profile(row: Row, kernel: str) -> KernelProfile:
-    counts = {name: _count(row, f"{name}_{kernel}") for name in _COUNTS}
+    counts: dict[str, Any] = {name: _count(row, f"{name}_{kernel}") for name in _COUNTS}
     occupancy = float(row.get(f"occupancy_{kernel}") or 0)
     limit = row.get(f"limited_by_{kernel}") or ""
     return KernelProfile(kernel=kernel, occupancy=occupancy, limited_by=limit, **counts)

@@ -12,8 +12,8 @@ from autotune.compile import (
     OF_THE_BLOCK,
     KernelProfile,
     StaticProfile,
+    next_step,
     occupancy_curve,
-    registers_to_next_block,
 )
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
@@ -22,7 +22,7 @@ from autotune.record import Study, newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import Chart, Line, line_traces
 
-_FIGURES = tuple(name for name in KernelProfile.__dataclass_fields__ if name != "blocks")
+_FIGURES = tuple(name for name in KernelProfile.__dataclass_fields__ if name not in ("blocks", "numbers"))
 _DIGESTS = ("source_digest", "space_digest")
 
 
@@ -59,8 +59,10 @@ def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterat
         if row.message:
             yield {**line, "state": "compile_failed", "reason": clean(row.message)}
         for kernel in row.kernels:
-            registers = registers_to_next_block(arch, kernel) if kernel.limited_by else None
+            of_block = (kernel.block_size, kernel.registers, kernel.shared_bytes)
+            registers = next_step(arch, *of_block) if kernel.limited_by else None
             figures = asdict(kernel)
+            del figures["numbers"]
             if not kernel.limited_by:  # what depends on a block that is not known is blank
                 figures |= dict.fromkeys(OF_THE_BLOCK)
             yield {**line, "state": "compiled", "reason": "", **figures, "registers_to_next_block": registers}

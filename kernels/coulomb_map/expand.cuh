@@ -160,6 +160,12 @@ AUTOTUNE_DEVICE Amounts amounts_of(double q, double inverse, double radius) {
   return {size * near * (power<order + 1>(ratio) + softened), size / (1 + static_cast<float>(ratio)) * below};
 }
 
+// Of a block that expands; the other method never launches it. What is just 48 KiB is refused beside the arrays that
+// the kernel has anyway, so it is one number more than seeds take.
+template <class Policy>
+constexpr unsigned expand_bytes =
+    Policy::method == Method::expansions ? sizeof(Seeds<Policy::order, Policy::tile>) + sizeof(Complex) : 0;
+
 template <class Policy>
 AUTOTUNE_DEVICE void expand_cube(typename Policy::sorted sorted, unsigned* starts, double* grid_axes,
                                  typename Policy::expansions expansions, typename Policy::amounts amounts, unsigned nx,

@@ -5,7 +5,7 @@
 #include "autotune/shared.cuh"
 #include "ring.cuh"
 
-constexpr unsigned tile_bins = 4096;  // of one block of tile_sums and offsets; family.yaml has it, too
+constexpr unsigned tile_bins = 4096;  // of one block of tile_sums, offsets, look_back and pair_up
 
 // The first i in [low, high) whose prefix sum lies at least `mass` after `from`, or high.
 template <class Ring>

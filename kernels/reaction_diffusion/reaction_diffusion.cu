@@ -106,18 +106,29 @@ constexpr bool in_registers = Policy::field_memory == FieldMemory::register_tile
 template <class Policy>
 constexpr bool in_wave = Policy::field_memory == FieldMemory::register_wave;
 
+// What a block of advance makes of the field, and its shared memory; family.yaml reads them.
+struct Tiling {
+  int width, height;
+  unsigned shared_bytes;
+};
+template <class Policy>
+AUTOTUNE_DEVICE constexpr Tiling tiling() {
+  if constexpr (in_registers<Policy>) {
+    using Tile = RegisterTile<Policy>;
+    return {Tile::Place::useful_x, Tile::Place::useful_y, Tile::shared_bytes};
+  } else if constexpr (in_wave<Policy>) {
+    using Tile = RegisterWave<Policy>;
+    return {Tile::Place::useful_x, Tile::Place::useful_y, Tile::shared_bytes};
+  } else {
+    using Tile = OneStep<Policy, Concentration<Policy>>;
+    return {Tile::width, Tile::height, summed_bytes<Policy>};
+  }
+}
+
 // Tiles of the field, one a block.
 template <class Policy>
 AUTOTUNE_DEVICE unsigned tile_count(int rows, int columns) {
-  int width, height;
-  if constexpr (in_registers<Policy>) {
-    width = RegisterTile<Policy>::Place::useful_x, height = RegisterTile<Policy>::Place::useful_y;
-  } else if constexpr (in_wave<Policy>) {
-    width = RegisterWave<Policy>::Place::useful_x, height = RegisterWave<Policy>::Place::useful_y;
-  } else {
-    using Tile = OneStep<Policy, Concentration<Policy>>;
-    width = Tile::width, height = Tile::height;
-  }
+  constexpr int width = tiling<Policy>().width, height = tiling<Policy>().height;
   return static_cast<unsigned>((columns + width - 1) / width) * static_cast<unsigned>((rows + height - 1) / height);
 }
 

@@ -23,6 +23,9 @@ struct RegisterTile {
     Edges edges;
     Points<int, 4> place[(rows + 3) / 4][Policy::block_size];
   };
+  static constexpr unsigned shared_bytes =
+      sizeof(Edges::row) + (Policy::launch == Launch::neighbours ? sizeof(Kept::place) : 0) + summed_bytes<Policy>;
+  static_assert(sizeof(Edges) <= shared_bytes && (!can_mark || sizeof(Kept) <= shared_bytes), "room for what is kept");
 
   // Where a thread's points are: `x` of the first column, `y` of the first row. Made anew in every phase.
   struct Location {

@@ -29,6 +29,8 @@ struct RegisterWave {
     Handed handed[warps][places];
     WarpMeeting end;
   };
+  static constexpr unsigned shared_bytes = sizeof(Handed::part) * warps * places + summed_bytes<Policy>;
+  static_assert(sizeof(Hands) <= shared_bytes, "room for what is handed on");
   // The places of a warp one after the other.
   struct Turn {
     Handed* first;

@@ -11,6 +11,10 @@ enum class Launch { each, graph, persistent, neighbours };
 template <class Policy>
 using Concentration = Field<Real<Policy>, autotune::Global, Policy::field_memory != FieldMemory::texture>;
 
+// Of the shared memory of a block that advances: a word a thread, for sums, signals and what lies behind rows.
+template <class Policy>
+constexpr unsigned summed_bytes = sizeof(unsigned) * Policy::block_size;
+
 // Everything a step reads besides the field itself.
 template <class Policy>
 struct Surroundings {

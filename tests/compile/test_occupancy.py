@@ -86,7 +86,10 @@ def test_an_unknown_architecture_is_named_with_the_known_ones(arch):
         ("sm_90", 1024, 80, 0, 16),
         ("sm_90", 128, 32, 49152, None),
         ("sm_90", 128, 32, 232449, None),
-        ("sm_90", 256, 32, 0, None),
+        ("sm_90", 256, 40, 0, 8),  # 6 blocks; with 32 registers 8
+        ("sm_90", 256, 33, 0, 1),
+        ("sm_90", 256, 32, 0, None),  # the warps bind
+        ("sm_90", 256, 0, 0, None),
         # 4 blocks by shared memory, 4 by registers (128 a thread): fewer registers alone do not help.
         ("sm_90", 128, 128, 49152, None),
     ],

@@ -21,9 +21,8 @@ from autotune.compile import (
     default_root,
     find_compiler,
 )
-from autotune.compile.host_source import host_source
-from autotune.compile.mangled import instance_symbol, variable_names
-from autotune.compile.nvcc import Nvcc, toolkit_headers
+from autotune.compile.hostcxx import host_source
+from autotune.compile.nvcc import Nvcc, instance_symbol, toolkit_headers, variable_names
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource, translation_unit
 from autotune.compile.variant import default_header

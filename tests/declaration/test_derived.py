@@ -165,14 +165,3 @@ def test_merged_arrays_that_are_stored_otherwise(tmp_path: Path) -> None:
     assert "break a constraint: x and z are merged" in refusal(
         tmp_path, changed(second, merged, free, *own, always, apart)
     )
-
-
-def test_more_blocks_than_a_multiprocessor_holds(tmp_path: Path) -> None:
-    asked = policy("min_blocks", compile="min_blocks", values=[1, 8, 16, 32])
-    family = load(tmp_path, changed(asked))
-    at_128 = {n: excluded(family, min_blocks=n, block=128) for n in (1, 8, 16, 32)}
-    assert [n for n, reason in at_128.items() if reason] == [32]
-    assert at_128[32] == (
-        "min_blocks blocks of so many threads are more than the 2048 that a multiprocessor holds"
-    )
-    assert not excluded(family, min_blocks=32, block=64)

@@ -44,7 +44,7 @@ def test_a_few_words_will_do() -> None:
         "whole warps",
     ]
     assert family.tolerances({})["c"] == Tolerance(0.01, declared="tolerance")
-    assert family.fixed_sizes == {"four": 4}
+    assert family.known_sizes({}) == {"four": 4}
     assert family.space.control["block_size"] == 128
 
 
@@ -146,6 +146,9 @@ def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> N
         ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1]}}}, "needs means"),
         ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1], "means": {1: "-o /x"}}}},
          "'-o /x' is not allowed"),
+        ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [1, 2], "means": {2: "2"},
+                                                    "layout": "padding", "data": ["a"]}}},
+         "it either chooses a layout or a compile option"),
         ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "begins_as": "a"},
                         "a": "input float64[n]", "b": "input float32[n]", "n": "int32"}}, "a has another type"),
         ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "windowed": "n"},
@@ -240,7 +243,7 @@ def test_a_size_without_a_name_is_an_extent() -> None:
     )  # fmt: skip
     family = kernel.family
     shapes = {name: data.shape for name, data in family.data.items()}
-    assert shapes["out"] == ("nodes", "extent_4") and family.fixed_sizes == {"extent_4": 4}
+    assert shapes["out"] == ("nodes", "extent_4") and family.known_sizes({}) == {"extent_4": 4}
     assert shapes["ends"] == ("nodes_plus_1",) and shapes["x"] == ("max_edges_1",)
     assert not [
         finding for finding in lint(str(kernel.folder)) if finding.is_error and finding.rule != "no-workload"

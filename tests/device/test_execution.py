@@ -10,6 +10,7 @@ import pytest
 from fakes import FakeBackend, FakeModule
 from lending import Gpu
 
+from autotune.compile import Compiled
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.variant import Variant
 from autotune.declaration import expression
@@ -34,7 +35,7 @@ def variant(given: Inputs) -> Variant:
 
 
 def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
-    module: Any = FakeModule
+    module = FakeModule(Compiled("", Path(), {}))
     given, backend = inputs(), FakeBackend()
     execution = Resident(backend, given).execution(variant(given), module)
     (launch,) = execution.launches
@@ -45,7 +46,7 @@ def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
 
 
 def test_what_a_plan_makes_once_is_kept_as_long_as_its_execution() -> None:
-    module: Any = FakeModule
+    module = FakeModule(Compiled("", Path(), {}))
     given = inputs()
     one, other = (Resident(FakeBackend(), given).execution(variant(given), module) for _ in range(2))
     made = one.once("steps", lambda: [1])
@@ -54,7 +55,7 @@ def test_what_a_plan_makes_once_is_kept_as_long_as_its_execution() -> None:
 
 
 def test_a_bound_launch_is_worked_out_once_and_goes_where_its_arrays_are() -> None:
-    module: Any = FakeModule
+    module = FakeModule(Compiled("", Path(), {}))
     given, backend = inputs(), FakeBackend()
     execution = Resident(backend, given).execution(variant(given), module)
     geometry, arguments = execution.bound("allpairs")
@@ -65,7 +66,7 @@ def test_a_bound_launch_is_worked_out_once_and_goes_where_its_arrays_are() -> No
 
 
 def test_a_second_execution_parses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = FakeModule
+    module = FakeModule(Compiled("", Path(), {}))
     given = inputs()
     Resident(FakeBackend(), given).execution(variant(given), module)
 
@@ -104,7 +105,7 @@ def test_a_bound_call_gives_what_run_gives(tmp_path: Path) -> None:
 def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module: Any = FakeModule
+    module = FakeModule(Compiled("", Path(), {}))
     family = families.load_family("mummergpu")
     given = workloads.prepare(family, workloads.load_workload(family, "phix"), data_root(None))
 

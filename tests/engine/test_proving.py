@@ -177,7 +177,7 @@ def test_arrays_that_share_an_extent_are_cut_alike(folder: Path, tmp_path: Path)
     arrays = "arrays:\n  x: {random: uniform, shape: [300, 9]}\n  w: {random: uniform, shape: [9]}"
     data = "{x: {role: input, type: float32, shape: [n, m]}, w: {role: input, type: float32, shape: [m]}}"
     family, inputs, workload = made(folder, arrays, data, tmp_path)
-    steps = ragged.grid_steps(Variant(family, family.space.control), inputs)
+    steps = ragged.grid_steps(Variant(family, family.space.control), inputs, {})
     assert steps == {"n": 64}
     cut = list(ragged.ragged_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
     shapes = [(c.sizes["n"], c.sizes["m"]) for c in cut]

@@ -5,7 +5,7 @@ import pytest
 from layouts import record
 
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout.fields import FieldGroups, check_groups, every_grouping, names_of
+from autotune.layout.fields import FieldGroups, check_groups, names_of
 from autotune.layout.layout import Layout
 from autotune.layout.order import find_gaps
 
@@ -43,18 +43,6 @@ def test_the_texel_is_as_wide_as_all_fields_allow(
     layout = Layout(data=record(*types), records=records)
     assert layout.field_groups == FieldGroups(texel, groups)
     assert layout.texel_bytes == texel
-
-
-def test_every_grouping_is_there_once() -> None:
-    found = every_grouping(XYZM[:3], "here")
-    assert found == ["aos", "x+y-z", "x+z-y", "x-y+z", "soa"]
-    assert [len(every_grouping(XYZM[:n], "here")) for n in (1, 2, 3, 4)] == [1, 2, 5, 15]
-    assert len(set(every_grouping([(f"f{i}", 4) for i in range(6)], "here"))) == 203
-    assert every_grouping([("a", 8), ("b", 4)], "here") == ["aos", "a-b"]  # soa would be runs of one width
-    with pytest.raises(
-        FamilyError, match=r"at most 6 fields, which have 203 groupings; these 7 have 877: list those"
-    ):
-        every_grouping([(f"f{i}", 4) for i in range(7)], "here")
 
 
 @pytest.mark.parametrize(

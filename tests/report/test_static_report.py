@@ -18,7 +18,6 @@ from autotune.compile.static_pass import (
     BLOCK_SIZES,
     StaticProfile,
     occupancy_curve,
-    registers_to_next_block,
 )
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
@@ -51,13 +50,6 @@ def test_a_curve_is_the_occupancy_at_each_size(arch: str, registers: int, shared
     curve = occupancy_curve(arch, registers, shared)
     assert curve == [occupancy(arch, size, registers, shared).occupancy for size in range(32, 1025, 32)]
     assert len(curve) == len(BLOCK_SIZES)
-
-
-def test_the_next_block() -> None:
-    assert registers_to_next_block("sm_90", profile(40)) == 8  # 6 blocks of 256 threads; with 32 registers 8
-    assert registers_to_next_block("sm_90", profile(33)) == 1
-    assert registers_to_next_block("sm_90", profile(32)) is None  # the warps bind
-    assert registers_to_next_block("sm_90", KernelProfile(kernel="k", block_size=256)) is None
 
 
 # ---- the report

@@ -117,6 +117,10 @@ class FakeModule:
     window: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1 << 16, np.uint8))
     lock: AbstractContextManager[Any] = field(default_factory=nullcontext)
 
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        return self.compiled.numbers
+
     def unload(self) -> None:
         pass
 

@@ -12,7 +12,6 @@ from autotune.layout.arrays import SCALAR_TYPES, Data, Field
 from autotune.layout.bit_packing import PACKINGS, packing
 from autotune.layout.curve import CURVES, Curve
 from autotune.layout.dimensions import DIMS
-from autotune.layout.fields import every_grouping
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
 from autotune.layout.swizzle import Swizzle
@@ -84,16 +83,14 @@ def layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
         shape = tuple(longer if name == axis else n for name, n in zip(AXES, shape, strict=False))
         declared = data("int32", packed=axis, **common)
     members = draw(st.integers(1, 3))
-    groupings = (
-        [*every_grouping([(f.name, 1) for f in declared.fields], "a")[1:-1]] if declared.record else []
-    )
+    every = groupings([f.name for f in declared.fields])[1:] if declared.record else []
     layout = Layout(
         data=declared,
         **draw(mappings(rank)),
         axes=tuple(draw(st.permutations(range(rank)))),
         padding=draw(st.integers(1, 5)),
         plus=draw(st.integers(0, 2)),
-        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4", *groupings])),
+        records=draw(st.sampled_from(["aos", "soa", "aosoa2", "aosoa3", "aosoa4", *every])),
         dims=draw(st.sampled_from(DIMS.values)),
         group=(members, draw(st.integers(0, members - 1))),
         **chosen,
@@ -115,3 +112,16 @@ def stored_layouts(draw: st.DrawFn) -> tuple[Layout, NDArray[Any]]:
     shape = (*array.shape, len(fields))
     numbers = generator.normal(0, 1, shape) * np.exp2(generator.integers(-12, 12, shape))
     return layout, numbers.astype(kind).view(declared.dtype).reshape(array.shape)
+
+
+def groupings(names: list[str]) -> list[str]:
+    """Every way to group them, as a value of ``records``, from all together on."""
+    if len(names) < 2:
+        return names
+    *rest, last = names
+    found = []
+    for groups in groupings(rest):
+        for group in (parts := groups.split("-")):
+            found.append("-".join(f"{each}+{last}" if each == group else each for each in parts))
+        found.append(f"{groups}-{last}")
+    return found

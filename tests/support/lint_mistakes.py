@@ -66,7 +66,7 @@ MISTAKES: list[Mistake] = [
         "a text with a comma and without quotes",
         YAML, "doc: threads of a block}", "doc: threads of a block, in x}",
         "declaration", True, "block_size: {values",
-        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile, compile_option, constant, data,"],
+        ["unknown key 'in x'; a text with a comma needs quotes (allowed: compile_option, constant, data,"],
     ),
     (
         "such a text where a value has two forms",

@@ -10,9 +10,10 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, repeat
 from typing import Any, cast
 
@@ -74,6 +75,7 @@ class CpuModule:
     lock: AbstractContextManager[Any]
     _unload: Callable[[], None]
     variable: Callable[[str], Bytes]
+    numbers: Mapping[str, int]
     elapsed_ns: int = 0
 
     def unload(self) -> None:
@@ -128,7 +130,8 @@ class CpuBackend(Closing):
         functions = {kernel: getattr(image.library, symbol) for kernel, symbol in compiled.symbols.items()}
         for function in functions.values():
             function.argtypes = (ctypes.POINTER(LaunchRequest),)
-        return CpuModule(functions, image.window, image.lock, lambda: images.release(path), image.variable)
+        unload = partial(images.release, path)
+        return CpuModule(functions, image.window, image.lock, unload, image.variable, compiled.numbers)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CpuPlaced:
         kept = replace(stored, buffer=None)

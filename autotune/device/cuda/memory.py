@@ -1,6 +1,6 @@
 """What a cuda device holds for a caller: placed data, loaded modules; and the bytes of a launch's parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -76,6 +76,7 @@ class CudaModule:
     functions: dict[str, Any]
     handles: dict[str, int] = field(default_factory=dict)
     driver: Any = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
     _variables: dict[str, tuple[int, int] | None] = field(default_factory=dict)
 
     @property
@@ -109,7 +110,7 @@ def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModu
         images[compiled.image] = made, ConstantWindow(driver, partial(constant_window, driver, made))
     module, window = images[compiled.image]
     functions = {kernel: module.get_function(symbol) for kernel, symbol in compiled.symbols.items()}
-    return CudaModule(compiled.image, module, window, functions, driver=driver)
+    return CudaModule(compiled.image, module, window, functions, driver=driver, numbers=compiled.numbers)
 
 
 def constant_window(driver: Any, module: Any) -> int | None:
