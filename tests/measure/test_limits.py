@@ -15,7 +15,6 @@ from report_pages import fake_study
 from rich.console import Console
 
 from autotune.cli import profile as command
-from autotune.cli import record_commands as cli_records
 from autotune.cli.commands import main
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import translation_unit
@@ -163,7 +162,6 @@ def test_limits_of_an_older_form_are_printed_too() -> None:
         {"device_name": "X", "ceilings": {"bytes_per_s": 4.26e12, "steps_per_s": 1.0}}, console
     )
     assert "4.26 T" in console.export_text()
-    assert cli_records.limits.__doc__
 
 
 @pytest.mark.nvrtc
