@@ -11,7 +11,7 @@ from autotune.declaration import Family
 from autotune.errors import UsageError
 from autotune.files import policy_folders, writable
 from autotune.record import Study, is_table, read_record, read_results
-from autotune.report import write_all
+from autotune.report import write_all, write_trace
 
 
 @click.argument(
@@ -22,31 +22,37 @@ from autotune.report import write_all
     help="A sweep's --out folder or --store URL, or results.csv files.",
 )
 @options.place("Where the files go; default DIR itself.")
-def report_command(records: tuple[str, ...], out_: Path | None) -> None:
-    report(records, out_, options.out)
+@options.option(
+    "--trace",
+    type=options.FOLDER,
+    metavar="FILE",
+    help="Write the sweep's timeline as well, for ui.perfetto.dev.",
+)
+def report_command(records: tuple[str, ...], out_: Path | None, trace: Path | None) -> None:
+    report(records, out_, options.out, trace)
 
 
-def report(records: Sequence[str], folder: Path | None, out: Console) -> None:
+def report(records: Sequence[str], folder: Path | None, out: Console, trace: Path | None = None) -> None:
     """The tables and report.html again from a record: a sweep's folder, a storage URL, or tables of the form of
-    results.csv, the latter two with the folder to write to. Raises StoreError when there is none."""
+    results.csv, the latter two with the folder to write to. ``trace``: where the sweep's timeline goes. Raises
+    StoreError when there is no record, or no timeline in it."""
     tables = [record for record in records if is_table(record)]
     if tables:
         if len(tables) < len(records) or folder is None:
             raise UsageError(
                 "tables are reported on together, without a DIR, and need --out DIR for the report"
             )
-        writable(folder)
-        write_reports(folder, read_results(tables), out, record=Path(tables[0]).parent)
-        return
-    if len(records) > 1:
+    elif len(records) > 1:
         raise UsageError("one record at a time; only tables (.csv, .csv.xz) are reported on together")
     record = records[0]
     if folder is None and ("://" in record or record.endswith(".json")):
         what = "a record behind a URL" if "://" in record else "a file of another tuner"
         raise UsageError(f"{what} needs --out DIR, where results.csv and report.html go")
-    studies, place = read_record(record), Path(record)
+    studies, place = read_results(tables) if tables else read_record(record), Path(record)
     folder = folder or place
     writable(folder)
+    if trace:
+        out.print(f"{'trace':<12} {write_trace(studies, trace)}")
     write_reports(folder, studies, out, record=place if place.is_dir() else place.parent)
 
 

@@ -1,6 +1,8 @@
 """``autotune run``: the tuned kernel once, on data from files, or what a family makes of it (``application``)."""
 
+import fcntl
 import logging
+import os
 import stat
 import sys
 import time
@@ -8,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from glob import escape
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +27,7 @@ from autotune.files import written
 
 Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
+_YOUNGEST_S = 60.0  # a younger partial file may be of a run that is about to lock it
 
 
 class OpenKernel(AbstractContextManager[Any], Protocol):
@@ -261,13 +265,30 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
         yield None
         return
     temporary: Path | None = None
+    ending = f".partial{output.suffix}"
     try:  # a place where nothing can be written shows before anything is done
-        with written(output, f".partial{output.suffix}") as temporary:
+        with written(output, ending) as temporary, alone(temporary, ending):
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))
         what = problem.strerror or str(problem)
         raise StoreError(f"cannot write {output}: {what if known else problem}") from None
+
+
+@contextmanager
+def alone(unfinished: Path, ending: str) -> Iterator[None]:
+    """Lock ``unfinished`` while the block lasts, and remove what killed runs have left of the same output: partial
+    files that nobody has locked. On a file system without locks they stay."""
+    alike = escape(unfinished.name.removesuffix(ending)[:-16]) + "[0-9a-f]" * 16 + escape(ending)
+    with unfinished.open("rb+") as own:
+        with suppress(OSError):
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in unfinished.parent.glob(alike):  # the random letters are files.written's
+                with suppress(OSError), os.fdopen(os.open(left, os.O_RDWR | os.O_NOFOLLOW)) as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where another run writes it
+                    if time.time() - os.fstat(file.fileno()).st_mtime > _YOUNGEST_S:
+                        left.unlink()
+        yield
 
 
 def _write(family: Family, outputs: Mapping[str, NDArray[Any]], path: Path) -> None:
