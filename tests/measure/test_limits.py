@@ -139,7 +139,7 @@ def test_ceilings_are_kept_by_device_and_measured_again_on_demand(bench: Bench) 
 def test_the_command_prints_them_and_the_report_finds_them(
     bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.device.open_backend", lambda name: bench)
+    monkeypatch.setattr("autotune.cli.profile.open_backend", lambda name: bench)
     assert main(["limits", "--again", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "NVIDIA H200, 1980 MHz" in said
