@@ -21,7 +21,8 @@ Evaluate = Callable[[Mapping[str, Value]], Any]
 
 _LONGEST = 1 << 20  # a table has a line for each combination that it tells apart
 _SHOWN = 200  # characters of it in a message
-_MOST = 1 << 256  # in size of a whole number
+_MOST_BITS = 256
+_MOST = 1 << _MOST_BITS  # in size of a whole number
 _DEEPEST = 40
 
 
@@ -29,6 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": abs,
     "bit_length": lambda n: int(n).bit_length(),
     "ceil_div": lambda a, b: -(-a // b),
+    "int": int,
     "log2": math.log2,
     "max": max,
     "min": min,
@@ -39,16 +41,27 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 _TAKES = {"ceil_div": 2, "max": 2, "min": 2, "round_up": 2}  # numbers; each other function one
 
 
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+def _power(base: Any, exponent: Any) -> Any:
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    if is_whole and exponent * (abs(base) - 1).bit_length() > _MOST_BITS:  # before it fills the memory
+        raise OverflowError(f"a whole number beyond 2^{_MOST_BITS}")
+    value = base**exponent
+    if isinstance(value, complex):
+        raise TypeError("a root of a negative number")
+    return value
+
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: _power,
 }
 
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -59,7 +72,7 @@ COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -71,7 +84,7 @@ class Expression:
     """One parsed expression.
 
     ``where`` names the place it came from, for messages. Raises FamilyError at construction when the text
-    is not in the subset: numbers, strings, names, ``+ - * / // %``, comparisons, ``and or not``,
+    is not in the subset: numbers, strings, names, ``+ - * / // % **``, comparisons, ``and or not``,
     ``a if c else b``, tuples after ``in``, the functions in FUNCTIONS, and tables that a program writes:
     ``{(64, 1): 256, (64, 2): 512}[block, tile]``.
     """
@@ -80,10 +93,11 @@ class Expression:
     where: str = field(default="expression", compare=False)
 
     def __post_init__(self) -> None:
-        self._check(self._tree, 0)
+        self._check(self.tree, 0)
 
     @cached_property
-    def _tree(self) -> ast.expr:
+    def tree(self) -> ast.expr:
+        """``text`` as Python reads it."""
         if len(self.text) > _LONGEST:
             raise FamilyError(
                 f"{self.where}: an expression may have {_LONGEST:,} characters, this has {len(self.text):,}"
@@ -103,9 +117,9 @@ class Expression:
         known = (
             (isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, bool)))
             or isinstance(node, (ast.Name, ast.BoolOp, ast.IfExp, ast.Tuple))
-            or (isinstance(node, ast.BinOp) and type(node.op) in BINARY)
-            or (isinstance(node, ast.UnaryOp) and type(node.op) in UNARY)
-            or (isinstance(node, ast.Compare) and all(type(op) in COMPARE for op in node.ops))
+            or (isinstance(node, ast.BinOp) and type(node.op) in _BINARY)
+            or (isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY)
+            or (isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops))
             or (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -118,7 +132,7 @@ class Expression:
             what = ast.unparse(node)[:_SHOWN] if isinstance(node, ast.expr) else type(node).__name__
             raise FamilyError(
                 f"{self.where}: {what!r} is not allowed in {self._shown}; allowed are numbers, strings, names, "
-                f"+ - * / // %, comparisons, and/or/not, a if c else b, and {', '.join(sorted(FUNCTIONS))}"
+                f"+ - * / // % **, comparisons, and/or/not, a if c else b, and {', '.join(sorted(FUNCTIONS))}"
             )
         for child in ast.iter_child_nodes(node):
             is_checked = (isinstance(node, ast.Call) and child is node.func) or isinstance(child, ast.Dict)
@@ -138,10 +152,8 @@ class Expression:
     @cached_property
     def names(self) -> frozenset[str]:
         """The free names the expression reads."""
-        called = {id(n.func) for n in ast.walk(self._tree) if isinstance(n, ast.Call)}
-        return frozenset(
-            n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called
-        )
+        called = {id(n.func) for n in ast.walk(self.tree) if isinstance(n, ast.Call)}
+        return frozenset(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in called)
 
     def require(self, known: Collection[str]) -> "Expression":
         """Return self; raise FamilyError naming the first free name that is not in ``known``."""
@@ -172,37 +184,38 @@ class Expression:
 @lru_cache(maxsize=4096)
 def _function(text: str) -> Evaluate:
     """What ``text``, which was checked, computes from names. Kept here and not in the expression, which is pickled."""
-    return _compiled(ast.parse(text.strip(), mode="eval").body)
+    return compiled(ast.parse(text.strip(), mode="eval").body)
 
 
-def _compiled(node: ast.expr) -> Evaluate:
+def compiled(node: ast.expr) -> Evaluate:
+    """What ``node``, a part of the tree of an expression, computes from names."""
     match node:
         case ast.Constant(value=value):
             return lambda names: value
         case ast.Name(id=name):
             return lambda names: names[name]
         case ast.Subscript(value=value, slice=index):
-            table, key = _table(value) or {}, _compiled(index)
+            table, key = _table(value) or {}, compiled(index)
             return lambda names: table[key(names)]
         case ast.Tuple():
-            items = tuple(map(_compiled, node.elts))
+            items = tuple(map(compiled, node.elts))
             return lambda names: tuple(item(names) for item in items)
         case ast.BinOp():
-            return _arithmetic(BINARY[type(node.op)], _compiled(node.left), _compiled(node.right))
+            return _arithmetic(_BINARY[type(node.op)], compiled(node.left), compiled(node.right))
         case ast.UnaryOp():
-            unary, operand = UNARY[type(node.op)], _compiled(node.operand)
+            unary, operand = _UNARY[type(node.op)], compiled(node.operand)
             return lambda names: unary(operand(names))
         case ast.IfExp():
-            test, body, other = _compiled(node.test), _compiled(node.body), _compiled(node.orelse)
+            test, body, other = compiled(node.test), compiled(node.body), compiled(node.orelse)
             return lambda names: body(names) if test(names) else other(names)
         case ast.BoolOp():
-            return _boolean(isinstance(node.op, ast.Or), tuple(map(_compiled, node.values)))
+            return _boolean(isinstance(node.op, ast.Or), tuple(map(compiled, node.values)))
         case ast.Compare():
             pairs = zip(node.ops, node.comparators, strict=True)
-            steps = tuple((COMPARE[type(op)], _compiled(item)) for op, item in pairs)
-            return _comparison(_compiled(node.left), steps)
+            steps = tuple((_COMPARE[type(op)], compiled(item)) for op, item in pairs)
+            return _comparison(compiled(node.left), steps)
         case ast.Call(func=ast.Name(id=name)):
-            function, arguments = FUNCTIONS[name], tuple(map(_compiled, node.args))
+            function, arguments = FUNCTIONS[name], tuple(map(compiled, node.args))
             return lambda names: _bounded(function(*(item(names) for item in arguments)))
     raise AssertionError(f"unchecked node {type(node).__name__}")
 
@@ -232,7 +245,7 @@ def _bounded(value: Any) -> Any:
     """Refuse a whole number that no size or count can have, before the next product makes it longer: chained products
     would fill the memory."""
     if isinstance(value, int) and not -_MOST <= value <= _MOST:
-        raise OverflowError(f"a whole number beyond 2^{_MOST.bit_length() - 1}")
+        raise OverflowError(f"a whole number beyond 2^{_MOST_BITS}")
     return value
 
 

@@ -14,7 +14,7 @@ _listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # Kernel Tuner's modules, by whose names all of this can be imported, too.
 _MODULES = (
-    "accuracy", "file_utils", "integration", "interface", "nvml", "observers.ncu", "observers.nvml",
+    "accuracy", "file_utils", "integration", "interface", "nvml", "observers", "observers.ncu", "observers.nvml",
     "observers.observer", "observers.pmt", "observers.register", "observers.tegra", "util",
 )  # fmt: skip
 for _name in _MODULES:
@@ -24,6 +24,8 @@ _ABSENT = {
     "KernelBuilder": "autotune.load calls a kernel",
     "TunablePrecision": "a precision that is tuned is a policy that a family names under accuracy:",
     "create_device_targets": "autotune export writes a header with the winners of devices",
+    "store_results": "a policy file has the winners",
+    "tune_cache": "autotune import reads a cache file",
     "tune_kernel_T1": "autotune sweep FILE.json takes a T1 file",
 }
 

@@ -7,38 +7,24 @@ one line a configuration, keyed by its values. Times are in milliseconds.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
-from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
-from autotune.measure import median
+from autotune.kernel_tuner.exchange import PHASES, Foreign, entry, policy_value
 from autotune.record import Provenance, State, Study, Trial, added
-
-# Kernel Tuner knows three failures; the state itself is kept beside them.
-ERRORS: Mapping[State, str] = MappingProxyType(
-    {
-        "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
-        "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
-        "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
-    }
-)  # fmt: skip
 
 _STATES: Mapping[str, State] = {
     "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
     "ErrorConfig": "launch_failed",
 }  # fmt: skip
 
-_PHASES = {"compile": "compile_time", "verify": "verification_time", "measure": "benchmark_time"}
-
 # Names that Kernel Tuner forbids for a parameter or gives to its own figures.
 _TAKEN = (
-    "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", "compile_time", "verification_time",
-    "benchmark_time", "strategy_time", "framework_time", "state", "reason", "spread_relative", "samples",
-    "transfer_bytes", "footprint_bytes", "__error__",
+    "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", *PHASES, "state", "reason",
+    "minimum_ms", "spread_relative", "samples", "transfer_bytes", "footprint_bytes", "__error__",
 )  # fmt: skip
 
 
@@ -125,39 +111,19 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
 
 
 def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
-    """One line. The phases' times count for Kernel Tuner's budgets in seconds."""
-    phases = trial.phases_ms
-    entry: dict[str, Any] = {names[policy]: value for policy, value in trial.configuration.items()}
-    measured = trial.measurement
-    entry |= {
-        "time": trial.time_ms if measured else ERRORS[trial.state],
-        "compile_time": phases.get("compile", 0.0),
-        "verification_time": phases.get("verify", 0.0),
-        "benchmark_time": phases.get("place", 0.0) + phases.get("measure", 0.0),
-        "strategy_time": 0.0,
-        "framework_time": 0.0,
-    }
-    if measured:
-        entry |= {
-            "spread_relative": measured.spread,
-            "samples": measured.samples,
-            "transfer_bytes": int(measured.value("transfer_bytes")),
-            "footprint_bytes": int(measured.value("footprint_bytes")),
-        }
-        entry |= figures(trial)
-    else:
-        entry |= {"__error__": ERRORS[trial.state], "state": trial.state, "reason": trial.reason}
-    return entry
+    """One line, with a ``time`` that is the error's name where there is none."""
+    told = entry(trial)
+    policies = {names[policy]: value for policy, value in trial.configuration.items()}
+    return {**policies, "time": told.get("__error__"), **told}
 
 
-def _add(study: Foreign, entry: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    configuration = Configuration({policy: policy_value(entry[key]) for key, policy in names.items()})
-    told = {**entry, "configuration": configuration}
-    phases = {phase: float(entry[name]) for phase, name in _PHASES.items() if entry.get(name)}
-    error = next((v for v in (entry.get("__error__"), entry.get("time")) if v in tuple(_STATES)), None)
+def _add(study: Foreign, line: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    configuration = Configuration({policy: policy_value(line[key]) for key, policy in names.items()})
+    told = {**line, "configuration": configuration}
+    phases = {ours[0]: float(line[name]) for name, ours in PHASES.items() if ours and line.get(name)}
+    error = next((v for v in (line.get("__error__"), line.get("time")) if v in tuple(_STATES)), None)
     if error:
         study.failed(told, phases, _STATES[error], f"Kernel Tuner: {error}")
         return
-    times = [float(one) for one in entry.get("times") or ()]
-    ms = median(times) if times else float(entry["time"])
-    study.measured(told, phases, times, ms, ms)
+    times = [float(one) for one in line.get("times") or ()]
+    study.measured(told, phases, times, 0.0 if times else float(line["time"]))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import (
     Batch,
+    Built,
     Cache,
     Compiled,
     Geometry,
@@ -46,6 +47,8 @@ _MOST_CALLS = 1_000_000  # accesses after which a launch ends
 _MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
 _NO_BYTES = 32  # of a texture's handle
+
+_PLACE = include_dir() / "autotune" / "trace" / "place.cuh"
 
 Accesses = NDArray[np.void]
 
@@ -97,10 +100,16 @@ def traced_toolchain() -> HostCxx:
     command = find_compiler()
     if "ziglang" in command or Path(command[0]).stem == "zig":
         raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
-    place = include_dir() / "autotune" / "trace" / "place.cuh"
-    digest = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
-    last = ("-O1", "-fsanitize=thread", "-nodefaultlibs", "-w", "-include", str(place), f"-DTRACE_{digest}")
-    return HostCxx(command, last)
+    digest = hashlib.sha256(_PLACE.read_bytes()).hexdigest()[:12]
+    last = ("-O1", "-fsanitize=thread", "-nodefaultlibs", "-w", "-include", str(_PLACE), f"-DTRACE_{digest}")
+    return _Traced(command, last)
+
+
+class _Traced(HostCxx):
+    def build(self, batch: Batch) -> Built:
+        """As of any host compiler; the header that ``last`` includes is in the identity and not among what was read."""
+        built = super().build(batch)
+        return replace(built, read=tuple(path for path in built.read if path != _PLACE.resolve()))
 
 
 class TracingBackend(CpuBackend):

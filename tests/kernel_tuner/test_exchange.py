@@ -222,8 +222,10 @@ def test_t4_of_another_tuner(tmp_path: Path) -> None:
     assert study.trials[2].state == "timed_out"
     with pytest.raises(UnknownName, match=r"allowed: 32, 64"):
         import_files([path], control="b=63,p=0.5")
-    with pytest.raises(UsageError, match="leaves out p"):
-        import_files([path], control="b=64")
+    (part,) = import_files([path], control="b=64")
+    assert part.control == Configuration({"b": 64, "p": "0.5"})
+    with pytest.raises(UsageError, match="is not among the configurations of theirs"):
+        import_files([path], control="b=32,p=1.5")
     with pytest.raises(UsageError, match="same family, workload and device"):
         import_files([path, path])
     for spelling in ("milliseconds", "miliseconds"):  # the second is the benchmark hub's
