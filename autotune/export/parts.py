@@ -163,16 +163,13 @@ def parts(choices: Choices) -> dict[str, Any]:
         "winners": [winner_parts(winner, free, options) for winner in choices.winners],
         "entries": [_row(row, options) for row in choices.entries],
         "fallbacks": [_row(row, options) for row in choices.fallbacks],
-        "has_nan": any(math.isnan(value) for row in choices.entries for value in row.features),
         "has_constant": any(
             layout.memory == "constant" for w in choices.winners for layout in w.variant.layouts.values()
         ),
         "ranges": any(data.low is not None for data in family.inputs),
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
-        "architectures": choices.architectures,
         "headers": list(dict.fromkeys(h for w in choices.winners for h in w.variant.headers)),
-        "compile_options": list(family.compile_options),
-        "left_out": choices.left_out,
+        "choices": choices,
         "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
     }  # fmt: skip
 

@@ -102,9 +102,7 @@ def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFi
 
 def _dates(file: PolicyFile) -> str:
     dates = sorted({item.date[:10] for item in file.entries.values() if item.date})
-    if not dates:
-        return "nothing measured"
-    return "measured " + ("to ".join([f"{dates[0]} ", dates[-1]]) if len(dates) > 1 else "".join(dates))
+    return f"measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if dates else "nothing measured"
 
 
 def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:

@@ -199,6 +199,7 @@ class AskedKernel:
             known = told[number] if told else Parameter("", True, "input", is_certain=False)
             name = known.name or f"argument_{number}"
             right = None if answer is None else answer[number]
+            right = right if right is None or np.isscalar(right) else on_host(right)
             role = known.role or "input"
             if not isinstance(value, np.ndarray):
                 role = ""

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.hardware import Device
-from autotune.kernel_tuner.exchange import PHASES, Foreign, entry, policy_value
+from autotune.kernel_tuner.exchange import PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, Trial, added
 
 _STATES: Mapping[str, State] = {
@@ -118,12 +118,10 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _add(study: Foreign, line: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    configuration = Configuration({policy: policy_value(line[key]) for key, policy in names.items()})
-    told = {**line, "configuration": configuration}
+    configuration = {policy: line[key] for key, policy in names.items()}
     phases = {ours[0]: float(line[name]) for name, ours in PHASES.items() if ours and line.get(name)}
     error = next((v for v in (line.get("__error__"), line.get("time")) if v in tuple(_STATES)), None)
-    if error:
-        study.failed(told, phases, _STATES[error], f"Kernel Tuner: {error}")
-        return
+    state: State = _STATES[error] if error else "measured"
     times = [float(one) for one in line.get("times") or ()]
-    study.measured(told, phases, times, 0.0 if times else float(line["time"]))
+    ms = 0.0 if times or error else float(line["time"])
+    study.add(configuration, line, phases, state, f"Kernel Tuner: {error}", times, ms)

@@ -64,19 +64,25 @@ class Foreign:
         self._key: dict[str, Any] = {name: str(ours.get(name, value)) for name, value in given.items()}
         self._trials: list[Trial] = []
 
-    def failed(self, told: Mapping[str, Any], phases: Mapping[str, float], state: State, reason: str) -> None:
-        """One that has no time, for a ``reason`` of the other tuner's; ``told`` may have autotune's own, and state."""
-        own = told.get("state", state)
-        state = own if own in STATES and own != "measured" else state
-        self._add(told, state=state, reason=str(told.get("reason") or reason), phases_ms=phases)
-
-    def measured(
-        self, told: Mapping[str, Any], phases: Mapping[str, float], samples: Sequence[float], ms: float
-    ) -> None:
-        """``samples`` are single times, where there are any; else ``ms`` stands for them. Raises ValueError."""
+    def add(
+        self, configuration: Mapping[str, Any], told: Mapping[str, Any], phases: Mapping[str, float], state: State,
+        reason: str, samples: Sequence[float], ms: float,
+    ) -> None:  # fmt: skip
+        """What came of one. ``told`` are its figures, and where it has no time autotune's own state and reason, which
+        stand before ``state`` and ``reason``; ``samples`` are single times, where there are any, else ``ms`` stands for
+        them. Raises ValueError."""
+        chosen = Configuration({str(name): policy_value(value) for name, value in configuration.items()})
+        if state != "measured":
+            own = told.get("state", state)
+            state = own if own in STATES and own != "measured" else state
+            reason = str(told.get("reason") or reason)
+            self._trials.append(
+                Trial(**self._key, configuration=chosen, state=state, reason=reason, phases_ms=phases)
+            )
+            return
         ms = median(samples) if samples else ms
         if not (math.isfinite(ms) and ms > 0):
-            raise ValueError(f"the time {ms} of {told['configuration'].id} is none")
+            raise ValueError(f"the time {ms} of {chosen.id} is none")
         measurement = Measurement(
             median_ms=ms,
             minimum_ms=float(told.get("minimum_ms", min(samples, default=ms))),
@@ -84,10 +90,9 @@ class Foreign:
             samples=int(told.get("samples", len(samples) or 1)),
             figures={name: Figure(int(told[name])) for name in _FIGURES if name in told},
         )
-        self._add(told, state="measured", measurement=measurement, phases_ms=phases)
-
-    def _add(self, told: Mapping[str, Any], **more: Any) -> None:
-        self._trials.append(Trial(**self._key, configuration=told["configuration"], **more))
+        self._trials.append(
+            Trial(**self._key, configuration=chosen, state=state, measurement=measurement, phases_ms=phases)
+        )
 
     def study(self, about: Provenance, values: Mapping[str, Sequence[PolicyValue]] | None = None) -> Study:
         """``values`` are the declared ones of each policy, else those that were met. Raises ValueError when nothing was

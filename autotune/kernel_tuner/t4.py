@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from autotune import __version__
-from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.files import write_text
-from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry, policy_value
+from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, added
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
@@ -38,10 +37,10 @@ _MS = {
 }  # fmt: skip
 
 
-# T4's name of a phase, and Kernel Tuner's; milliseconds.
+# T4's name of a phase, and Kernel Tuner's; milliseconds. Kernel Tuner's files say compilation.
 _PHASES = {
-    "compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
-    "search_algorithm": "strategy_time", "validation": "verification_time",
+    "compilation_time": "compile_time", "compilation": "compile_time", "benchmark": "benchmark_time",
+    "framework": "framework_time", "search_algorithm": "strategy_time", "validation": "verification_time",
 }  # fmt: skip
 _ASIDE = {*_PHASES.values(), "timestamp", "times", "__error__"}
 
@@ -150,22 +149,19 @@ def metadata_t4() -> dict[str, Any]:
 def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     found = {str(m["name"]): m for m in result.get("measurements") or ()}
     told = {name: m["value"] for name, m in found.items() if "value" in m}
-    told["configuration"] = Configuration(
-        {str(k): policy_value(v) for k, v in result["configuration"].items()}
-    )
     times = result.get("times") or {}
     phases = {
         PHASES[key][0]: float(times[name]) * factor
         for name, key in _PHASES.items()
         if PHASES[key] and times.get(name)
     }
-    state: State = _STATES[result["invalidity"]]
-    if state != "measured":
-        study.failed(told, phases, state, f"T4: {result['invalidity']}")
-        return
+    invalidity = result["invalidity"]
     runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
-    objective = (result.get("objectives") or ["time"])[0]
-    study.measured(told, phases, runtimes, 0.0 if runtimes else _figure(found[objective], factor))
+    ms = 0.0
+    if _STATES[invalidity] == "measured" and not runtimes:
+        ms = _figure(found[(result.get("objectives") or ["time"])[0]], factor)
+    reason = f"T4: {invalidity}"
+    study.add(result["configuration"], told, phases, _STATES[invalidity], reason, runtimes, ms)
 
 
 def _figure(measurement: Mapping[str, Any], factor: float) -> float:

@@ -12,14 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from autotune.api import sweep
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Space, bind, can_be_listed, listed
 from autotune.device import open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
-from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept, on_host
+from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
 from autotune.kernel_tuner.cache import write_cache
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import (
@@ -117,7 +115,7 @@ def tune_kernel(
     if verify is None and answer is not None and all(one is None for one in answer):
         answer = None
     place, compared = _device(device), verify is None and answer is not None
-    roles = _roles(asked, _answers(answer), verify, place)
+    roles = _roles(asked, answer, verify, place)
     expected = {one.output: one.expected for one in _written(roles)} if compared else None
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
     with ExitStack() as held:
@@ -297,23 +295,16 @@ def _runs(
 ) -> list[list[Any]]:
     """The arguments after one run, in this process, of each of ``chosen``; what is not named is as in control."""
     family = asked.kernel(arguments).family
-    inputs, cache, after = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root()), []
+    inputs, cache = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root())
     configurations = [Configuration({**family.space.control, **policies}) for policies in chosen]
     with closing(open_backend(device)) as backend:
-        for outputs in run_each(family, configurations, inputs, backend, cache):
-            after.append(
-                [
-                    outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value
-                    for one in arguments
-                ]
-            )
-    return after
-
-
-def _answers(answer: Sequence[Any] | None) -> list[Any] | None:
-    if answer is None:
-        return None
-    return [None if one is None else np.asarray(one) if np.isscalar(one) else on_host(one) for one in answer]
+        return [
+            [
+                outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value
+                for one in arguments
+            ]
+            for outputs in run_each(family, configurations, inputs, backend, cache)
+        ]
 
 
 def _roles(

@@ -57,17 +57,10 @@ class _Session(ctypes.Structure):
     """requests.cpp: Session."""
 
     _fields_ = (
-        ("place", ctypes.c_void_p),
-        ("events", ctypes.c_void_p),
-        ("capacity", ctypes.c_ulonglong),
-        ("count", ctypes.c_ulonglong),
-        ("calls", ctypes.c_ulonglong),
-        ("most_calls", ctypes.c_ulonglong),
+        *((name, ctypes.c_void_p) for name in ("place", "events")),
+        *((name, ctypes.c_ulonglong) for name in ("capacity", "count", "calls", "most_calls")),
         ("ranges", ctypes.c_void_p),
-        ("range_count", ctypes.c_uint),
-        ("most_blocks", ctypes.c_uint),
-        ("blocks", ctypes.c_uint),
-        ("block", ctypes.c_uint),
+        *((name, ctypes.c_uint) for name in ("range_count", "most_blocks", "blocks", "block")),
     )
 
 
