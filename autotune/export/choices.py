@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family
+from autotune.declaration import KEYWORDS, Configuration, Family
 from autotune.errors import FamilyError, PolicyFileError
 from autotune.policy import (
     PolicyFile,
@@ -18,18 +18,6 @@ from autotune.policy import (
     of_objective,
     own_configuration,
     stale,
-)
-
-_KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
-        do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
-        noexcept not nullptr operator or private protected public register restrict return short signed sizeof static
-        struct switch template this throw true try typedef typename union unsigned using virtual void volatile while xor
-        """,
-    )
 )
 
 
@@ -98,7 +86,7 @@ def identifier(text: str) -> str:
     """``text`` as a C++ name."""
     words = re.sub(r"\W+", "_", text).strip("_").lower() or "entry"
     words = f"_{words}" if words[0].isdigit() else words
-    return f"{words}_" if words in _KEYWORDS else words
+    return f"{words}_" if words in KEYWORDS else words
 
 
 def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel") -> Choices:

@@ -160,7 +160,7 @@ def _write(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        with path.open("xb") as file:  # made anew: what lies there by now is not followed
+        with path.open("xb") as file:  # a new file: a link that is there by now is not followed
             file.write(content)
     return [folder / name for name in texts]
 
