@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.measure import Figure, median, spread
+from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
 # Kernel Tuner knows three failures; the state itself is kept beside them.
