@@ -8,7 +8,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from autotune.declaration import Expression, PolicyValue
@@ -17,7 +17,9 @@ from autotune.errors import FamilyError
 Values = Mapping[str, Sequence[Any]]  # of each parameter, as they were given
 
 _LONGEST = 5000
-_MOST_ROWS = 20_000  # of a table
+_MOST_TRIED = 2_000_000
+_MOST_ROWS = 50_000  # of tables
+_AS_TEXT = "write it as a text of + - * / // % **, comparisons, and/or/not"
 
 
 def expression(text: str, values: Values, where: str) -> Expression:
@@ -41,44 +43,59 @@ def conditions(text: str, values: Values, where: str) -> list[Expression]:
 
 
 def tabulated(function: Callable[[Mapping[str, Any]], Any], values: Values, where: str) -> Expression:
-    """What ``function`` gives for each combination of the parameters that it reads, as a table where it differs. Raises
+    """What ``function`` gives for each combination of the parameters that it reads, as tables where it differs. Raises
     FamilyError."""
-    names: list[str] = []
+    usual, read = {name: some[0] for name, some in values.items()}, set[str]()
     while True:
-        read = set(names)
-        rows = math.prod(len(values[name]) for name in names)
-        if rows > _MOST_ROWS:
+        names = [name for name in values if name in read]
+        count = math.prod(len(values[name]) for name in names)
+        if count > _MOST_TRIED:
             raise FamilyError(
-                f"{where}: it reads {', '.join(names)}, which have {rows:,} combinations, and a table has at most "
-                f"{_MOST_ROWS:,}; write it as a text of + - * / // % **, comparisons, and/or/not"
+                f"{where}: it reads {', '.join(names)}, which have {count:,} combinations, and at most {_MOST_TRIED:,} "
+                f"are tried; {_AS_TEXT}"
             )
-        table = {}
-        for chosen in product(*(values[name] for name in names)):
-            given = _Watched(
-                {name: some[0] for name, some in values.items()} | dict(zip(names, chosen, strict=True))
-            )
-            key = tuple(word(value, where) for value in chosen)
-            table[key] = function(given)
-            read |= given.read
+        results = [
+            function(_Watched(usual | dict(zip(names, chosen, strict=True)), read))
+            for chosen in product(*(values[name] for name in names))
+        ]
         if len(read) == len(names):
-            return Expression(_looked_up(table, names), where)
-        names = sorted(read)
+            words = {name: [word(value, where) for value in values[name]] for name in names}
+            return Expression(_looked_up(results, words, where), where)
 
 
-def _looked_up(table: Mapping[tuple[PolicyValue, ...], Any], names: Sequence[str]) -> str:
-    if len(set(table.values())) == 1:
-        return repr(next(iter(table.values())))
-    if len(names) == 1:
-        return f"{ {key: result for (key,), result in table.items()} }[{names[0]}]"
-    return f"{table}[{', '.join(names)}]"
+def _looked_up(results: Sequence[Any], words: Mapping[str, Sequence[PolicyValue]], where: str) -> str:
+    """A table for each parameter that changes anything: from the number of what the parameters before it leave of
+    ``results``, and its own value, to the number of what is left then; in the end to a result."""
+    tables = []
+    for name in reversed(words):
+        width = len(words[name])
+        parts = [tuple(results[start : start + width]) for start in range(0, len(results), width)]
+        if all(len(set(part)) == 1 for part in parts):
+            results = [part[0] for part in parts]
+            continue
+        numbers: dict[tuple[Any, ...], int] = {}
+        results = [numbers.setdefault(part, len(numbers)) for part in parts]
+        tables.append((name, list(numbers)))
+    if (rows := sum(len(parts) * len(words[name]) for name, parts in tables)) > _MOST_ROWS:
+        raise FamilyError(
+            f"{where}: it tells so many combinations of {', '.join(words)} apart that its tables have {rows:,} rows, "
+            f"and {_MOST_ROWS:,} are the most; {_AS_TEXT}"
+        )
+    text = repr(results[0])
+    for name, parts in reversed(tables):
+        if len(parts) == 1:
+            text = f"{dict(zip(words[name], parts[0], strict=True))}[{name}]"
+            continue
+        keys = product(range(len(parts)), words[name])
+        text = f"{dict(zip(keys, chain.from_iterable(parts), strict=True))}[{text}, {name}]"
+    return text
 
 
 class _Watched(Mapping[str, Any]):
     """Notes in ``read`` what is read of ``values``."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-        self.read: set[str] = set()
+    def __init__(self, values: Mapping[str, Any], read: set[str]) -> None:
+        self._values, self.read = values, read
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
