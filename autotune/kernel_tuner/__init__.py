@@ -24,8 +24,6 @@ _ABSENT = {
     "KernelBuilder": "autotune.load calls a kernel",
     "TunablePrecision": "a precision that is tuned is a policy that a family names under accuracy:",
     "create_device_targets": "autotune export writes a header with the winners of devices",
-    "store_results": "a policy file has the winners",
-    "tune_cache": "autotune import reads a cache file",
     "tune_kernel_T1": "autotune sweep FILE.json takes a T1 file",
 }
 

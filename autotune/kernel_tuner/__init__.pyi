@@ -7,5 +7,6 @@ from .results import (
     observer as observer,
     store_metadata_file as store_metadata_file,
     store_output_file as store_output_file,
+    store_results as store_results,
 )
-from .tuning import run_kernel as run_kernel, tune_kernel as tune_kernel
+from .tuning import run_kernel as run_kernel, tune_cache as tune_cache, tune_kernel as tune_kernel

@@ -11,7 +11,7 @@ from typing import Any
 
 from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
-from autotune.files import write_text
+from autotune.files import unpacked, write_text
 from autotune.hardware import Device
 from autotune.kernel_tuner.exchange import PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, Trial, added
@@ -66,11 +66,18 @@ def write_cache(study: Study, path: str | Path) -> Path:
     return write_text(path, f'{{\n{head},\n"cache": {{\n{lines}}}\n}}')
 
 
+def read_json(path: Path) -> Any:
+    """What ``parsed`` makes of a file, which may be packed. Raises StoreError."""
+    try:
+        return parsed(unpacked(path))
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"cannot read {path}: {problem}") from None
+
+
 def parsed(text: str) -> Any:
     """The JSON in ``text``; a cache file that was not closed (Kernel Tuner leaves it open while it runs) is read up to
     its last whole line. None where it is no JSON."""
-    text = text.strip()
-    lines = text.splitlines()
+    lines = text.strip().splitlines()
     for end in ("", "}\n}"):
         for cut in (len(lines), len(lines) - 1):
             try:
@@ -82,8 +89,22 @@ def parsed(text: str) -> Any:
     return None
 
 
+def read_cache(path: Path) -> dict[str, Any]:
+    """The cache file ``path``, of Kernel Tuner or of autotune, for a simulation. Raises StoreError."""
+    content = read_json(path)
+    wanted = {
+        "kernel_name": str,
+        "problem_size": int | float | str | list,
+        "tune_params": dict,
+        "cache": dict,
+    }
+    if not isinstance(content, dict) or not all(isinstance(content.get(k), of) for k, of in wanted.items()):
+        raise StoreError(f"{path} is no cache file of Kernel Tuner: it needs {', '.join(wanted)}")
+    return content
+
+
 def from_cache(content: Mapping[str, Any], where: str) -> Study:
-    """The study in a cache file that ``parsed`` read; ``where`` is named in messages.
+    """The study in a cache file that ``read_json`` read; ``where`` is named in messages.
 
     A time is the median of ``times`` where the samples are there, else ``time``. Policies are the parameters. In a
     file that autotune wrote, family, workload, device and presets are those of the record. Raises StoreError.

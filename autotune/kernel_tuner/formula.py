@@ -63,7 +63,7 @@ def tabulated(function: Callable[[Mapping[str, Any]], Any], values: Values, wher
             return Expression(_looked_up(results, words, where), where)
 
 
-def _looked_up(results: Sequence[Any], words: Mapping[str, Sequence[PolicyValue]], where: str) -> str:
+def _looked_up(results: Sequence[Any], words: dict[str, list[PolicyValue]], where: str) -> str:
     """A table for each parameter that changes anything: from the number of what the parameters before it leave of
     ``results``, and its own value, to the number of what is left then; in the end to a result."""
     tables = []

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from autotune.declaration import Policy, Space
 from autotune.errors import StoreError, UsageError
-from autotune.files import unpacked
-from autotune.kernel_tuner.cache import from_cache, parsed
+from autotune.kernel_tuner.cache import from_cache, read_json
 from autotune.kernel_tuner.t4 import from_t4
 from autotune.record import Study
 
@@ -17,11 +16,7 @@ SUFFIXES = (".json", ".json.gz")  # gz as the benchmark hub keeps them
 
 def read_study(path: Path) -> Study:
     """The study in a cache file of Kernel Tuner or in results of the T4 format. Raises StoreError."""
-    try:
-        text = unpacked(path)
-    except (OSError, ValueError) as problem:
-        raise StoreError(f"cannot read {path}: {problem}") from None
-    content = parsed(text)
+    content = read_json(path)
     if isinstance(content, dict) and "cache" in content:
         return from_cache(content, str(path))
     if isinstance(content, dict) and "results" in content:

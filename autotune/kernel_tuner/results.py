@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from autotune import __version__
-from autotune.errors import UsageError
+from autotune.errors import StoreError, UsageError
 from autotune.files import write_text
 from autotune.kernel_tuner.exchange import PHASES, entry
 from autotune.kernel_tuner.formula import expression
@@ -44,6 +45,11 @@ class RuntimeFailedConfig(str):
 
 
 _ERRORS = {kind.__name__: kind for kind in (InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)}
+
+
+def error(name: str) -> str:
+    """What stands in ``__error__``: a text, of a class of that name."""
+    return _ERRORS.get(name, RuntimeFailedConfig)(name)
 
 
 class _Observer:
@@ -96,7 +102,7 @@ def result(
         }
     found = {**given, **told, **given}
     if "__error__" in told:
-        found["__error__"] = _ERRORS[told["__error__"]](told["__error__"])
+        found["__error__"] = error(told["__error__"])
     elif measured:
         found["times"] = list(measured.times_ms) or [measured.median_ms]
         metrics.add(found)
@@ -111,7 +117,9 @@ def line(found: Mapping[str, Any], names: Iterable[str], verbose: bool) -> str:
     return f"{told}, {found['__error__']}{': ' + str(found.get('reason', '')) if verbose else ''}"
 
 
-def environment(results: Sequence[Mapping[str, Any]], goal: tuple[str, bool], began: float) -> dict[str, Any]:
+def environment(
+    results: Sequence[Mapping[str, Any]], goal: tuple[str, bool], began: float, simulated_ms: float = 0.0
+) -> dict[str, Any]:
     """The totals of the phases, and the best configuration by ``goal``, a figure and whether more is better; where none
     has that figure, by time."""
     objective, is_higher = goal
@@ -123,7 +131,7 @@ def environment(results: Sequence[Mapping[str, Any]], goal: tuple[str, bool], be
         "autotune_version": __version__,
         "best_config": dict(get_best_config(results, objective, is_higher)),
         **totals,
-        "overhead_time": (time.perf_counter() - began) * 1e3 - sum(totals.values()),
+        "overhead_time": (time.perf_counter() - began) * 1e3 + simulated_ms - sum(totals.values()),
     }
 
 
@@ -172,6 +180,50 @@ def store_output_file(
 def json_path(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     return Path(text if text.endswith(".json") else f"{text}.json")
+
+
+def store_results(
+    results_filename: str | os.PathLike[str],
+    kernel_name: str,
+    kernel_string: Any,
+    tune_params: Mapping[str, Any],
+    problem_size: Any,
+    results: Sequence[Mapping[str, Any]],
+    env: Mapping[str, Any],
+    top: float = 3,
+    objective: str | None = None,
+    objective_higher_is_better: bool | None = None,
+) -> None:
+    """Write the configurations within ``top`` percent of the best one to a file, in place of what it has for the same
+    device and problem size. Raises UsageError, StoreError."""
+    wanted, is_higher = goal(objective, objective_higher_is_better)
+    best = float(get_best_config(results, wanted, is_higher)[wanted])
+    path = Path(results_filename)
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))["data"] if path.is_file() else []
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise StoreError(f"{path} is no file of store_results: {problem}") from None
+    place = {
+        "device_name": re.sub("[^0-9a-zA-Z]+", "_", str(env["device_name"]).strip()),
+        "problem_size": "x".join(map(str, np.atleast_1d(problem_size))),
+    }
+    told = {
+        "version_number": "1.0", "kernel_name": kernel_name, "objective": wanted,
+        "objective_higher_is_better": is_higher, "tunable_parameters": list(tune_params),
+        **({"kernel_string": kernel_string} if isinstance(kernel_string, str) else {}),
+        "data": [one for one in before if any(one.get(key) != value for key, value in place.items())] + [
+            {**place, "tunable_parameters": {name: one[name] for name in tune_params}, wanted: one[wanted]}
+            for one in results
+            if isinstance(one.get(wanted), int | float) and abs(one[wanted] - best) <= abs(best) * top / 100
+        ],
+    }  # fmt: skip
+    write_text(path, json.dumps(told, indent="", default=_plain))
+
+
+def goal(objective: str | None, is_higher: bool | None) -> tuple[str, bool]:
+    """The figure by which results are ranked, and whether more of it is better: of a rate it is."""
+    name = objective or "time"
+    return name, name.endswith(("/s", "/W", "/J")) if is_higher is None else bool(is_higher)
 
 
 def store_metadata_file(metadata_filename: str | os.PathLike[str]) -> None:

@@ -18,18 +18,20 @@ from autotune.declaration import Configuration, Space, bind, can_be_listed, list
 from autotune.device import open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
 from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
-from autotune.kernel_tuner.cache import write_cache
+from autotune.kernel_tuner.cache import read_cache, write_cache
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import (
     NOTHING,
     Metrics,
     device_environment,
     environment,
+    goal,
     json_path,
     line,
     result,
     warn,
 )
+from autotune.kernel_tuner.simulation import simulated
 from autotune.record import Trial
 
 _SEARCHES = {
@@ -95,15 +97,15 @@ def tune_kernel(
     """
     began = time.perf_counter()
     _warn(platform=platform, compiler=compiler, log=log, observers=observers)
-    if simulation_mode:
-        raise UsageError(
-            "simulation_mode has no counterpart in autotune, which measures: `autotune import` and `autotune report` "
-            "read a cache file"
-        )
     figures, parameters = Metrics(metrics or {}), _parameters(tune_params, restrictions)
     search = {**_search(strategy, strategy_options or {}, parameters.space), "seed": seed or 0}
     told = _Lines(parameters, figures, quiet, verbose)
-    aim = _goal(objectives or {objective or "time": objective_higher_is_better}, figures, search)
+    aim = _goal(objectives or {objective or "time": objective_higher_is_better})
+    if simulation_mode:
+        if not cache:
+            raise UsageError("simulation_mode reads times from a cache file: name it with cache=")
+        return simulated(json_path(cache), parameters, search, figures, aim, told.tell, began)
+    aim = _measurable(aim, figures, search)
     if iterations is not None and iterations < 1:
         raise UsageError(
             f"iterations {iterations}: 1 or more samples are taken; leave it out for as many as needed"
@@ -141,6 +143,17 @@ def tune_kernel(
     env = {**device_environment(study.record.about), **told_of, **environment(results, aim, began)}
     told.end(env["best_config"], aim[0])
     return results, env
+
+
+def tune_cache(
+    cache_path: str | os.PathLike[str], restrictions: Any = None, **kwargs: Any
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """``tune_kernel`` in simulation mode with the parameters that a cache file names. Raises AutotuneError."""
+    content = read_cache(json_path(cache_path))
+    return tune_kernel(
+        str(content["kernel_name"]), "", content["problem_size"], [], content["tune_params"],
+        restrictions=restrictions, cache=cache_path, simulation_mode=True, **kwargs,
+    )  # fmt: skip
 
 
 def run_kernel(
@@ -194,19 +207,21 @@ def _warn(**given: Any) -> None:
             warn(f"{name} is left out, which has no counterpart in autotune: {_NO_COUNTERPART[name]}")
 
 
-def _goal(
-    objectives: Mapping[str, bool | None], metrics: Metrics, search: Mapping[str, Any]
-) -> tuple[str, bool]:
-    """The figure by which results are ranked, and whether more of it is better: of a rate it is."""
+def _goal(objectives: Mapping[str, bool | None]) -> tuple[str, bool]:
     if len(objectives) > 1:
         warn("more than one of objectives has no counterpart in autotune: results are ranked by the first")
-    name, is_higher = next(iter(objectives.items()))
+    return goal(*next(iter(objectives.items())))
+
+
+def _measurable(aim: tuple[str, bool], metrics: Metrics, search: Mapping[str, Any]) -> tuple[str, bool]:
+    """``aim``, where a sweep has that figure."""
+    name = aim[0]
     if name != "time" and name not in metrics:
         warn(f"objective {name!r} is none of metrics and is not observed: results are ranked by time")
         return "time", False
     if name != "time" and search["search"] != "exhaustive":
         warn(f"objective {name!r}: a search is led by time; strategy='brute_force' tries all")
-    return name, name.endswith(("/s", "/W", "/J")) if is_higher is None else bool(is_higher)
+    return aim
 
 
 def _parameters(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> Parameters:

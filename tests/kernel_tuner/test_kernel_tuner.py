@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autotune import kernel_tuner
-from autotune.errors import AutotuneError, FamilyError, NothingMeasured, UsageError
+from autotune.errors import AutotuneError, FamilyError, NothingMeasured, StoreError, UsageError
 from autotune.kernel_tuner import (
     get_best_config,
     get_config_string,
@@ -179,7 +179,7 @@ def test_a_search_ends_after_its_evaluations() -> None:
     ("more", "reason"),
     [
         ({"texmem_args": {"tex": A}}, "texmem_args has no counterpart"),
-        ({"simulation_mode": True}, "simulation_mode has no counterpart"),
+        ({"simulation_mode": True}, "simulation_mode reads times from a cache file: name it"),
         ({"lang": "C"}, "lang 'C' has no counterpart"),
         ({"strategy": "annealing"}, "strategy 'annealing' is none of Kernel Tuner's that have a counterpart"),
         ({"strategy_options": {"fraction": 2}}, "fraction is 2, and a share is above 0 and at most 1"),
@@ -286,6 +286,77 @@ def test_functions_of_any_number_of_values(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == ""
 
 
+CACHED = {
+    "device_name": "G", "kernel_name": "add", "problem_size": 100, "tune_params_keys": ["block_size_x", "tile"],
+    "tune_params": {"block_size_x": [32, 64, 128], "tile": [1, 2]},
+    "cache": {
+        f"{block},{tile}": {
+            "block_size_x": block, "tile": tile, "time": 1000 / block + tile, "times": [1000 / block + tile],
+            "compile_time": 100.0, "verification_time": 0, "benchmark_time": 10.0, "power": block,
+        }
+        for block in (32, 64, 128) for tile in (1, 2)
+    },
+}  # fmt: skip
+
+
+def simulated(tmp_path: Path, **more: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    cache = json.loads(json.dumps(CACHED))
+    cache["cache"]["64,2"] = {"block_size_x": 64, "tile": 2, "time": "CompilationFailedConfig"}
+    (tmp_path / "cached.json").write_text(json.dumps(cache))
+    params = more.pop("tune_params", CACHED["tune_params"])
+    return tune_kernel("add", "", 100, [], params, cache="cached", simulation_mode=True, quiet=True, **more)
+
+
+def test_a_simulation_takes_its_times_from_a_cache_file(tmp_path: Path) -> None:
+    results, env = simulated(tmp_path, metrics={"rate": lambda p: 1 / p["time"]}, objective="power",
+                             objective_higher_is_better=True)  # fmt: skip
+    assert sorted((one["block_size_x"], one["tile"]) for one in results) == [
+        (block, tile) for block in (32, 64, 128) for tile in (1, 2)
+    ]
+    (failed,) = [one for one in results if "__error__" in one]
+    assert isinstance(failed["__error__"], kernel_tuner.util.CompilationFailedConfig)
+    assert "time" not in failed
+    assert env["best_config"]["block_size_x"] == 128
+    assert env["simulation"]
+    assert env["simulated_time"] == 5 * 110
+    assert all(one["rate"] == 1 / one["time"] for one in results if one is not failed)
+    totals = sum(value for key, value in env.items() if key.startswith("total_"))
+    assert totals + env["overhead_time"] > env["simulated_time"]
+    some, _ = simulated(tmp_path, strategy="random_sample", strategy_options={"fraction": 0.3}, seed=1)
+    assert len(some) == 2
+    some, _ = simulated(tmp_path, strategy_options={"time_limit": 0.3}, restrictions=["tile == 1"])
+    assert len(some) == 3
+    results, _ = kernel_tuner.tune_cache("cached", [lambda tile: tile == 1], quiet=True)
+    assert len(results) == 3
+
+
+def test_what_a_simulation_needs(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="1 configurations are not in cached.json: left out"):
+        results, _ = simulated(tmp_path, tune_params={"block_size_x": [32, 48], "tile": [1]})
+    assert len(results) == 1
+    with pytest.raises(UsageError, match="has a time for none of the 1 configurations"):
+        simulated(tmp_path, tune_params={"block_size_x": [64], "tile": [2]})
+    for content in ("[]", json.dumps({**CACHED, "problem_size": None})):
+        (tmp_path / "cached.json").write_text(content)
+        with pytest.raises(StoreError, match="is no cache file of Kernel Tuner: it needs kernel_name"):
+            kernel_tuner.tune_cache("cached")
+
+
+def test_results_are_stored_for_each_device_and_size(tmp_path: Path) -> None:
+    results = [{"block_size_x": n, "time": 1 + n / 1000} for n in (10, 20, 200)]
+    for name in ("A 100", "B", "A 100"):
+        kernel_tuner.store_results(
+            tmp_path / "kept.json", "add", ADD, {"block_size_x": []}, (100, 2), results, {"device_name": name}
+        )
+    told = json.loads((tmp_path / "kept.json").read_text())
+    size = {"problem_size": "100x2"}
+    assert told["data"] == [
+        {"device_name": device, **size, "tunable_parameters": {"block_size_x": n}, "time": 1 + n / 1000}
+        for device in ("B", "A_100")
+        for n in (10, 20)
+    ]
+
+
 def test_names_of_kernel_tuners_modules() -> None:
     program = """
 import warnings
@@ -295,14 +366,14 @@ from autotune.kernel_tuner.observers import BenchmarkObserver
 from autotune.kernel_tuner.util import get_best_config
 from autotune.kernel_tuner.file_utils import store_output_file
 import autotune.kernel_tuner.integration as integration
-assert integration.store_output_file
+assert integration.store_results
 class Mine(BenchmarkObserver):
     pass
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     Mine()
 assert "Mine has no counterpart" in str(told[0].message)
-for name in ("TunablePrecision", "KernelBuilder", "store_results", "tune_cache"):
+for name in ("TunablePrecision", "KernelBuilder"):
     try:
         exec(f"from autotune.kernel_tuner.accuracy import {name}")
     except ImportError as problem:
