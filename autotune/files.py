@@ -1,23 +1,28 @@
 """Where files lie, what ships with the package and what a user owns, and how one is written whole."""
 
 import errno
+import gzip
+import lzma
 import os
 import re
 import secrets
 import shutil
 import stat
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autotune.errors import StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
 _PACKAGE = Path(__file__).resolve().parent
+_MOST_BYTES = 1 << 30  # that a packed file may hold
 
 
 def bundled(kind: str) -> Path:
@@ -52,6 +57,20 @@ def plain_file(path: Path) -> Path:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no file")
     return path
+
+
+def unpacked(path: Path) -> str:
+    """The text of a file, which may be packed: ``.gz``, ``.xz``. Raises OSError for what cannot be read, or is a pipe;
+    ValueError for what is no text, or holds more than a GiB."""
+    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, Path.open)
+    try:
+        with opened(plain_file(path), "rb") as file:
+            content: bytes = file.read(_MOST_BYTES + 1)
+    except (EOFError, zlib.error, lzma.LZMAError) as problem:
+        raise ValueError(str(problem)) from None
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it holds more than {_MOST_BYTES:,} bytes")
+    return content.decode("utf-8")
 
 
 def user_cache() -> Path:

@@ -1,12 +1,6 @@
 from . import yamlfile as yamlfile
-from .access import POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
-from .expression import (
-    BINARY as BINARY,
-    COMPARE as COMPARE,
-    UNARY as UNARY,
-    Expression as Expression,
-    Value as Value,
-)
+from .access import KEYWORDS as KEYWORDS, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
+from .expression import Expression as Expression, Value as Value, compiled as compiled
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .kernel_text import (

@@ -13,17 +13,20 @@ ACCESSOR, POINTER, SYMBOL = "accessor", "pointer", "symbol"
 POLICY = "Policy"  # the struct, as a template argument
 _TYPES = {**SCALAR_TYPES, **{cpp: cpp for cpp in SCALAR_TYPES.values()}, "bool": "bool", "char": "char"}
 _MOVES = ("order",)  # what moves elements and leaves addresses as they are
-_NO_MACROS = frozenset(
+KEYWORDS = frozenset(  # of C++, and restrict
     re.findall(
         r"\w+",
         """
-        alignas alignof asm auto bool break case catch char class const constexpr continue decltype default define
-        defined delete do double else enum explicit export extern false float for friend goto if inline int long mutable
-        namespace new noexcept nullptr operator private protected public register return short signed sizeof static
+        alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
+        do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
+        noexcept not nullptr operator or private protected public register restrict return short signed sizeof static
         struct switch template this throw true try typedef typeid typename union unsigned using virtual void volatile
-        while blockDim blockIdx gridDim threadIdx warpSize Policy autotune x y z w
+        while xor
         """,
     )
+)
+_NO_MACROS = KEYWORDS.union(
+    re.findall(r"\w+", "define defined blockDim blockIdx gridDim threadIdx warpSize Policy autotune x y z w")
 )
 
 

@@ -21,7 +21,8 @@ Evaluate = Callable[[Mapping[str, Value]], Any]
 
 _LONGEST = 1 << 20  # a table has a line for each combination that it tells apart
 _SHOWN = 200  # characters of it in a message
-_MOST = 1 << 256  # in size of a whole number
+_MOST_BITS = 256
+_MOST = 1 << _MOST_BITS  # in size of a whole number
 _DEEPEST = 40
 
 
@@ -29,6 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "abs": abs,
     "bit_length": lambda n: int(n).bit_length(),
     "ceil_div": lambda a, b: -(-a // b),
+    "int": int,
     "log2": math.log2,
     "max": max,
     "min": min,
@@ -39,16 +41,27 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 _TAKES = {"ceil_div": 2, "max": 2, "min": 2, "round_up": 2}  # numbers; each other function one
 
 
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+def _power(base: Any, exponent: Any) -> Any:
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    if is_whole and exponent * (abs(base) - 1).bit_length() > _MOST_BITS:  # before it fills the memory
+        raise OverflowError(f"a whole number beyond 2^{_MOST_BITS}")
+    value = base**exponent
+    if isinstance(value, complex):
+        raise TypeError("a root of a negative number")
+    return value
+
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: _power,
 }
 
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -59,7 +72,7 @@ COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 
-UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -71,7 +84,7 @@ class Expression:
     """One parsed expression.
 
     ``where`` names the place it came from, for messages. Raises FamilyError at construction when the text
-    is not in the subset: numbers, strings, names, ``+ - * / // %``, comparisons, ``and or not``,
+    is not in the subset: numbers, strings, names, ``+ - * / // % **``, comparisons, ``and or not``,
     ``a if c else b``, tuples after ``in``, the functions in FUNCTIONS, and tables that a program writes:
     ``{(64, 1): 256, (64, 2): 512}[block, tile]``.
     """
@@ -94,6 +107,11 @@ class Expression:
     @property
     def _shown(self) -> str:
         return repr(self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…")
+
+    @property
+    def tree(self) -> ast.expr:
+        """``text`` as Python reads it."""
+        return ast.parse(self.text.strip(), mode="eval").body
 
     @property
     def names(self) -> frozenset[str]:
@@ -139,6 +157,11 @@ def _read(text: str) -> tuple[Evaluate, frozenset[str]]:
     return _compiled(tree, 0), names
 
 
+def compiled(node: ast.expr) -> Evaluate:
+    """What ``node``, a part of the tree of an expression, computes from names."""
+    return _compiled(node, 0)
+
+
 def _compiled(node: ast.expr, depth: int) -> Evaluate:
     if depth > _DEEPEST:
         raise _Refusal("", f" is nested more than {_DEEPEST} deep")
@@ -157,24 +180,24 @@ def _compiled(node: ast.expr, depth: int) -> Evaluate:
         case ast.Tuple():
             items = tuple(map(part, node.elts))
             return lambda names: tuple(item(names) for item in items)
-        case ast.BinOp() if type(node.op) in BINARY:
-            return _arithmetic(BINARY[type(node.op)], part(node.left), part(node.right))
-        case ast.UnaryOp() if type(node.op) in UNARY:
-            unary, operand = UNARY[type(node.op)], part(node.operand)
+        case ast.BinOp() if type(node.op) in _BINARY:
+            return _arithmetic(_BINARY[type(node.op)], part(node.left), part(node.right))
+        case ast.UnaryOp() if type(node.op) in _UNARY:
+            unary, operand = _UNARY[type(node.op)], part(node.operand)
             return lambda names: unary(operand(names))
         case ast.IfExp():
             test, body, other = part(node.test), part(node.body), part(node.orelse)
             return lambda names: body(names) if test(names) else other(names)
         case ast.BoolOp():
             return _boolean(isinstance(node.op, ast.Or), tuple(map(part, node.values)))
-        case ast.Compare() if all(type(op) in COMPARE for op in node.ops):
+        case ast.Compare() if all(type(op) in _COMPARE for op in node.ops):
             pairs = zip(node.ops, node.comparators, strict=True)
-            return _comparison(part(node.left), tuple((COMPARE[type(op)], part(item)) for op, item in pairs))
+            return _comparison(part(node.left), tuple((_COMPARE[type(op)], part(item)) for op, item in pairs))
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS:
             function, arguments = FUNCTIONS[name], tuple(map(part, node.args))
             _check_count(name, len(arguments))
             return lambda names: _bounded(function(*(item(names) for item in arguments)))
-    allowed = "numbers, strings, names, + - * / // %, comparisons, and/or/not, a if c else b"
+    allowed = "numbers, strings, names, + - * / // % **, comparisons, and/or/not, a if c else b"
     raise _Refusal(
         f"{ast.unparse(node)[:_SHOWN]!r} is not allowed in ",
         f"; allowed are {allowed}, and {', '.join(sorted(FUNCTIONS))}",
@@ -213,7 +236,7 @@ def _bounded(value: Any) -> Any:
     """Refuse a whole number that no size or count can have, before the next product makes it longer: chained products
     would fill the memory."""
     if isinstance(value, int) and not -_MOST <= value <= _MOST:
-        raise OverflowError(f"a whole number beyond 2^{_MOST.bit_length() - 1}")
+        raise OverflowError(f"a whole number beyond 2^{_MOST_BITS}")
     return value
 
 

@@ -4,33 +4,20 @@ entries and fallbacks that lead to them."""
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family
+from autotune.declaration import KEYWORDS, Configuration, Family
 from autotune.errors import FamilyError, PolicyFileError
 from autotune.policy import (
-    Entry,
     PolicyFile,
     feature_values,
     file_refusal,
     of_objective,
     own_configuration,
     stale,
-)
-
-_KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
-        do double else enum explicit export extern false float for friend goto if inline int long mutable namespace new
-        noexcept not nullptr operator or private protected public register restrict return short signed sizeof static
-        struct switch template this throw true try typedef typename union unsigned using virtual void volatile while xor
-        """,
-    )
 )
 
 
@@ -99,137 +86,113 @@ def identifier(text: str) -> str:
     """``text`` as a C++ name."""
     words = re.sub(r"\W+", "_", text).strip("_").lower() or "entry"
     words = f"_{words}" if words[0].isdigit() else words
-    return f"{words}_" if words in _KEYWORDS else words
+    return f"{words}_" if words in KEYWORDS else words
 
 
 def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel") -> Choices:
     """The entries of ``files`` that would be used at run time for ``objective``, with their winners, the files'
     defaults and the family's own fallbacks for every option. Raises FamilyError for a family that needs Python on
     the host, PolicyFileError when nothing of a file would be used."""
-    _needs_no_python(family)
+    if obstacle := next(_obstacles(family), ""):
+        raise FamilyError(f"family {family.name} cannot be exported: {obstacle}")
     found = Choices(family)
     for file in files:
-        if file.device.kind != "cuda":
-            raise PolicyFileError(
-                f"{file.path}: it is for the {file.device.kind} {file.device.name}, and an export is CUDA: "
-                "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
-            )
-        if reason := file_refusal(family, file, "cuda"):
-            raise PolicyFileError(f"{file.path}: {reason}")
-        device, capability = file.device.name, _capability(file)
-        counted = of_objective(file, objective).entries
-        others = [name for name in file.entries if name not in counted]
-        if others:
-            found.left_out.append(
-                f"{device}: entries of another objective than {objective}: {', '.join(others)}"
-            )
-        for item in sorted(counted.values(), key=lambda e: e.name):
-            configuration, reason = own_configuration(family, item.configuration)
-            reason = stale(family, item) or reason
-            if reason or configuration is None:
-                found.left_out.append(f"{device}: entry {item.name}: {reason}")
-                continue
-            options = family.chosen_options(item.options)
-            about = f"won on {item.name}, {device}: {item.median_ms:.6g} ms"
-            winner = found.place(item.name, configuration, options, about)
-            features = _features(family, item)
-            found.entries.append(
-                Row("", item.name, device, capability, options, winner, features, item.median_ms)
-            )
-        if file.prediction:
-            found.left_out.append(
-                f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
-            )
-        _default(found, file, device, capability)
+        _take(found, file, objective)
     if not found.entries and not found.fallbacks:
         raise PolicyFileError(
             f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(found.left_out)}"
         )
-    _family_fallbacks(found)
+    if "cuda" in family.space.presets:
+        found.fall_back("preset", family.space.configurations("cuda")[0], "the family's preset")
+    found.fall_back("control", family.space.control, "the family's control")
     return found
 
 
-def _needs_no_python(family: Family) -> None:
+def _obstacles(family: Family) -> Iterator[str]:
+    """Why it cannot be exported: it needs Python on the host, or cannot stand beside another configuration in one
+    program, or is not told it."""
     if getattr(family.module, "plan", None) is not None:
-        raise FamilyError(
-            f"family {family.name} cannot be exported: its family.py has a plan, the host program of a call (launches, "
-            "passes, sizes that one kernel computes for the next), and that is Python; what is exported launches every "
-            "kernel once"
+        yield (
+            "its family.py has a plan, the host program of a call (launches, passes, sizes that one kernel computes "
+            "for the next), and that is Python; what is exported launches every kernel once"
         )
     if family.compiled:
-        raise FamilyError(
-            f"family {family.name} cannot be exported: its launches read numbers of the compiled source "
-            f"({', '.join(family.compiled)}), and an export's are known before it is compiled"
+        yield (
+            f"its launches read numbers of the compiled source ({', '.join(family.compiled)}), and an export's are "
+            "known before it is compiled"
         )
-    _is_made_of_templates(family)
-    for data in family.data.values():
-        if data.converted:
-            raise FamilyError(
-                f"family {family.name} cannot be exported: {data.name} is a converted view of {data.of}, whose copy a "
-                "kernel makes between two others, and an export launches the family's own alone"
-            )
-        if data.of:
-            raise FamilyError(
-                f"family {family.name} cannot be exported: {data.name} is a view of {data.of}, and an export gives "
-                "every array memory of its own"
-            )
-    for kernel in family.kernels.values():
-        for name in kernel.arguments:
-            if name in family.data and len(family.data[name].shape) > 8:
-                raise FamilyError(f"family {family.name} cannot be exported: {name} has more than 8 axes")
-
-
-def _is_made_of_templates(family: Family) -> None:
-    """Raise FamilyError for what cannot stand beside another configuration in one program, or is not told it."""
-    where = f"family {family.name} cannot be exported:"
     if family.is_plain:
-        raise FamilyError(
-            f"{where} its choices are macros, and an export holds several configurations of one source. The source "
-            f"needs no export: `autotune show {family.folder} CONFIGURATION` prints the #defines to put ahead of it"
+        yield (
+            "its choices are macros, and an export holds several configurations of one source. The source needs no "
+            f"export: `autotune show {family.folder} CONFIGURATION` prints the #defines to put ahead of it"
         )
     for name in family.symbols:
-        raise FamilyError(
-            f"{where} {name} is filled into a symbol of its source, which all configurations share"
-        )
+        yield f"{name} is filled into a symbol of its source, which all configurations share"
     for name in family.beginnings:
-        raise FamilyError(f"{where} {name} begins as a copy of an input, and an export makes no copies")
+        yield f"{name} begins as a copy of an input, and an export makes no copies"
     for kernel in family.kernels.values():
         if kernel.template:
-            raise FamilyError(
-                f"{where} kernel {kernel.name} names its own template arguments; leave out template:"
-            )
+            yield f"kernel {kernel.name} names its own template arguments; leave out template:"
+        for name in kernel.arguments:
+            if name in family.data and len(family.data[name].shape) > 8:
+                yield f"{name} has more than 8 axes"
     for policy in family.space.policies:
         if policy.adds is not None:
-            raise FamilyError(
-                f"{where} policy {policy.name} chooses compile options, and an export is compiled with the same ones "
-                "for all configurations: put the options that win into compile_options"
+            yield (
+                f"policy {policy.name} chooses compile options, and an export is compiled with the same ones for all "
+                "configurations: put the options that win into compile_options"
             )
+    for data in family.data.values():
+        if data.converted:
+            yield (
+                f"{data.name} is a converted view of {data.of}, whose copy a kernel makes between two others, and an "
+                "export launches the family's own alone"
+            )
+        elif data.of:
+            yield f"{data.name} is a view of {data.of}, and an export gives every array memory of its own"
 
 
-def _capability(file: PolicyFile) -> int:
+def _take(found: Choices, file: PolicyFile, objective: str) -> None:
+    """Add what ``file`` has for ``objective``. Raises PolicyFileError for one of which nothing would be used."""
+    family, device, capability = found.family, file.device.name, _capability(found.family, file)
+    counted = of_objective(file, objective).entries
+    if others := [name for name in file.entries if name not in counted]:
+        found.left_out.append(f"{device}: entries of another objective than {objective}: {', '.join(others)}")
+    for item in sorted(counted.values(), key=lambda e: e.name):
+        configuration, reason = own_configuration(family, item.configuration)
+        reason = stale(family, item) or reason
+        if reason or configuration is None:
+            found.left_out.append(f"{device}: entry {item.name}: {reason}")
+            continue
+        options = family.chosen_options(item.options)
+        about = f"won on {item.name}, {device}: {item.median_ms:.6g} ms"
+        winner = found.place(item.name, configuration, options, about)
+        known = feature_values(family.features, item.features)
+        features = tuple(known.get(name, math.nan) for name in family.features)
+        found.entries.append(
+            Row("", item.name, device, capability, options, winner, features, item.median_ms)
+        )
+    if file.prediction:
+        found.left_out.append(
+            f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
+        )
+    configuration, reason = own_configuration(family, file.default)
+    if reason or configuration is None:
+        found.left_out.append(f"{device}: the default: {reason}")
+    else:
+        found.fall_back("default", configuration, f"the default of {device}", device, capability)
+
+
+def _capability(family: Family, file: PolicyFile) -> int:
+    """The compute capability of a file that can be exported. Raises PolicyFileError for any other."""
+    if file.device.kind != "cuda":
+        raise PolicyFileError(
+            f"{file.path}: it is for the {file.device.kind} {file.device.name}, and an export is CUDA: "
+            "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
+        )
+    if reason := file_refusal(family, file, "cuda"):
+        raise PolicyFileError(f"{file.path}: {reason}")
     text = file.device.compute_capability
     if not text:
         raise PolicyFileError(f"{file.path}: its device has no compute capability; add it, in the form '9.0'")
     return int(text.replace(".", ""))
-
-
-def _features(family: Family, item: Entry) -> tuple[float, ...]:
-    values = feature_values(family.features, item.features)
-    return tuple(values.get(name, math.nan) for name in family.features)
-
-
-def _default(found: Choices, file: PolicyFile, device: str, capability: int) -> None:
-    family = found.family
-    configuration, reason = own_configuration(family, file.default)
-    if reason or configuration is None:
-        found.left_out.append(f"{device}: the default: {reason}")
-        return
-    found.fall_back("default", configuration, f"the default of {device}", device, capability)
-
-
-def _family_fallbacks(found: Choices) -> None:
-    """The family's preset for a GPU that was not tuned, and control."""
-    space = found.family.space
-    last = [("preset", space.configurations("cuda")[0])] if "cuda" in space.presets else []
-    for rule, configuration in [*last, ("control", space.control)]:
-        found.fall_back(rule, configuration, f"the family's {rule}")

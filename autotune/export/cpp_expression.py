@@ -8,36 +8,38 @@ import ast
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
-from autotune.declaration import Expression, Value
-from autotune.errors import AutotuneError, FamilyError
+from autotune.declaration import Expression, Value, compiled
+from autotune.errors import FamilyError
 
 Kind = Literal["whole", "real", "truth"]
 
-
-_FUNCTIONS: Mapping[
-    str, tuple[str, int, Kind | None]
-] = {  # C++ name, arguments, kind (None: that of the arguments)
-    "bit_length": ("bit_length", 1, "whole"),
-    "ceil_div": ("ceil_div", 2, None),
-    "log2": ("std::log2", 1, "real"),
-    "round_up": ("round_up", 2, None),
-    "sqrt": ("std::sqrt", 1, "real"),
-}
-
-_OPERATORS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-
-_CALLS: Mapping[type[ast.operator], tuple[str, Kind | None]] = {
-    ast.Div: ("divide", "real"),
-    ast.FloorDiv: ("floor_div", None),
-    ast.Mod: ("floor_mod", None),
-}
-
 _ATOM, _PRODUCT, _SUM, _LOOSE = range(4)  # how loosely an outermost operator binds
 
+# The sign, how loosely it binds, and how loosely its right operand may.
+_SIGNS: Mapping[type[ast.operator], tuple[str, int, int]] = {
+    ast.Add: ("+", _SUM, _PRODUCT), ast.Sub: ("-", _SUM, _PRODUCT), ast.Mult: ("*", _PRODUCT, _ATOM),
+}  # fmt: skip
+
+_CALLS: Mapping[type[ast.operator], str] = {
+    ast.Div: "divide", ast.FloorDiv: "floor_div", ast.Mod: "floor_mod",
+}  # fmt: skip
+
+_FUNCTIONS: Mapping[str, str] = {
+    "bit_length": "bit_length", "ceil_div": "ceil_div", "int": "static_cast<Number>", "log2": "std::log2",
+    "max": "larger", "min": "smaller", "round_up": "round_up", "sqrt": "std::sqrt",
+}  # fmt: skip
+
+# What these give; any other function gives what its arguments are.
+_KINDS: Mapping[str, Kind] = {
+    "bit_length": "whole", "int": "whole", "log2": "real", "sqrt": "real", "divide": "real",
+}  # fmt: skip
+
 _COMPARISONS: Mapping[type[ast.cmpop], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "==",
+    ast.NotIn: "!=",
 }  # fmt: skip
 
 
@@ -55,13 +57,18 @@ class Cpp:
         """As an operand of an operator: in brackets when it binds more loosely than ``level``."""
         return self.text if self.level <= level else f"({self.text})"
 
+    @property
+    def truth(self) -> str:
+        """Whether it is not 0."""
+        return self.text if self.kind == "truth" else f"{self.inside()} != 0"
+
 
 def translated(
     expression: Expression, bound: Mapping[str, Value], free: Mapping[str, tuple[str, Kind]]
 ) -> Cpp:
     """``expression`` with the names ``bound`` as constants and ``free`` (name -> C++ text and kind) left open. Raises
     FamilyError for what C++ cannot say: a word compared with a number, ``and`` and ``or`` of numbers as values."""
-    return _Translation(expression, bound, free).of(ast.parse(expression.text.strip(), mode="eval").body)
+    return _Translation(expression, bound, free).of(expression.tree)
 
 
 @dataclass(frozen=True)
@@ -71,115 +78,88 @@ class _Translation:
     free: Mapping[str, tuple[str, Kind]]
 
     def of(self, node: ast.expr) -> Cpp:
-        names = Expression(ast.unparse(node), self.expression.where).names
-        if names <= self.bound.keys() and not isinstance(node, ast.Tuple):
-            with suppress(
-                AutotuneError
-            ):  # it has no value: in a branch that is not taken, or met at run time
-                return _constant(Expression(ast.unparse(node), self.expression.where).evaluate(self.bound))
+        # Without a value it reads a size, or is in a branch that is not taken, or fails at run time.
+        with suppress(ArithmeticError, TypeError, ValueError, KeyError):
+            if isinstance(value := compiled(node)(self.bound), int | float | str):
+                return _constant(value)
         match node:
-            case ast.Name(id=name):
-                if name in self.free:
-                    return Cpp(*self.free[name])
-                return _constant(self.bound[name])
+            case ast.Name(id=name) if name in self.free:
+                return Cpp(*self.free[name])
             case ast.UnaryOp(op=ast.Not()):
                 return Cpp(f"!{self.of(node.operand).inside()}", "truth")
             case ast.UnaryOp():
-                operand = self.of(node.operand)
-                return Cpp(f"-{operand.inside()}", _number(operand.kind), level=_LOOSE)
-            case ast.BinOp():
-                return self._binary(self.of(node.left), node.op, self.of(node.right))
+                (operand,) = self._numbers(node.operand)
+                return Cpp(f"-{operand.inside()}", _kind(operand), level=_LOOSE)
+            case ast.BinOp(op=op) if type(op) in _SIGNS:
+                left, right = self._numbers(node.left, node.right)
+                sign, level, tighter = _SIGNS[type(op)]
+                text = f"{left.inside(level)} {sign} {right.inside(tighter)}"
+                return Cpp(text, _kind(left, right), level=level)
+            case ast.BinOp(op=op) if type(op) in _CALLS:
+                left, right = self._numbers(node.left, node.right)
+                name = _CALLS[type(op)]
+                return Cpp(f"{name}({left.text}, {right.text})", _KINDS.get(name) or _kind(left, right))
             case ast.IfExp():
                 return self._choice(node)
             case ast.BoolOp():
                 return self._all_or_any(node)
             case ast.Compare():
                 return self._comparison(node)
-            case ast.Call(func=ast.Name(id=name)):
-                return self._call(name, [self.of(item) for item in node.args])
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return self._call(name, self._numbers(*arguments))
         raise self._cannot(ast.unparse(node))
-
-    def _binary(self, left: Cpp, operator: ast.operator, right: Cpp) -> Cpp:
-        self._numbers(left, right)
-        kind: Kind = "real" if "real" in (left.kind, right.kind) else "whole"
-        if type(operator) in _CALLS:
-            name, own = _CALLS[type(operator)]
-            return Cpp(f"{name}({left.text}, {right.text})", own or kind)
-        sign = _OPERATORS[type(operator)]
-        level, tighter = (_PRODUCT, _ATOM) if sign == "*" else (_SUM, _PRODUCT)
-        return Cpp(f"{left.inside(level)} {sign} {right.inside(tighter)}", kind, level=level)
 
     def _choice(self, node: ast.IfExp) -> Cpp:
         test = self.of(node.test)
         if test.value is not None:
             return self.of(node.body if test.value else node.orelse)
-        body, other = self.of(node.body), self.of(node.orelse)
-        self._numbers(body, other)
-        kind: Kind = (
-            body.kind if body.kind == other.kind else "real" if "real" in (body.kind, other.kind) else "whole"
-        )
+        body, other = self._numbers(node.body, node.orelse)
+        kind = body.kind if body.kind == other.kind else _kind(body, other)
         return Cpp(f"{test.inside()} ? {body.inside()} : {other.inside()}", kind, level=_LOOSE)
 
     def _all_or_any(self, node: ast.BoolOp) -> Cpp:
         ends, sign = (False, "&&") if isinstance(node.op, ast.And) else (True, "||")
-        open_parts: list[Cpp] = []
+        parts: list[Cpp] = []
         for item in node.values:
             part = self.of(item)
             if part.kind != "truth":
                 raise self._cannot(ast.unparse(node))
-            if part.value is None:
-                open_parts.append(part)
-            elif bool(part.value) is ends:
+            if part.value is None or bool(part.value) is ends:
+                parts.append(part)
+            if part.value is not None and bool(part.value) is ends:
                 break
-        else:
-            if not open_parts:
-                return _constant(not ends)
-            return _joined(open_parts, sign)
-        return _joined([*open_parts, part], sign) if open_parts else part
+        return _joined(parts, sign) if parts else _constant(not ends)
 
     def _comparison(self, node: ast.Compare) -> Cpp:
         left, parts = node.left, []
         for operator, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(operator, (ast.In, ast.NotIn)):
-                if not isinstance(right, ast.Tuple):
-                    raise self._cannot(ast.unparse(node))
-                first, sign, join = self.of(left), "==", "||"
-                if isinstance(operator, ast.NotIn):
-                    sign, join = "!=", "&&"
-                items = [self.of(item) for item in right.elts]
-                self._numbers(first, *items)
-                same = [
-                    Cpp(f"{first.inside()} {sign} {item.inside()}", "truth", level=_LOOSE) for item in items
-                ]
-                parts.append(_joined(same, join))
-            else:
-                first, second = self.of(left), self.of(right)
-                self._numbers(first, second)
-                text = f"{first.inside()} {_COMPARISONS[type(operator)]} {second.inside()}"
-                parts.append(Cpp(text, "truth", level=_LOOSE))
+            is_in = isinstance(operator, (ast.In, ast.NotIn))
+            if is_in and not isinstance(right, ast.Tuple):
+                raise self._cannot(ast.unparse(node))
+            first, *others = self._numbers(left, *(right.elts if isinstance(right, ast.Tuple) else [right]))
+            sign = _COMPARISONS[type(operator)]
+            tests = [
+                Cpp(f"{first.inside()} {sign} {each.inside()}", "truth", level=_LOOSE) for each in others
+            ]
+            parts.append(_joined(tests, "||" if isinstance(operator, ast.In) else "&&"))
             left = right
         return _joined(parts, "&&")
 
     def _call(self, name: str, arguments: list[Cpp]) -> Cpp:
-        self._numbers(*arguments)
-        kind: Kind = "real" if any(a.kind == "real" for a in arguments) else "whole"
-        if name == "abs" and len(arguments) == 1:
-            return Cpp(f"larger({arguments[0].text}, -{arguments[0].inside()})", kind)
-        if name in ("min", "max") and len(arguments) > 1:
-            function = "smaller" if name == "min" else "larger"
-            text = arguments[0].text
-            for argument in arguments[1:]:
-                text = f"{function}({text}, {argument.text})"
-            return Cpp(text, kind)
-        function, count, own = _FUNCTIONS.get(name, ("", -1, None))
-        if len(arguments) != count:
-            raise self._cannot(name)
-        return Cpp(f"{function}({', '.join(a.text for a in arguments)})", own or kind)
+        kind, texts = _KINDS.get(name) or _kind(*arguments), [each.text for each in arguments]
+        if name == "abs":
+            return Cpp(f"larger({texts[0]}, -{arguments[0].inside()})", kind)
+        function = _FUNCTIONS[name]
+        if name in ("min", "max"):
+            return Cpp(reduce(lambda text, each: f"{function}({text}, {each})", texts), kind)
+        return Cpp(f"{function}({', '.join(texts)})", kind)
 
-    def _numbers(self, *parts: Cpp) -> None:
+    def _numbers(self, *nodes: ast.expr) -> list[Cpp]:
+        parts = [self.of(node) for node in nodes]
         for part in parts:
             if isinstance(part.value, str):
                 raise self._cannot(repr(part.value))
+        return parts
 
     def _cannot(self, what: str) -> FamilyError:
         return FamilyError(
@@ -194,8 +174,9 @@ def _joined(parts: list[Cpp], sign: str) -> Cpp:
     return Cpp(f" {sign} ".join(part.inside() for part in parts), "truth", level=_LOOSE)
 
 
-def _number(kind: Kind) -> Kind:
-    return "whole" if kind == "truth" else kind
+def _kind(*parts: Cpp) -> Kind:
+    """Of arithmetic with them."""
+    return "real" if any(part.kind == "real" for part in parts) else "whole"
 
 
 def _constant(value: Value) -> Cpp:

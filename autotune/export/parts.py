@@ -9,12 +9,15 @@ import numpy as np
 
 from autotune.compile import Variant, element_type, enumeration
 from autotune.declaration import Expression, Family, Tolerance, Value
-from autotune.export.choices import Choices, Winner, identifier
-from autotune.export.cpp_expression import Cpp, Kind, translated
+from autotune.export.choices import Choices, Row, Winner, identifier
+from autotune.export.cpp_expression import Kind, translated
 from autotune.export.orders import order_parts
 from autotune.layout import DIMENSIONS, SCALAR_TYPES, Data, Field, Layout
 
 _WIDEST = 118
+_PLAIN = Layout(  # what layout.h has as it begins
+    data=Data(name="", role="input", fields=(Field("", "int32"),), shape=("i",))
+)
 
 
 def winner_parts(
@@ -55,7 +58,7 @@ def winner_parts(
             for kernel in family.kernels.values()
         ],
         "cleared": [
-            _truth(translated(family.zero[name], bound, free)) if name in family.zero else "false"
+            translated(family.zero[name], bound, free).truth if name in family.zero else "false"
             for name in family.data
         ],
     }  # fmt: skip
@@ -65,10 +68,6 @@ def quoted(text: str) -> str:
     """``text`` as a C++ string literal: what is not printable is a question mark."""
     escaped = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
     return '"' + "".join(escaped.get(c, c if c.isprintable() else "?") for c in text) + '"'
-
-
-def _truth(found: Cpp) -> str:
-    return found.text if found.kind == "truth" else f"{found.inside()} != 0"
 
 
 def _owner(variant: Variant, name: str) -> int:
@@ -86,9 +85,16 @@ def _policy(variant: Variant) -> str:
     )
 
 
+def members(layout: Layout) -> list[tuple[str, str]]:
+    """What ``Layout`` of layout.h has to be told beyond its defaults. Raises FamilyError for a layout that it does not
+    know."""
+    usual = _host_layout(_PLAIN)
+    needed = [(name, _cpp(each)) for name, each in _host_layout(layout).items() if usual.get(name) != each]
+    return [("name", f'"{layout.data.name}"'), *needed]
+
+
 def _host_layout(layout: Layout) -> dict[str, Any]:
-    """The members of ``Layout`` of layout.h. Raises FamilyError for a layout that it does not know."""
-    data, steps = layout.data, [step.host_cpp(layout.axes) for step in layout.steps]
+    data = layout.data
     found = {
         "element_bytes": data.dtype.itemsize,
         "texel_bytes": layout.texel_bytes,
@@ -96,26 +102,14 @@ def _host_layout(layout: Layout) -> dict[str, Any]:
         "constant_bytes": data.constant_bytes,
         "constant_offset": layout.constant_offset,
         "steps": [
-            f"[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents) {{ {text} }}"
-            for text in steps
+            f"[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents) {{ {step.host_cpp(layout.axes)} }}"
+            for step in layout.steps
         ],
         "span": math.lcm(*(step.span for step in layout.steps)),
     }
     for dimension in DIMENSIONS.values():
         found.update(dimension.host_members(layout))
     return found
-
-
-_PLAIN = Data(
-    name="", role="input", fields=(Field("", "int32"),), shape=("i",)
-)  # what layout.h has as it begins
-
-
-def members(layout: Layout) -> list[tuple[str, str]]:
-    """What ``Layout`` of layout.h has to be told beyond its defaults."""
-    usual = _host_layout(Layout(data=_PLAIN))
-    needed = [(name, _cpp(each)) for name, each in _host_layout(layout).items() if usual.get(name) != each]
-    return [("name", f'"{layout.data.name}"'), *needed]
 
 
 def _cpp(value: Any) -> str:
@@ -138,7 +132,7 @@ def parts(choices: Choices) -> dict[str, Any]:
     # What a tolerance reads beside options and policies is not known before there is an input.
     within = family.tolerances({**family.space.control, **family.chosen_options({})})
     arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
-    options = [_option(family, name) for name in family.options]
+    options = [_option(option) for option in family.options.values()]
     return {
         **order_parts(choices),
         "family": family,
@@ -150,7 +144,11 @@ def parts(choices: Choices) -> dict[str, Any]:
         "extents": [identifier(name) for name in family.extents],
         "computed_extents": _computed(family, {n: e for n, e in family.extents.items() if e is not None}, free),
         "scalars": [{"name": identifier(s.name), "kind": _kind(s.type)} for s in family.scalars.values()],
-        "given_scalars": [_given_scalar(family, name) for name in family.scalars if family.scalars[name].value is None],
+        "given_scalars": [
+            {"name": identifier(s.name), "type": _element(s.type), "default": s.default}
+            for s in family.scalars.values()
+            if s.value is None
+        ],
         "computed_scalars": _computed(
             family, {s.name: s.value for s in family.scalars.values() if s.value is not None}, free
         ),
@@ -163,18 +161,15 @@ def parts(choices: Choices) -> dict[str, Any]:
             for name, expression in family.features.items()
         ],
         "winners": [winner_parts(winner, free, options) for winner in choices.winners],
-        "entries": [_entry(row, options) for row in choices.entries],
-        "fallbacks": [_entry(row, options) for row in choices.fallbacks],
-        "has_nan": any(math.isnan(value) for row in choices.entries for value in row.features),
+        "entries": [_row(row, options) for row in choices.entries],
+        "fallbacks": [_row(row, options) for row in choices.fallbacks],
         "has_constant": any(
             layout.memory == "constant" for w in choices.winners for layout in w.variant.layouts.values()
         ),
         "ranges": any(data.low is not None for data in family.inputs),
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
-        "architectures": choices.architectures,
         "headers": list(dict.fromkeys(h for w in choices.winners for h in w.variant.headers)),
-        "compile_options": list(family.compile_options),
-        "left_out": choices.left_out,
+        "choices": choices,
         "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
     }  # fmt: skip
 
@@ -238,28 +233,16 @@ def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple
     return "".join(f"{asked} ? ({text}) : " for asked, text in others) + (f"({last})" if others else last)
 
 
-def _option(family: Family, name: str) -> dict[str, Any]:
-    option = family.options[name]
+def _option(option: Any) -> dict[str, Any]:
+    values = [str(value) for value in option.values]
     return {
-        "name": identifier(name),
-        "declared": name,
-        "doc": " ".join(option.doc.split()),
-        "type": enumeration(name),
-        "values": [str(value) for value in option.values],
-        "enumerators": [identifier(str(value)) for value in option.values],
+        "name": identifier(option.name),
+        "declared": option.name,
+        "doc": option.doc,
+        "type": enumeration(option.name),
+        "values": values,
+        "enumerators": [identifier(value) for value in values],
         "default": identifier(str(option.default)),
-    }
-
-
-def _given_scalar(family: Family, name: str) -> dict[str, Any]:
-    scalar = family.scalars[name]
-    has_default = scalar.default is not None
-    default = repr(scalar.default) if has_default else "0"
-    return {
-        "name": identifier(name),
-        "type": _element(scalar.type),
-        "default": default,
-        "has_default": has_default,
     }
 
 
@@ -267,31 +250,26 @@ def _element(type_name: str) -> str:
     return {"float32": "float", "float64": "double"}.get(type_name, f"std::{type_name}_t")
 
 
-def c_type(cpp: str) -> str:
-    """A number's type in C."""
-    return cpp.removeprefix("std::")
-
-
-def c_element(cpp: str, prefix: str, is_record: bool) -> str:
-    """An array's element in C, where a record is ``prefix`` and its name."""
-    return f"{prefix}_{cpp}" if is_record else c_type(cpp)
+def c_element(cpp: str, prefix: str = "", is_record: bool = False) -> str:
+    """An array's element in C, where a record is ``prefix`` and its name; a number's type."""
+    return f"{prefix}_{cpp}" if is_record else cpp.removeprefix("std::")
 
 
 def _records(family: Family) -> list[dict[str, Any]]:
-    found: dict[str, Any] = {}
-    for data in (*family.inputs, *family.outputs):
-        if data.record:
-            fields = [(_element(f.type), identifier(f.name)) for f in data.fields]
-            found[data.record] = {"name": data.record, "fields": fields}
-    return list(found.values())
+    return [
+        {"name": name, "fields": [(_element(field.type), identifier(field.name)) for field in fields]}
+        for name, fields in {
+            data.record: data.fields for data in (*family.inputs, *family.outputs) if data.record
+        }.items()
+    ]
 
 
 def _array(family: Family, data: Data, place: int, within: Mapping[str, Tolerance]) -> dict[str, Any]:
     low = high = None
     number = data.fields[0].type
     if data.low is not None and data.high is not None:
-        is_whole = np.dtype(number).kind in "iu"
-        low, high = (repr(int(n) if is_whole else float(n)) for n in (data.low, data.high))
+        of = int if np.dtype(number).kind in "iu" else float
+        low, high = repr(of(data.low)), repr(of(data.high))
     return {
         "name": data.name,
         "cpp": identifier(data.name),
@@ -305,7 +283,6 @@ def _array(family: Family, data: Data, place: int, within: Mapping[str, Toleranc
         "extents": [identifier(extent) for extent in data.shape],
         "low": low,
         "high": high,
-        "range_text": "" if low is None else f", values {low} to {high}",
         "compared": [_compared(data, f.name, within) for f in data.fields] if data.role == "output" else [],
     }
 
@@ -350,15 +327,6 @@ def _kernel(family: Family, name: str) -> dict[str, Any]:
 # -- the table ----------------------------------------------------------------------------------------------
 
 
-def _entry(row: Any, options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    features = ["none" if math.isnan(value) else f"{value!r}" for value in row.features]
-    return {
-        "rule": row.rule,
-        "name": row.name,
-        "device": row.device,
-        "capability": row.capability,
-        "options": ", ".join(places_of(options, row.options)),
-        "features": ", ".join(features),
-        "winner": row.winner,
-        "median": f"{row.median_ms!r}",
-    }
+def _row(row: Row, options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    features = ["none" if math.isnan(value) else repr(value) for value in row.features]
+    return vars(row) | {"options": places_of(options, row.options), "features": features}

@@ -26,20 +26,17 @@ from autotune.declaration import (
     SUFFIXES,
     Family,
     Inputs,
+    load_workload,
     prepare,
     quoted_includes,
     reached,
 )
-from autotune.declaration import (
-    load_workload as load,
-)
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
 from autotune.export.choices import chosen
 from autotune.export.orders import permutations
-from autotune.export.parts import c_element, c_type, parts, problem_values, quoted
+from autotune.export.parts import c_element, parts, problem_values, quoted
 from autotune.measure import expected_outputs, find_objective
-from autotune.policy import PolicyFile, file_name, file_of
-from autotune.policy import read_policy_file as read
+from autotune.policy import PolicyFile, file_name, file_of, read_policy_file
 
 _HERE = Path(__file__).parent
 _MOST_EXAMPLE_BYTES = 64 << 20
@@ -55,7 +52,7 @@ def export(
     find_objective(objective)
     files = [_policy_file(family, name, paths.policy_folders(policies, family.folder)) for name in devices]
     choices = chosen(family, files, objective)
-    example = load(family, workload)
+    example = load_workload(family, workload)
     inputs = prepare(family, example, paths.data_root(data))
     _small_enough(family, example.name, inputs)
     expected, _ = expected_outputs(family, inputs, default_root())
@@ -94,7 +91,7 @@ def export(
 
 def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFile:
     if (path := file_of(family, name, folders)) is not None:
-        return read(path)
+        return read_policy_file(path)
     there = {path.stem for folder in folders for path in (folder / family.name).glob("*.yaml")}
     raise PolicyFileError(
         f"no policy file {file_name(family.name, name)} in {', '.join(map(str, folders))} (there: "
@@ -105,9 +102,7 @@ def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFi
 
 def _dates(file: PolicyFile) -> str:
     dates = sorted({item.date[:10] for item in file.entries.values() if item.date})
-    if not dates:
-        return "nothing measured"
-    return "measured " + ("to ".join([f"{dates[0]} ", dates[-1]]) if len(dates) > 1 else "".join(dates))
+    return f"measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if dates else "nothing measured"
 
 
 def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
@@ -134,7 +129,7 @@ def _templates() -> jinja2.Environment:
         autoescape=False,  # noqa: S701 (it is C++)
     )
     environment.filters |= {
-        "quoted": quoted, "line": line, "cell": cell, "shell": shlex.join, "c_type": c_type, "c_element": c_element,
+        "quoted": quoted, "line": line, "cell": cell, "shell": shlex.join, "c_element": c_element,
     }  # fmt: skip
     return environment
 
@@ -149,20 +144,9 @@ def _write(
     texts: dict[str, bytes] = {}
     old = ("kernels", "tuned", "example")  # an export that was here may have had other files in them
     _without_links(folder, old)
-    for template, name in {
-        "family.h": f"{family.name}.h",
-        "c.h": f"{family.name}_c.h",
-        "c.cpp": f"{family.name}_c.cpp",
-        "configurations.h": f"{family.name}_configurations.h",
-        "configurations.cpp": f"{family.name}_configurations.cpp",
-        "policies.cuh": f"{family.name}_policies.cuh",
-        "launch.cu": f"{family.name}_launch.cu",
-        "main.cu": "main.cu",
-        "CMakeLists.txt": "CMakeLists.txt",
-        "Config.cmake": f"{family.name}_tunedConfig.cmake",
-        "README.md": "README.md",
-    }.items():
-        texts[name] = _templates().get_template(f"{template}.jinja").render(context).encode()
+    for path in sorted((_HERE / "templates").iterdir()):
+        name = path.stem.replace("family", family.name, 1)
+        texts[name] = _templates().get_template(path.name).render(context).encode()
     for path in sorted((_HERE / "cpp").iterdir()):
         texts[f"tuned/{path.name}"] = path.read_bytes()
     for name, path in included(family).items():
@@ -176,7 +160,7 @@ def _write(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        with path.open("xb") as file:  # made anew: what lies there by now is not followed
+        with path.open("xb") as file:  # a new file: a link that is there by now is not followed
             file.write(content)
     return [folder / name for name in texts]
 

@@ -14,7 +14,7 @@ _listed, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # Kernel Tuner's modules, by whose names all of this can be imported, too.
 _MODULES = (
-    "accuracy", "file_utils", "integration", "interface", "nvml", "observers.ncu", "observers.nvml",
+    "accuracy", "file_utils", "integration", "interface", "nvml", "observers", "observers.ncu", "observers.nvml",
     "observers.observer", "observers.pmt", "observers.register", "observers.tegra", "util",
 )  # fmt: skip
 for _name in _MODULES:

@@ -1,10 +1,10 @@
-from .observers import observer as observer
 from .results import (
     CompilationFailedConfig as CompilationFailedConfig,
     InvalidConfig as InvalidConfig,
     RuntimeFailedConfig as RuntimeFailedConfig,
     get_best_config as get_best_config,
     get_config_string as get_config_string,
+    observer as observer,
     store_metadata_file as store_metadata_file,
     store_output_file as store_output_file,
     store_results as store_results,

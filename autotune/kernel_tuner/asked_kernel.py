@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from autotune import Kernel
 from autotune.declaration import Parameter, signature
+from autotune.device import foreign
 from autotune.errors import UsageError
-from autotune.kernel_tuner.parameters import Parameters
-from autotune.kernel_tuner.source_text import headers, prologue
+from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
+from autotune.kernel_tuner.source_text import headers, own_options, prologue
 
+_LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _MOST_TEXTS = 5000  # that a function may give, one a file
 
 
@@ -60,21 +62,52 @@ class KernelArgument:
 
 @dataclass(frozen=True)
 class AskedKernel:
-    """``source`` is a text, a file's name, or a function of the parameters that gives a text; ``given`` are the
-    arguments, and ``symbols`` the arrays of the source, in numpy; ``divisors`` are those of the grid in x, y and z;
-    ``shared_bytes`` is a formula. Raises UsageError, FamilyError."""
+    """In the words of ``tune_kernel``: ``source`` is a text, a file's name, or a function of the parameters that gives
+    a text, ``given`` are the arguments, ``divisors`` those of the grid in x, y and z. Raises UsageError,
+    FamilyError."""
 
     name: str
     source: Any
-    given: tuple[Any, ...]
-    parameters: Parameters
     problem_size: Any
+    given: Sequence[Any]
+    parameters: Parameters
     divisors: tuple[Any, Any, Any]
-    block_names: tuple[str, ...]
-    shared_bytes: Any
-    symbols: Mapping[str, NDArray[Any]]
-    options: tuple[str, ...]
+    block_size_names: Sequence[str] | None
+    lang: str | None
+    smem_args: Mapping[str, Any] | None
+    cmem_args: Mapping[str, Any] | None
+    texmem_args: Mapping[str, Any] | None
+    options: Sequence[str] | None
     defines: Mapping[str, Any] | None
+
+    def __post_init__(self) -> None:
+        if self.texmem_args:
+            raise UsageError(
+                "texmem_args has no counterpart in autotune: texture references are gone from CUDA 12; an array in a "
+                "texture is a memory policy of a family"
+            )
+        if self.lang is not None and self.lang.upper() not in _LANGUAGES:
+            raise UsageError(
+                f"lang {self.lang!r} has no counterpart in autotune, which tunes CUDA: leave it out, or say CUDA"
+            )
+        if unknown := [key for key in self.smem_args or {} if key != "size"]:
+            raise UsageError(f"smem_args: {unknown[0]!r} has no counterpart in autotune: size has")
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        return [on_host(value) for value in self.given]
+
+    @cached_property
+    def _symbols(self) -> dict[str, NDArray[Any]]:
+        return {name: np.atleast_1d(on_host(value)) for name, value in (self.cmem_args or {}).items()}
+
+    @cached_property
+    def _block_names(self) -> tuple[str, ...]:
+        """Those given, else the usual ones in whatever case the parameters are written."""
+        if self.block_size_names is None:
+            cased = {name.lower(): name for name in self.parameters.values}
+            return tuple(cased.get(name, name) for name in BLOCK_NAMES)
+        return (*self.block_size_names, *BLOCK_NAMES[len(self.block_size_names) :])[:3]
 
     # -- the source ---------------------------------------------------------------------------------------------
 
@@ -89,7 +122,7 @@ class AskedKernel:
         if callable(self.source):
             return self._generated(self.source)
         text, folder = _text(self.source)
-        folders = [folder, *(Path(option[2:]) for option in self.options if option.startswith("-I"))]
+        folders = [folder, *(Path(option[2:]) for option in self.options or () if option.startswith("-I"))]
         found = headers(text, folders)
         return self._ahead("".join([text, *found.values()])) + text, found
 
@@ -100,69 +133,57 @@ class AskedKernel:
         return bool(re.search(r"#\s*include\s*<(cub|thrust|cuda/std)/", "".join([source, *found.values()])))
 
     def _ahead(self, text: str) -> str:
-        defined = {**dict.fromkeys(self.block_names, "1"), "kernel_tuner": "1"}
+        defined = {**dict.fromkeys(self._block_names, "1"), "kernel_tuner": "1"}
         if self.defines is not None:
-            defined = {name: self._macro(name, value) for name, value in self.defines.items()}
-        return prologue(text, defined, self.grid, list(self.parameters.values))
-
-    def _macro(self, name: str, value: Any) -> str:
-        if callable(value):
-            raise UsageError(
-                f"defines: {name} is a function, which has no counterpart in autotune: write it over the parameters, "
-                "which are macros"
-            )
-        return str(value)
+            defined = {name: str(value) for name, value in self.defines.items()}
+            if functions := [name for name, value in self.defines.items() if callable(value)]:
+                raise UsageError(
+                    f"defines: {functions[0]} is a function, which has no counterpart in autotune: write it over the "
+                    "parameters, which are macros"
+                )
+        return prologue(text, defined, self._grid, list(self.parameters.values))
 
     def _generated(self, function: Callable[..., str]) -> tuple[str, dict[str, str]]:
         """A header for each text that the function gives, and a source that includes the one of a configuration."""
         texts: dict[str, str] = {}
         branches = []
-        for chosen in self._combinations():
+        values = self.parameters.values
+        for configuration in islice(self.parameters.space.walk(), _MOST_TEXTS + 1):
+            chosen = self.parameters.given(configuration)
             text = function(dict(chosen))
             header = f"text_{hashlib.sha256(text.encode()).hexdigest()[:16]}.cuh"
             texts[header] = text
-            tests = [f"{n} == {v}" for n, v in chosen.items() if len(self.parameters.values[n]) > 1]
-            for test in tests:
-                if not re.fullmatch(r"\w+ == -?\d+", test):
-                    raise UsageError(
-                        f"the source is a function, and the preprocessor cannot tell {test}: number the values of that "
-                        "parameter"
-                    )
+            tests = [f"{name} == {value}" for name, value in chosen.items() if len(values[name]) > 1]
+            if unknown := [test for test in tests if not re.fullmatch(r"\w+ == -?\d+", test)]:
+                raise UsageError(
+                    f"the source is a function, and the preprocessor cannot tell {unknown[0]}: number the values of "
+                    "that parameter"
+                )
             branches.append(f'if {" && ".join(tests) or "1"}\n#include "{header}"\n')
+        if len(branches) > _MOST_TEXTS:
+            raise UsageError(
+                f"the source is a function, and there are more than {_MOST_TEXTS:,} configurations: write what it "
+                "changes as macros, or restrict the parameters"
+            )
         ahead = self._ahead("".join(texts.values()))
         return f"{ahead}// __global__\n#{'#el'.join(branches)}#endif\n", texts
 
-    def _combinations(self) -> list[dict[str, Any]]:
-        values = self.parameters.values
-        every = (dict(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
-        kept = []
-        for chosen in every:
-            words = self.parameters.words(chosen)
-            if all(c.require.evaluate(words) for c in self.parameters.constraints):
-                kept.append(chosen)
-            if len(kept) > _MOST_TEXTS:
-                raise UsageError(
-                    f"the source is a function, and there are more than {_MOST_TEXTS:,} configurations: write what it "
-                    "changes as macros, or restrict the parameters"
-                )
-        return kept
-
     @cached_property
     def _signature(self) -> tuple[Parameter, ...]:
+        text = self._texts[0]
         if callable(self.source):
-            control = self.parameters.given(self.parameters.control)
-            return signature(self.source(control), self.name)
-        return signature(self._texts[0], self.name)
+            text = self.source(self.parameters.given(self.parameters.control))
+        return signature(text, self.name)
 
     @cached_property
-    def grid(self) -> list[str]:
-        return self.parameters.grid(self.problem_size, self.divisors, self.block_names)
+    def _grid(self) -> list[str]:
+        return self.parameters.grid(self.problem_size, self.divisors, self._block_names)
 
     # -- the arguments ------------------------------------------------------------------------------------------
 
     def arguments(self, answer: Sequence[Any] | None = None) -> list[KernelArgument]:
         """Each with what it is for, as far as the text and the answer tell."""
-        told, count = self._signature, len(self.given)
+        told, count = self._signature, len(self._values)
         if answer is not None and len(answer) != count:
             raise UsageError(
                 f"answer has {len(answer)} items, and there are {count} arguments: None stands for an input"
@@ -172,12 +193,13 @@ class AskedKernel:
             raise UsageError(
                 f"kernel {self.name} has {len(told)} parameters ({names}), and {count} arguments are given"
             )
-        taken = {*self.parameters.values, *self.symbols}
+        taken = {*self.parameters.values, *self._symbols}
         found = []
-        for number, value in enumerate(self.given):
+        for number, value in enumerate(self._values):
             known = told[number] if told else Parameter("", True, "input", is_certain=False)
             name = known.name or f"argument_{number}"
             right = None if answer is None else answer[number]
+            right = right if right is None or np.isscalar(right) else on_host(right)
             role = known.role or "input"
             if not isinstance(value, np.ndarray):
                 role = ""
@@ -192,7 +214,7 @@ class AskedKernel:
     def inputs(self, arguments: Sequence[KernelArgument]) -> dict[str, NDArray[Any]]:
         """The arrays that the kernel reads, by the family's names for them."""
         held = {one.name: one.flat for one in arguments if one.role in ("input", "inout")}
-        return held | {_symbol(name): value.reshape(-1) for name, value in self.symbols.items()}
+        return held | {_symbol(name): value.reshape(-1) for name, value in self._symbols.items()}
 
     def _declared(self, arguments: Sequence[KernelArgument]) -> dict[str, Any]:
         """``arguments``, ``symbols`` and ``extents`` in the words of ``autotune.Kernel``."""
@@ -205,7 +227,7 @@ class AskedKernel:
                 sizes[extent] = {"value": int(one.value.size)}
                 taken[one.name] = {"role": one.role, "type": one.value.dtype.name, "shape": [extent]}
         symbols = {}
-        for name, value in self.symbols.items():
+        for name, value in self._symbols.items():
             extent = f"{_symbol(name)}_size"
             sizes[extent] = {"value": int(value.size)}
             shape = {"type": value.dtype.name, "shape": [extent]}
@@ -224,13 +246,12 @@ class AskedKernel:
             source,
             name,
             **self._declared(arguments),
-            grid=self.grid,
-            block=parameters.block(self.block_names),
-            shared_bytes=parameters.text(self.shared_bytes, "shared memory"),
+            grid=self._grid,
+            block=parameters.block(self._block_names),
+            shared_bytes=parameters.text((self.smem_args or {}).get("size", 0), "shared memory"),
             template=template,
-            policies=parameters.policies,
-            constraints=[{"require": c.require.text, "reason": c.reason} for c in parameters.constraints],
-            compile_options=[option for option in self.options if not _is_own(option)],
+            **parameters.declared,
+            compile_options=own_options(self.options or ()),
             tolerance=dict(tolerance or {}),
             reference=None if tolerance else "itself",
             headers=files,
@@ -249,11 +270,6 @@ def _symbol(name: str) -> str:
     return f"{name}_symbol"
 
 
-def _is_own(option: str) -> bool:
-    """Whether autotune says itself what the option says: where headers lie, and the language's version."""
-    return option.startswith("-I") or option.lstrip("-").startswith("std=")
-
-
 def _text(source: Any) -> tuple[str, Path]:
     """The text, and the folder in which its headers lie. By Kernel Tuner's rule a text is a file's name where it looks
     like one."""
@@ -270,3 +286,18 @@ def _instance(name: str) -> tuple[str, list[str | int]]:
     plain, _, rest = name.partition("<")
     entries = [entry.strip() for entry in rest.rstrip("> ").split(",") if entry.strip()]
     return plain.strip(), [int(entry) if entry.lstrip("-").isdecimal() else entry for entry in entries]
+
+
+def on_host(value: Any) -> Any:
+    """An array or number of numpy. Raises UsageError."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value
+    if hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__"):
+        seen = foreign.view(value)
+        return np.asarray(foreign.as_host(value) if seen is None else seen.to_host())
+    if isinstance(value, bool | int | float):
+        raise UsageError(f"argument {value!r} has no type: give numpy.int32({value!r}) or the like")
+    raise UsageError(
+        f"an argument is a {type(value).__name__}, which has no counterpart in autotune: arrays and numbers of numpy, "
+        "torch and cupy have"
+    )

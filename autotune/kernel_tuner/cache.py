@@ -7,38 +7,24 @@ one line a configuration, keyed by its values. Times are in milliseconds.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
-from types import MappingProxyType
 from typing import Any
 
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
-from autotune.files import write_text
+from autotune.files import unpacked, write_text
 from autotune.hardware import Device
-from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
+from autotune.kernel_tuner.exchange import PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, Trial, added
-
-# Kernel Tuner knows three failures; the state itself is kept beside them.
-ERRORS: Mapping[State, str] = MappingProxyType(
-    {
-        "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
-        "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
-        "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
-    }
-)  # fmt: skip
 
 _STATES: Mapping[str, State] = {
     "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
     "ErrorConfig": "launch_failed",
 }  # fmt: skip
 
-_PHASES = {"compile": "compile_time", "verify": "verification_time", "measure": "benchmark_time"}
-
 # Names that Kernel Tuner forbids for a parameter or gives to its own figures.
 _TAKEN = (
-    "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", "compile_time", "verification_time",
-    "benchmark_time", "strategy_time", "framework_time", "state", "reason", "spread_relative", "samples",
-    "transfer_bytes", "footprint_bytes", "__error__",
+    "time", "times", "grid_size_x", "grid_size_y", "grid_size_z", "timestamp", *PHASES, "state", "reason",
+    "minimum_ms", "spread_relative", "samples", "transfer_bytes", "footprint_bytes", "__error__",
 )  # fmt: skip
 
 
@@ -80,11 +66,18 @@ def write_cache(study: Study, path: str | Path) -> Path:
     return write_text(path, f'{{\n{head},\n"cache": {{\n{lines}}}\n}}')
 
 
+def read_json(path: Path) -> Any:
+    """What ``parsed`` makes of a file, which may be packed. Raises StoreError."""
+    try:
+        return parsed(unpacked(path))
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"cannot read {path}: {problem}") from None
+
+
 def parsed(text: str) -> Any:
     """The JSON in ``text``; a cache file that was not closed (Kernel Tuner leaves it open while it runs) is read up to
     its last whole line. None where it is no JSON."""
-    text = text.strip()
-    lines = text.splitlines()
+    lines = text.strip().splitlines()
     for end in ("", "}\n}"):
         for cut in (len(lines), len(lines) - 1):
             try:
@@ -96,8 +89,22 @@ def parsed(text: str) -> Any:
     return None
 
 
+def read_cache(path: Path) -> dict[str, Any]:
+    """The cache file ``path``, of Kernel Tuner or of autotune, for a simulation. Raises StoreError."""
+    content = read_json(path)
+    wanted = {
+        "kernel_name": str,
+        "problem_size": int | float | str | list,
+        "tune_params": dict,
+        "cache": dict,
+    }
+    if not isinstance(content, dict) or not all(isinstance(content.get(k), of) for k, of in wanted.items()):
+        raise StoreError(f"{path} is no cache file of Kernel Tuner: it needs {', '.join(wanted)}")
+    return content
+
+
 def from_cache(content: Mapping[str, Any], where: str) -> Study:
-    """The study in a cache file that ``parsed`` read; ``where`` is named in messages.
+    """The study in a cache file that ``read_json`` read; ``where`` is named in messages.
 
     A time is the median of ``times`` where the samples are there, else ``time``. Policies are the parameters. In a
     file that autotune wrote, family, workload, device and presets are those of the record. Raises StoreError.
@@ -125,39 +132,17 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
 
 
 def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
-    """One line. The phases' times count for Kernel Tuner's budgets in seconds."""
-    phases = trial.phases_ms
-    entry: dict[str, Any] = {names[policy]: value for policy, value in trial.configuration.items()}
-    measured = trial.measurement
-    entry |= {
-        "time": trial.time_ms if measured else ERRORS[trial.state],
-        "compile_time": phases.get("compile", 0.0),
-        "verification_time": phases.get("verify", 0.0),
-        "benchmark_time": phases.get("place", 0.0) + phases.get("measure", 0.0),
-        "strategy_time": 0.0,
-        "framework_time": 0.0,
-    }
-    if measured:
-        entry |= {
-            "spread_relative": measured.spread,
-            "samples": measured.samples,
-            "transfer_bytes": int(measured.value("transfer_bytes")),
-            "footprint_bytes": int(measured.value("footprint_bytes")),
-        }
-        entry |= figures(trial)
-    else:
-        entry |= {"__error__": ERRORS[trial.state], "state": trial.state, "reason": trial.reason}
-    return entry
+    """One line, with a ``time`` that is the error's name where there is none."""
+    told = entry(trial)
+    policies = {names[policy]: value for policy, value in trial.configuration.items()}
+    return {**policies, "time": told.get("__error__"), **told}
 
 
-def _add(study: Foreign, entry: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    configuration = Configuration({policy: policy_value(entry[key]) for key, policy in names.items()})
-    told = {**entry, "configuration": configuration}
-    phases = {phase: float(entry[name]) for phase, name in _PHASES.items() if entry.get(name)}
-    error = next((v for v in (entry.get("__error__"), entry.get("time")) if v in tuple(_STATES)), None)
-    if error:
-        study.failed(told, phases, _STATES[error], f"Kernel Tuner: {error}")
-        return
-    times = [float(one) for one in entry.get("times") or ()]
-    ms = median(times) if times else float(entry["time"])
-    study.measured(told, phases, times, ms, ms)
+def _add(study: Foreign, line: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    configuration = {policy: line[key] for key, policy in names.items()}
+    phases = {ours[0]: float(line[name]) for name, ours in PHASES.items() if ours and line.get(name)}
+    error = next((v for v in (line.get("__error__"), line.get("time")) if v in tuple(_STATES)), None)
+    state: State = _STATES[error] if error else "measured"
+    times = [float(one) for one in line.get("times") or ()]
+    ms = 0.0 if times or error else float(line["time"])
+    study.add(configuration, line, phases, state, f"Kernel Tuner: {error}", times, ms)

@@ -1,21 +1,52 @@
-"""What the files of other tuners have in common: a study made of theirs, and the figures that they take."""
+"""What the files of other tuners have in common: a trial in Kernel Tuner's words, and a study made of theirs."""
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
 from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
+# Kernel Tuner knows three failures; the state itself is kept beside them.
+ERRORS: Mapping[State, str] = MappingProxyType(
+    {
+        "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
+        "launch_failed": "RuntimeFailedConfig", "wrong_result": "RuntimeFailedConfig",
+        "timed_out": "RuntimeFailedConfig", "crashed": "RuntimeFailedConfig",
+    }
+)  # fmt: skip
+
+# Kernel Tuner's name of a phase, and ours; they count for its budgets in seconds.
+PHASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "compile_time": ("compile",), "verification_time": ("verify",), "benchmark_time": ("measure", "place"),
+        "strategy_time": (), "framework_time": (),
+    }
+)  # fmt: skip
+
 _FIGURES = ("transfer_bytes", "footprint_bytes")
 
 
-def figures(trial: Trial) -> dict[str, float]:
-    """What the compiler told of each kernel, as another tuner's own figures."""
-    used = [p for p in trial.profiles if p.registers]
-    found: dict[str, float] = {f"registers_{p.kernel}": p.registers for p in used}
-    return found | {f"occupancy_{p.kernel}": p.occupancy for p in used}
+def entry(trial: Trial) -> dict[str, Any]:
+    """What came of a trial, in Kernel Tuner's words, with what the compiler told of each kernel; milliseconds."""
+    phases = {name: sum(trial.phases_ms.get(one, 0.0) for one in ours) for name, ours in PHASES.items()}
+    measured = trial.measurement
+    if not measured:
+        return {"__error__": ERRORS[trial.state], "state": trial.state, "reason": trial.reason, **phases}
+    used = [profile for profile in trial.profiles if profile.registers]
+    return {
+        "time": trial.time_ms,
+        **phases,
+        "minimum_ms": measured.minimum_ms,
+        "spread_relative": measured.spread,
+        "samples": measured.samples,
+        **{name: int(measured.value(name)) for name in _FIGURES},
+        **{f"registers_{profile.kernel}": profile.registers for profile in used},
+        **{f"occupancy_{profile.kernel}": profile.occupancy for profile in used},
+    }
 
 
 def policy_value(value: Any) -> PolicyValue:
@@ -34,35 +65,35 @@ class Foreign:
         self._key: dict[str, Any] = {name: str(ours.get(name, value)) for name, value in given.items()}
         self._trials: list[Trial] = []
 
-    def failed(self, told: Mapping[str, Any], phases: Mapping[str, float], state: State, reason: str) -> None:
-        """One that has no time, for a ``reason`` of the other tuner's; ``told`` may have autotune's own, and state."""
-        own = told.get("state", state)
-        state = own if own in STATES and own != "measured" else state
-        self._add(told, state=state, reason=str(told.get("reason") or reason), phases_ms=phases)
-
-    def measured(
-        self,
-        told: Mapping[str, Any],
-        phases: Mapping[str, float],
-        samples: Sequence[float],
-        ms: float,
-        minimum: float,
-    ) -> None:
-        """``samples`` are single times, where there are any; ``ms`` the figure that stands for them. Raises
-        ValueError."""
+    def add(
+        self, configuration: Mapping[str, Any], told: Mapping[str, Any], phases: Mapping[str, float], state: State,
+        reason: str, samples: Sequence[float], ms: float,
+    ) -> None:  # fmt: skip
+        """What came of one. ``told`` are its figures, and where it has no time autotune's own state and reason, which
+        stand before ``state`` and ``reason``; ``samples`` are single times, where there are any, else ``ms`` stands for
+        them. Raises ValueError."""
+        chosen = Configuration({str(name): policy_value(value) for name, value in configuration.items()})
+        if state != "measured":
+            own = told.get("state", state)
+            state = own if own in STATES and own != "measured" else state
+            reason = str(told.get("reason") or reason)
+            self._trials.append(
+                Trial(**self._key, configuration=chosen, state=state, reason=reason, phases_ms=phases)
+            )
+            return
+        ms = median(samples) if samples else ms
         if not (math.isfinite(ms) and ms > 0):
-            raise ValueError(f"the time {ms} of {told['configuration'].id} is none")
+            raise ValueError(f"the time {ms} of {chosen.id} is none")
         measurement = Measurement(
             median_ms=ms,
-            minimum_ms=min(samples, default=minimum),
+            minimum_ms=float(told.get("minimum_ms", min(samples, default=ms))),
             spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
             samples=int(told.get("samples", len(samples) or 1)),
             figures={name: Figure(int(told[name])) for name in _FIGURES if name in told},
         )
-        self._add(told, state="measured", measurement=measurement, phases_ms=phases)
-
-    def _add(self, told: Mapping[str, Any], **more: Any) -> None:
-        self._trials.append(Trial(**self._key, configuration=told["configuration"], **more))
+        self._trials.append(
+            Trial(**self._key, configuration=chosen, state=state, measurement=measurement, phases_ms=phases)
+        )
 
     def study(self, about: Provenance, values: Mapping[str, Sequence[PolicyValue]] | None = None) -> Study:
         """``values`` are the declared ones of each policy, else those that were met. Raises ValueError when nothing was

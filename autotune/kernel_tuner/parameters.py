@@ -7,15 +7,15 @@ The conventions are those of Kernel Tuner 1.5 and of the T1 format: every parame
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from autotune.declaration import Configuration, Constraint, Expression, Policy, PolicyValue, Space, Steps
+from autotune.declaration import Configuration, Constraint, Policy, PolicyValue, Space, Steps
 from autotune.errors import FamilyError
-from autotune.kernel_tuner.formula import conditions, expression, listed_conditions, listed_expression, word
+from autotune.kernel_tuner.formula import conditions, expression, plain, tabulated, word
 
 BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 Formula = int | str | Callable[[Mapping[str, Any]], Any]
@@ -56,28 +56,23 @@ class Parameters:
         """The parameters of ``configuration``, in their own order and as they were given."""
         return {name: self._given[name][configuration[name]] for name in self.values}
 
-    def words(self, chosen: Mapping[str, Any]) -> dict[str, PolicyValue]:
-        """What ``given`` was made of."""
-        return {name: word(value, f"parameter {name}") for name, value in chosen.items()}
-
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
         return tuple(
-            Constraint(Expression(text, "restriction"), reason)
+            constraint
             for number, restriction in enumerate(self.restrictions, 1)
-            for text, reason in self._conditions(restriction, number)
+            for constraint in self._constraints(restriction, f"restriction {number}")
         )
 
-    def _conditions(self, restriction: Restriction, number: int) -> Iterator[tuple[str, str]]:
-        where = f"restriction {number}"
+    def _constraints(self, restriction: Restriction, where: str) -> list[Constraint]:
         if isinstance(restriction, str):
             reason = f"the restriction {restriction.strip()}"
-            yield from ((text, reason) for text in conditions(restriction, self.values, where))
-            return
+            return [Constraint(one, reason) for one in conditions(restriction, self.values, where)]
         function, taken = restriction if isinstance(restriction, tuple) else (restriction, None)
-        reading = _Reading(function, self.values, taken)
-        for text in reading.repeated(lambda names: listed_conditions(reading, names, self.values, where)):
-            yield text, f"restriction {number}, the function {getattr(function, '__name__', 'given')}"
+        called = _called(function, self.values, taken)
+        found = tabulated(lambda given: bool(called(given)), self.values, where)
+        reason = f"{where}, the function {getattr(function, '__name__', 'given')}"
+        return [] if found.text == "True" else [Constraint(found, reason)]
 
     @cached_property
     def space(self) -> Space:
@@ -101,20 +96,22 @@ class Parameters:
         return found
 
     @property
-    def policies(self) -> dict[str, dict[str, Any]]:
-        """As family.yaml has them."""
+    def declared(self) -> dict[str, Any]:
+        """``policies`` and ``constraints`` in the words of ``autotune.Kernel``."""
         return {
-            name: {"values": list(some), "default": self.control[name]} for name, some in self._given.items()
+            "policies": {
+                name: {"values": list(some), "default": self.control[name]}
+                for name, some in self._given.items()
+            },
+            "constraints": [{"require": c.require.text, "reason": c.reason} for c in self.constraints],
         }
 
     def text(self, formula: Formula, where: str) -> str:
         """``formula`` as an expression. Raises FamilyError."""
         if callable(formula):
-            reading = _Reading(formula, self.values)
-            made: str = reading.repeated(lambda names: listed_expression(reading, names, self.values, where))
-            return made
+            return tabulated(_called(formula, self.values), self.values, where).text
         if isinstance(formula, str):
-            return expression(formula, self.values, where)
+            return expression(formula, self.values, where).text
         try:
             return str(int(formula))
         except (TypeError, ValueError, OverflowError):  # NaN, infinity, and what is no number
@@ -130,10 +127,11 @@ class Parameters:
         self, problem_size: Any, divisors: Sequence[Divisor], names: Sequence[str] = BLOCK_NAMES
     ) -> list[str]:
         """Blocks in x, y, z. Where there is no divisor (None), it is the block's size."""
-        sizes = self._sizes(problem_size)
         return [
             f"ceil_div({size}, {self._divisor(divisor, name, axis)})"
-            for size, divisor, name, axis in zip(sizes, divisors, names, "xyz", strict=True)
+            for size, divisor, name, axis in zip(
+                self._sizes(problem_size), divisors, names, "xyz", strict=True
+            )
         ]
 
     def _sizes(self, problem_size: Any) -> list[str]:
@@ -143,23 +141,17 @@ class Parameters:
         else:
             given = [_whole(size) for size in _three(problem_size)]
         sizes = [self.text(size, "problem size") for size in given]
-        return [f"({size})" if not size.isalnum() else size for size in sizes]
+        return [size if size.isalnum() else f"({size})" for size in sizes]
 
     def _divisor(self, divisor: Divisor, name: str, axis: str) -> str:
-        where = f"grid divisor in {axis}"
         if divisor is None:
             return name if name in self.values else "1"
         parts = divisor if isinstance(divisor, Sequence) and not isinstance(divisor, str) else [divisor]
         texts = []
         for part in parts:
-            if isinstance(part, str):
-                texts.append(
-                    part.strip() if part.strip() in self.values else f"({self.text(f'int({part})', where)})"
-                )
-            elif callable(part):
-                texts.append(f"({self.text(part, where)})")
-            else:
-                texts.append(self.text(part, where))
+            is_formula = isinstance(part, str) and part.strip() not in self.values
+            text = self.text(f"int({part})" if is_formula else part, f"grid divisor in {axis}")
+            texts.append(text if text.isidentifier() or text.isdecimal() else f"({text})")
         return " * ".join(texts) or "1"
 
 
@@ -183,83 +175,43 @@ def _whole(size: Any) -> int | str:
     raise FamilyError(f"problem size {size!r} is no whole number above 0")
 
 
-class _Reading:
-    """A function of the parameters. It takes those in ``taken`` in turn; else one mapping of all of them, or those that
-    it names. Which it reads shows when it is called."""
+def _called(
+    function: Callable[..., Any], values: Mapping[str, Sequence[Any]], taken: Sequence[str] | None = None
+) -> Callable[[Mapping[str, Any]], Any]:
+    """A function of the parameters as one of a mapping of them. It takes those in ``taken`` in turn; else one mapping,
+    or those that it names. Raises FamilyError where it has no value."""
+    if unknown := [name for name in taken or () if name not in values]:
+        raise FamilyError(f"{unknown[0]!r} is no parameter (those are {', '.join(values)})")
+    named = None if taken is not None else _named(function, values)
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        values: Mapping[str, Sequence[Any]],
-        taken: Sequence[str] | None = None,
-    ) -> None:
-        if unknown := [name for name in taken or () if name not in values]:
-            raise FamilyError(f"{unknown[0]!r} is no parameter (those are {', '.join(values)})")
-        self._function = function
-        self._usual = {name: some[0] for name, some in values.items()}
-        self._reads: set[str] = set()
-        self._call = self._in_turn(taken) if taken is not None else self._by_name()
-
-    def _in_turn(self, taken: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
-        return lambda given: self._function(*(given[name] for name in taken))
-
-    def _by_name(self) -> Callable[[Mapping[str, Any]], Any]:
+    def call(given: Mapping[str, Any]) -> Any:
         try:
-            told = inspect.signature(self._function).parameters
-        except (TypeError, ValueError):
-            return self._function
-        if any(one.kind is one.VAR_KEYWORD for one in told.values()):
-            return lambda given: self._function(**given)
-        if len(told) == 1 and not self._usual.keys() & told.keys():
-            return self._function
-        taken = [name for name in told if name in self._usual]
-        return lambda given: self._function(**{name: given[name] for name in taken})
-
-    def __call__(self, chosen: Mapping[str, Any]) -> Any:
-        given = _Watched({**self._usual, **chosen}, self._reads)
-        try:
-            value = self._call(given)
+            if taken is not None:
+                value = function(*(given[name] for name in taken))
+            else:
+                value = (
+                    function(given) if named is None else function(**{name: given[name] for name in named})
+                )
         except Exception as problem:
-            told = ", ".join(f"{name}={value!r}" for name, value in dict.items(given))
+            told = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise FamilyError(
-                f"the function {getattr(self._function, '__name__', self._function)!s} has no value for {told}: "
+                f"the function {getattr(function, '__name__', function)!s} has no value for {told}: "
                 f"{type(problem).__name__}: {problem}"
             ) from problem
-        value = value.item() if hasattr(value, "item") else value
+        value = plain(value)
         return int(value) if isinstance(value, float) and math.isfinite(value) and value % 1 == 0 else value
 
-    def repeated(self, made: Callable[[Sequence[str]], Any]) -> Any:
-        """``made`` of the parameters that the function reads, when it reads no others."""
-        self({})
-        while True:
-            names = sorted(self._reads)
-            found = made(names)
-            if len(names) == len(self._reads):
-                return found
+    return call
 
 
-class _Watched(dict[str, Any]):
-    """Notes what is read of it."""
-
-    def __init__(self, values: Mapping[str, Any], reads: set[str]) -> None:
-        super().__init__(values)
-        self._reads = reads
-
-    def __getitem__(self, name: str) -> Any:
-        self._reads.add(name) if name in self.keys() else None
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self.keys() else default
-
-    def __iter__(self) -> Iterator[str]:
-        self._reads.update(super().keys())
-        return super().__iter__()
-
-    def items(self) -> Any:
-        self._reads.update(super().keys())
-        return super().items()
-
-    def values(self) -> Any:
-        self._reads.update(super().keys())
-        return super().values()
+def _named(function: Callable[..., Any], values: Mapping[str, Sequence[Any]]) -> list[str] | None:
+    """The parameters that the function names; None for one that takes a mapping."""
+    try:
+        told = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    if any(one.kind is one.VAR_KEYWORD for one in told.values()):
+        return list(values)
+    if len(told) == 1 and not values.keys() & told.keys():
+        return None
+    return [name for name in told if name in values]

@@ -1,31 +1,22 @@
 """Records that other tuners wrote: cache files of Kernel Tuner, results in the T4 format."""
 
-import gzip
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.declaration import Configuration
-from autotune.errors import StoreError, UnknownName, UsageError
-from autotune.kernel_tuner.cache import from_cache, parsed
+from autotune.declaration import Policy, Space
+from autotune.errors import StoreError, UsageError
+from autotune.kernel_tuner.cache import from_cache, read_json
 from autotune.kernel_tuner.t4 import from_t4
 from autotune.record import Study
 
 SUFFIXES = (".json", ".json.gz")  # gz as the benchmark hub keeps them
-_MOST_BYTES = 1 << 30  # that a packed file may hold
 
 
 def read_study(path: Path) -> Study:
     """The study in a cache file of Kernel Tuner or in results of the T4 format. Raises StoreError."""
-    try:
-        if not path.is_file() and path.exists():  # a pipe would be waited for
-            raise StoreError(f"{path} is no file")
-        text = _unpacked(path) if path.suffix == ".gz" else path.read_text(encoding="utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
-        raise StoreError(f"cannot read {path}: {problem}") from None
-    content = parsed(text)
+    content = read_json(path)
     if isinstance(content, dict) and "cache" in content:
         return from_cache(content, str(path))
     if isinstance(content, dict) and "results" in content:
@@ -34,16 +25,6 @@ def read_study(path: Path) -> Study:
         f"{path} is neither a cache file of Kernel Tuner (a JSON object with a cache) nor results in the T4 format "
         f"(one with results), but {_kind(content)}"
     )
-
-
-def _unpacked(path: Path) -> str:
-    with gzip.open(path) as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise StoreError(
-            f"{path} holds more than {_MOST_BYTES >> 20} MiB: unpack it, and name the .json file"
-        )
-    return content.decode("utf-8")
 
 
 def _kind(content: object) -> str:
@@ -57,8 +38,8 @@ def import_files(
 ) -> list[Study]:
     """The studies in Kernel Tuner's cache files and T4 results; names that are given replace the files'.
 
-    ``control`` is ``policy=value,…`` of one configuration in every file; without it every parameter's first value, or
-    what autotune wrote into the file. Raises StoreError, UsageError, UnknownName.
+    ``control`` is ``policy=value,…`` of one configuration in every file; what it leaves out, or without it all, is
+    what autotune wrote into the file, else every parameter's first value. Raises StoreError, UsageError, UnknownName.
     """
     studies = []
     for path in files:
@@ -83,19 +64,9 @@ def _named(study: Study, family: str, workload: str, device: str) -> Study:
 
 
 def _controlled(study: Study, control: str) -> Study:
-    asked = dict(pair.partition("=")[::2] for pair in control.split(","))
-    known = {
-        name: {str(t.configuration[name]): t.configuration[name] for t in study.trials}
-        for name in study.control
-    }
-    for name, value in asked.items():
-        if name not in known:
-            raise UnknownName("policy", name, known, study.family)
-        if value not in known[name]:
-            raise UnknownName(f"value of {name}", value, known[name], study.family)
-    if missing := [name for name in known if name not in asked]:
-        raise UsageError(f"--control leaves out {', '.join(missing)}: name a value for every policy")
-    chosen = Configuration({name: known[name][value] for name, value in asked.items()})
+    met = {name: tuple(dict.fromkeys(t.configuration[name] for t in study.trials)) for name in study.control}
+    policies = tuple(Policy(name, values, study.control[name]) for name, values in met.items())
+    chosen = Space(policies).configuration(control)
     if chosen not in {t.configuration for t in study.trials}:
         raise UsageError(f"--control {chosen.id} is not among the configurations of {study.family}")
     return replace(study, control=chosen, presets={**study.presets, "control": chosen})

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ import numpy as np
 from autotune import __version__
 from autotune.errors import StoreError, UsageError
 from autotune.files import write_text
-from autotune.kernel_tuner.cache import ERRORS
-from autotune.kernel_tuner.formula import evaluated
+from autotune.kernel_tuner.exchange import PHASES, entry
+from autotune.kernel_tuner.formula import expression
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.t4 import metadata_t4, results_t4
 from autotune.record import Provenance, Trial
 
-TIMES = {"compile_time": "compile", "verification_time": "verify", "benchmark_time": "measure"}
+NOTHING = "power, clocks and registers are not observed (hardware counters: autotune profile)"
 
 
 def warn(what: str) -> None:
@@ -45,14 +44,22 @@ class RuntimeFailedConfig(str):
     """In ``__error__``: it did not run to its end, or gave a wrong result."""
 
 
-_ERRORS: Mapping[str, type[str]] = MappingProxyType(
-    {kind.__name__: kind for kind in (InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)}
-)
+_ERRORS = {kind.__name__: kind for kind in (InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)}
 
 
 def error(name: str) -> str:
     """What stands in ``__error__``: a text, of a class of that name."""
     return _ERRORS.get(name, RuntimeFailedConfig)(name)
+
+
+class _Observer:
+    def __init__(self, *_given: Any, **_named: Any) -> None:
+        warn(f"{type(self).__name__} has no counterpart in autotune: {NOTHING}")
+
+
+def observer(name: str) -> type:
+    """What stands for Kernel Tuner's observer of that name, to be called and inherited from: nothing is observed."""
+    return type(name, (_Observer,), {})
 
 
 class Metrics:
@@ -72,7 +79,11 @@ class Metrics:
     def add(self, result: dict[str, Any]) -> None:
         for name, metric in self._metrics.items():
             try:
-                result[name] = metric(result) if callable(metric) else _metric(name, metric, result)
+                if callable(metric):
+                    result[name] = metric(result)
+                else:
+                    values = dict.fromkeys(result, ())
+                    result[name] = expression(metric, values, f"metric {name}").evaluate(result)
             except Exception as problem:  # noqa: BLE001 - of a caller's function
                 if name not in self._told:
                     self._told.add(name)
@@ -80,23 +91,22 @@ class Metrics:
                     warn(f"metric {name!r} has no value, and is left out: {why}")
 
 
-def result(parameters: Parameters, trial: Trial, metrics: Metrics, wrong: Collection[str]) -> dict[str, Any]:
+def result(
+    parameters: Parameters, trial: Trial, metrics: Metrics, refused: Collection[str]
+) -> dict[str, Any]:
     """One configuration as Kernel Tuner has it; milliseconds."""
-    found = parameters.given(trial.configuration)
-    measured = trial.measurement
-    if measured and trial.configuration.id not in wrong:
-        found["time"] = trial.time_ms
+    given, told, measured = parameters.given(trial.configuration), entry(trial), trial.measurement
+    if measured and trial.configuration.id in refused:
+        told = {"__error__": "RuntimeFailedConfig", "reason": "refused by verify"} | {
+            n: told[n] for n in PHASES
+        }
+    found = {**given, **told, **given}
+    if "__error__" in told:
+        found["__error__"] = error(told["__error__"])
+    elif measured:
         found["times"] = list(measured.times_ms) or [measured.median_ms]
         metrics.add(found)
-    else:
-        found["__error__"] = error("RuntimeFailedConfig" if measured else ERRORS[trial.state])
-        found["reason"] = "refused by verify" if measured else trial.reason
-    found |= {name: trial.phases_ms.get(phase, 0.0) for name, phase in TIMES.items()}
-    return found | {
-        "strategy_time": 0.0,
-        "framework_time": 0.0,
-        "timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z"),
-    }
+    return found | {"timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z")}
 
 
 def line(found: Mapping[str, Any], names: Iterable[str], verbose: bool) -> str:
@@ -105,14 +115,6 @@ def line(found: Mapping[str, Any], names: Iterable[str], verbose: bool) -> str:
     if "__error__" not in found:
         return told
     return f"{told}, {found['__error__']}{': ' + str(found.get('reason', '')) if verbose else ''}"
-
-
-def _metric(name: str, text: str, result: Mapping[str, Any]) -> Any:
-    """A metric that is a text over parameters, figures and the metrics before it."""
-    words = {f"known_{number}": value for number, value in enumerate(result.values())}
-    names = dict(zip(result, words, strict=True))
-    written = "".join(names.get(part, part) for part in re.split(r"([A-Za-z_]\w*)", text))
-    return evaluated(written, words, where=f"metric {name}")
 
 
 def environment(
@@ -124,16 +126,12 @@ def environment(
     if objective != "time" and not any(objective in one for one in results):
         warn(f"no configuration has a {objective}: best_config is the fastest")
         objective, is_higher = "time", False
-    totals = {
-        f"total_{name}": sum(one.get(name, 0.0) for one in results)
-        for name in (*TIMES, "strategy_time", "framework_time")
-    }
-    elapsed_ms = (time.perf_counter() - began) * 1e3 + simulated_ms
+    totals = {f"total_{name}": sum(one.get(name, 0.0) for one in results) for name in PHASES}
     return {
         "autotune_version": __version__,
         "best_config": dict(get_best_config(results, objective, is_higher)),
         **totals,
-        "overhead_time": elapsed_ms - sum(totals.values()),
+        "overhead_time": (time.perf_counter() - began) * 1e3 + simulated_ms - sum(totals.values()),
     }
 
 
@@ -200,38 +198,32 @@ def store_results(
     device and problem size. Raises UsageError, StoreError."""
     wanted, is_higher = goal(objective, objective_higher_is_better)
     best = float(get_best_config(results, wanted, is_higher)[wanted])
-    known = [one for one in results if isinstance(one.get(wanted), int | float)]
-    share = abs(best) * top / 100
-    near = [one for one in known if abs(float(one[wanted]) - best) <= share]
     path = Path(results_filename)
-    told: dict[str, Any] = {
-        "version_number": "1.0", "kernel_name": kernel_name, "objective": wanted,
-        "objective_higher_is_better": is_higher, "tunable_parameters": list(tune_params), "data": [],
-    }  # fmt: skip
-    if isinstance(kernel_string, str):
-        told["kernel_string"] = kernel_string
     try:
         before = json.loads(path.read_text(encoding="utf-8"))["data"] if path.is_file() else []
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise StoreError(f"{path} is no file of store_results: {problem}") from None
-    size = "x".join(map(str, problem_size if isinstance(problem_size, list | tuple) else [problem_size]))
     place = {
         "device_name": re.sub("[^0-9a-zA-Z]+", "_", str(env["device_name"]).strip()),
-        "problem_size": size,
+        "problem_size": "x".join(map(str, np.atleast_1d(problem_size))),
     }
-    told["data"] = [one for one in before if any(one.get(key) != value for key, value in place.items())] + [
-        {**place, "tunable_parameters": {name: one[name] for name in tune_params}, wanted: one[wanted]}
-        for one in near
-    ]
+    told = {
+        "version_number": "1.0", "kernel_name": kernel_name, "objective": wanted,
+        "objective_higher_is_better": is_higher, "tunable_parameters": list(tune_params),
+        **({"kernel_string": kernel_string} if isinstance(kernel_string, str) else {}),
+        "data": [one for one in before if any(one.get(key) != value for key, value in place.items())] + [
+            {**place, "tunable_parameters": {name: one[name] for name in tune_params}, wanted: one[wanted]}
+            for one in results
+            if isinstance(one.get(wanted), int | float) and abs(one[wanted] - best) <= abs(best) * top / 100
+        ],
+    }  # fmt: skip
     write_text(path, json.dumps(told, indent="", default=_plain))
 
 
-def goal(objective: Any, higher: bool | None) -> tuple[str, bool]:
+def goal(objective: str | None, is_higher: bool | None) -> tuple[str, bool]:
     """The figure by which results are ranked, and whether more of it is better: of a rate it is."""
     name = objective or "time"
-    if higher is None:
-        higher = name == "fitness" or str(name).endswith(("/s", "/W", "/J"))
-    return name, bool(higher)
+    return name, name.endswith(("/s", "/W", "/J")) if is_higher is None else bool(is_higher)
 
 
 def store_metadata_file(metadata_filename: str | os.PathLike[str]) -> None:

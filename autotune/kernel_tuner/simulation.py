@@ -7,42 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from autotune.declaration import Configuration, can_be_listed, listed
-from autotune.errors import StoreError, UsageError
-from autotune.kernel_tuner.cache import parsed
+from autotune.errors import UsageError
+from autotune.kernel_tuner.cache import read_cache
+from autotune.kernel_tuner.exchange import PHASES
 from autotune.kernel_tuner.parameters import Parameters
-from autotune.kernel_tuner.results import TIMES, Metrics, environment, error, warn
+from autotune.kernel_tuner.results import Metrics, environment, error, warn
 from autotune.search import Search, Strategy
 
-Results = tuple[list[dict[str, Any]], dict[str, Any]]
-
-
-def read_cache(path: Path) -> dict[str, Any]:
-    """The cache file ``path``, of Kernel Tuner or of autotune. Raises StoreError."""
-    try:
-        content = parsed(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError) as problem:
-        raise StoreError(f"cannot read {path}: {problem}") from None
-    wanted = {"kernel_name": str, "problem_size": object, "tune_params": dict, "cache": dict}
-    if not isinstance(content, dict) or any(
-        not isinstance(content.get(key), of) for key, of in wanted.items()
-    ):
-        raise StoreError(f"{path} is no cache file of Kernel Tuner: it needs {', '.join(wanted)}")
-    return content
+_MEASURED = [name for name, ours in PHASES.items() if ours]  # the phases that a configuration takes
 
 
 def simulated(
     path: Path, parameters: Parameters, search: Mapping[str, Any], metrics: Metrics, goal: tuple[str, bool],
     tell: Callable[[Mapping[str, Any]], None], began: float,
-) -> Results:  # fmt: skip
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:  # fmt: skip
     """The results of a ``search`` (the words of a sweep) that takes its times from the cache file ``path``; a limit in
     seconds is of the time that measuring took then. Raises StoreError, UsageError."""
     content = read_cache(path)
-    entries: Mapping[str, Any] = content["cache"]
     members = tuple(listed(parameters.space) or ()) if can_be_listed(parameters.space) else None
-    limit_ms = 1e3 * search.get("time", math.inf)
 
     def entry(configuration: Configuration) -> Any:
-        return entries.get(",".join(map(str, parameters.given(configuration).values())))
+        return content["cache"].get(",".join(map(str, parameters.given(configuration).values())))
 
     walk = Search(
         parameters.space, members,
@@ -50,16 +35,16 @@ def simulated(
         exclusion=lambda one: "" if isinstance(entry(one), dict) else "it is not in the cache file",
     )  # fmt: skip
     results: list[dict[str, Any]] = []
-    spent_ms, thought_ms = 0.0, 0.0
-    while spent_ms <= limit_ms:
+    spent_ms = thought_ms = 0.0
+    while spent_ms <= 1e3 * search.get("time", math.inf):
         asked = time.perf_counter()
         chosen = walk.ask()
         thought_ms += (time.perf_counter() - asked) * 1e3
         if chosen is None:
             break
-        found = _entry(entry(chosen), metrics)
+        found = _result(entry(chosen), metrics)
         walk.tell(chosen, _cost(found, *goal))
-        spent_ms += sum(found.get(name, 0.0) for name in TIMES)
+        spent_ms += sum(found.get(name) or 0.0 for name in _MEASURED)
         results.append(found)
         tell(found)
     if walk.excluded:
@@ -69,12 +54,12 @@ def simulated(
     worked_ms = (time.perf_counter() - began) * 1e3 - thought_ms
     for found in results:
         found |= {"strategy_time": thought_ms / len(results), "framework_time": worked_ms / len(results)}
-    about = {
+    return results, {
         "device_name": str(content.get("device_name", "")),
         "simulation": True,
         "simulated_time": spent_ms,
+        **environment(results, goal, began, spent_ms),
     }
-    return results, {**about, **environment(results, goal, began, spent_ms)}
 
 
 def _cost(found: Mapping[str, Any], objective: str, is_higher: bool) -> float | None:
@@ -85,11 +70,14 @@ def _cost(found: Mapping[str, Any], objective: str, is_higher: bool) -> float | 
     return 1 / figure if is_higher else figure
 
 
-def _entry(kept: Mapping[str, Any], metrics: Metrics) -> dict[str, Any]:
+def _result(kept: Mapping[str, Any], metrics: Metrics) -> dict[str, Any]:
     """A result from a line of the file, where the time of a failure is its name."""
+    failed = kept.get("__error__") or (kept["time"] if isinstance(kept.get("time"), str) else None)
+    if failed:
+        return {
+            **{name: value for name, value in kept.items() if name != "time"},
+            "__error__": error(str(failed)),
+        }
     found = dict(kept)
-    if isinstance(found.get("time"), str) or "__error__" in found:
-        name = str(found.get("__error__") or found.get("time"))
-        return {**{key: value for key, value in found.items() if key != "time"}, "__error__": error(name)}
     metrics.add(found)
     return found

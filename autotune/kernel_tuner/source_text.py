@@ -1,5 +1,7 @@
-"""What goes with a kernel that Kernel Tuner or T1 names: the headers beside its text, and the macros ahead of it."""
+"""What goes with a kernel that Kernel Tuner or T1 names: the headers beside its text, the macros ahead of it, and the
+compiler's options."""
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,6 +10,7 @@ from autotune.declaration import Expression, quoted_includes
 from autotune.errors import FamilyError
 
 _MOST_HEADERS = 100
+_SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/"}
 
 
 def headers(text: str, folders: Sequence[Path]) -> dict[str, str]:
@@ -30,32 +33,31 @@ def prologue(text: str, defined: Mapping[str, str], grid: Sequence[str], known: 
     for axis, blocks in zip("xyz", grid, strict=False):
         name = f"grid_size_{axis}"
         if name not in known and re.search(rf"\b{name}\b", text):
-            lines.append(f"#define {name} ({_integer_code(blocks, name)})")
+            lines.append(f"#define {name} {_integer_code(blocks, name)}")
     return "".join(f"{line}\n" for line in [*lines, "#line 1"])
+
+
+def own_options(given: Sequence[str]) -> list[str]:
+    """Without what autotune says itself: where headers lie, and the language's version."""
+    return [one for one in given if not one.startswith("-I") and not one.lstrip("-").startswith("std=")]
 
 
 def _integer_code(blocks: str, name: str) -> str:
     """An expression of whole numbers as C++."""
-    code = blocks
-    while found := re.search(r"ceil_div\(", code):
-        over, by, end = _arguments(code, found.end())
-        code = f"{code[: found.start()]}((({over.strip()}) + ({by.strip()}) - 1) / ({by.strip()})){code[end + 1 :]}"
-    plain = code.replace("//", "/")
-    if re.search(r"[^\w\s()+*/-]|\b(if|else|and|or|not|in)\b", plain) or re.search(r"(?<!/)/(?!/)", blocks):
+
+    def code(node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=int()) | ast.Name():
+                return ast.unparse(node)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _SIGNS:
+                return f"({code(left)} {_SIGNS[type(op)]} {code(right)})"
+            case ast.Call(func=ast.Name(id="int"), args=[whole]):
+                return code(whole)
+            case ast.Call(func=ast.Name(id="ceil_div"), args=[over, by]):
+                return f"(({code(over)} + {code(by)} - 1) / {code(by)})"
         raise FamilyError(
-            f"the source reads {name}, and {Expression(blocks).text!r} is not made of whole numbers, names and "
-            "+ - * //: take gridDim in the source"
+            f"the source reads {name}, and {blocks!r} is not made of whole numbers, names and + - * //: take gridDim "
+            "in the source"
         )
-    return plain
 
-
-def _arguments(code: str, start: int) -> tuple[str, str, int]:
-    """The two arguments of a call whose bracket opens before ``start``, and where it closes."""
-    depth, comma = 1, start
-    for at in range(start, len(code)):
-        depth += (code[at] in "([") - (code[at] in ")]")
-        if code[at] == "," and depth == 1:
-            comma = at
-        if depth == 0:
-            return code[start:comma], code[comma + 1 : at], at
-    raise FamilyError(f"{code!r} has a bracket that is not closed")
+    return code(Expression(blocks).tree)

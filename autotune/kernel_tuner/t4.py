@@ -7,19 +7,16 @@ import json
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from autotune import __version__
-from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.files import write_text
-from autotune.kernel_tuner.cache import ERRORS
-from autotune.kernel_tuner.exchange import Foreign, figures, policy_value
-from autotune.record import Provenance, State, Study, Trial, added
+from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry
+from autotune.record import Provenance, State, Study, added
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
     {
@@ -40,31 +37,23 @@ _MS = {
 }  # fmt: skip
 
 
+# T4's name of a phase, and Kernel Tuner's; milliseconds. Kernel Tuner's files say compilation.
 _PHASES = {
-    "compilation_time": "compile", "compilation": "compile", "validation": "verify", "benchmark": "measure",
+    "compilation_time": "compile_time", "compilation": "compile_time", "benchmark": "benchmark_time",
+    "framework": "framework_time", "search_algorithm": "strategy_time", "validation": "verification_time",
 }  # fmt: skip
-
-# By T4's name, what Kernel Tuner's results call it; milliseconds.
-_KERNEL_TUNER = {
-    "compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
-    "search_algorithm": "strategy_time", "validation": "verification_time",
-}  # fmt: skip
-
-_FIGURES = {"footprint": "footprint_bytes", "transferred": "transfer_bytes"}
+_ASIDE = {*_PHASES.values(), "timestamp", "times", "__error__"}
 
 
 def to_t4(study: Study) -> dict[str, Any]:
     """``study`` as a T4 results file: ``time`` in milliseconds is the objective, a median; single samples are not
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
     else 0."""
-    return {
-        "schema_version": "1.0.0",
-        "metadata": {
-            "timeunit": "milliseconds",
-            "autotune": {**added(study), "device_name": study.about.device_name or study.device},
-        },
-        "results": [_result(study, trial) for trial in study.trials],
-    }  # fmt: skip
+    told = {**added(study), "device_name": study.about.device_name or study.device}
+    results = [
+        (trial.configuration, {**entry(trial), "timestamp": study.about.date}) for trial in study.trials
+    ]
+    return {**_content(results, "time"), "metadata": {"timeunit": "milliseconds", "autotune": told}}
 
 
 def write_t4(study: Study, path: str | Path) -> Path:
@@ -99,32 +88,45 @@ def results_t4(
     results: Sequence[Mapping[str, Any]], parameters: Collection[str], objective: str
 ) -> dict[str, Any]:
     """Kernel Tuner's results (a mapping for each configuration) as T4, as Kernel Tuner writes them."""
+    apart = [
+        ({name: one[name] for name in parameters}, {n: v for n, v in one.items() if n not in parameters})
+        for one in results
+    ]
+    return _content(apart, objective)
+
+
+def _content(
+    results: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], objective: str
+) -> dict[str, Any]:
     return {
         "schema_version": "1.0.0",
         "metadata": {"timeunit": "milliseconds"},
-        "results": [_told(one, parameters, objective) for one in results],
+        "results": [_result(configuration, told, objective) for configuration, told in results],
     }
 
 
-def _told(one: Mapping[str, Any], parameters: Collection[str], objective: str) -> dict[str, Any]:
-    error = next((state for state, name in ERRORS.items() if name == one.get("__error__")), None)
-    aside = {*parameters, *_KERNEL_TUNER.values(), "timestamp", "times", "__error__"}
+def _result(configuration: Mapping[str, Any], told: Mapping[str, Any], objective: str) -> dict[str, Any]:
+    error = next((state for state, name in ERRORS.items() if name == told.get("__error__")), "measured")
     return {
-        "timestamp": str(one.get("timestamp", "")),
-        "configuration": {name: one[name] for name in parameters},
+        "timestamp": str(told.get("timestamp", "")),
+        "configuration": dict(configuration),
         "objectives": [objective],
         "times": {
-            **{name: one.get(key, 0.0) for name, key in _KERNEL_TUNER.items()},
-            "runtimes": list(one.get("times", ())),
+            **{name: told.get(key, 0.0) for name, key in _PHASES.items()},
+            "runtimes": list(told.get("times", ())),
         },
-        "invalidity": INVALIDITY[error or "measured"],
-        "correctness": 0 if error else 1,
+        "invalidity": INVALIDITY[told.get("state", error)],
+        "correctness": 0 if "__error__" in told else 1,
         "measurements": [
-            {"name": name, "value": value, "unit": "ms" if name.startswith("time") else ""}
-            for name, value in one.items()
-            if name not in aside
+            {"name": name, "value": value, "unit": _unit(name)}
+            for name, value in told.items()
+            if name not in _ASIDE
         ],
     }
+
+
+def _unit(figure: str) -> str:
+    return "ms" if figure in ("time", "minimum_ms") else "B" if figure.endswith("_bytes") else ""
 
 
 def metadata_t4() -> dict[str, Any]:
@@ -144,55 +146,22 @@ def metadata_t4() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _result(study: Study, trial: Trial) -> dict[str, Any]:
-    phases, measured = trial.phases_ms, trial.measurement
-    told: list[tuple[str, float | str, str]]
-    if measured:
-        told = [
-            ("time", trial.time_ms, "ms"), ("minimum", measured.minimum_ms, "ms"),
-            ("spread_relative", measured.spread, ""), ("samples", measured.samples, ""),
-            *((name, int(measured.value(figure)), "B") for name, figure in _FIGURES.items()),
-        ]  # fmt: skip
-        told += [(name, value, "") for name, value in figures(trial).items()]
-    else:
-        told = [("state", trial.state, ""), ("reason", trial.reason, "")]
-    return {
-        "timestamp": study.about.date,
-        "configuration": dict(trial.configuration),
-        "objectives": ["time"],
-        "times": {
-            "compilation_time": phases.get("compile", 0.0),
-            # Kernel Tuner's files call it so, and have the device's time beside it.
-            "compilation": phases.get("compile", 0.0),
-            "benchmark": phases.get("place", 0.0) + phases.get("measure", 0.0),
-            "validation": phases.get("verify", 0.0),
-            "framework": 0.0,
-            "search_algorithm": 0.0,
-            "runtimes": [],
-        },
-        "invalidity": INVALIDITY[trial.state],
-        "correctness": 1 if measured else 0,
-        "measurements": [{"name": name, "value": value, "unit": unit} for name, value, unit in told],
-    }
-
-
 def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     found = {str(m["name"]): m for m in result.get("measurements") or ()}
-    told = {_FIGURES.get(name, name): m["value"] for name, m in found.items() if "value" in m}
-    told["configuration"] = Configuration(
-        {str(k): policy_value(v) for k, v in result["configuration"].items()}
-    )
+    told = {name: m["value"] for name, m in found.items() if "value" in m}
     times = result.get("times") or {}
-    phases = {phase: float(times[name]) * factor for name, phase in _PHASES.items() if times.get(name)}
-    state: State = _STATES[result["invalidity"]]
-    if state != "measured":
-        study.failed(told, phases, state, f"T4: {result['invalidity']}")
-        return
+    phases = {
+        PHASES[key][0]: float(times[name]) * factor
+        for name, key in _PHASES.items()
+        if PHASES[key] and times.get(name)
+    }
+    invalidity = result["invalidity"]
     runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
-    objective = (result.get("objectives") or ["time"])[0]
-    ms = median(runtimes) if runtimes else _figure(found[objective], factor)
-    minimum = _figure(found["minimum"], factor) if "minimum" in found else ms
-    study.measured(told, phases, runtimes, ms, minimum)
+    ms = 0.0
+    if _STATES[invalidity] == "measured" and not runtimes:
+        ms = _figure(found[(result.get("objectives") or ["time"])[0]], factor)
+    reason = f"T4: {invalidity}"
+    study.add(result["configuration"], told, phases, _STATES[invalidity], reason, runtimes, ms)
 
 
 def _figure(measurement: Mapping[str, Any], factor: float) -> float:

@@ -12,18 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from autotune.api import sweep
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Space, bind, can_be_listed, listed
-from autotune.device import foreign, open_backend, run_each
+from autotune.device import open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
 from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
-from autotune.kernel_tuner.cache import write_cache
-from autotune.kernel_tuner.observers import NOTHING
-from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
+from autotune.kernel_tuner.cache import read_cache, write_cache
+from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import (
+    NOTHING,
     Metrics,
     device_environment,
     environment,
@@ -33,10 +31,9 @@ from autotune.kernel_tuner.results import (
     result,
     warn,
 )
-from autotune.kernel_tuner.simulation import read_cache, simulated
+from autotune.kernel_tuner.simulation import simulated
 from autotune.record import Trial
 
-_LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
 _SEARCHES = {
     "brute_force": "exhaustive",
     "random_sample": "random",
@@ -104,25 +101,27 @@ def tune_kernel(
     """
     began = time.perf_counter()
     _warn(platform=platform, compiler=compiler, log=log, observers=observers)
-    figures, aim = Metrics(metrics or {}), _goal(objective, objective_higher_is_better, objectives)
-    parameters = _parameters(tune_params, restrictions)
-    search = _ending(_search(strategy, strategy_options or {}, seed, parameters), parameters.space)
+    figures, parameters = Metrics(metrics or {}), _parameters(tune_params, restrictions)
+    search = {**_search(strategy, strategy_options or {}, parameters.space), "seed": seed or 0}
     told = _Lines(parameters, figures, quiet, verbose)
+    aim = _goal(objectives or {objective or "time": objective_higher_is_better})
     if simulation_mode:
-        return simulated(_required(cache), parameters, search, figures, aim, told.tell, began)
+        if not cache:
+            raise UsageError("simulation_mode reads times from a cache file: name it with cache=")
+        return simulated(json_path(cache), parameters, search, figures, aim, told.tell, began)
     aim = _measurable(aim, figures, search)
     if iterations is not None and iterations < 1:
         raise UsageError(
             f"iterations {iterations}: 1 or more samples are taken; leave it out for as many as needed"
         )
-    asked = _asked(
-        kernel_name, kernel_source, arguments, parameters, problem_size, (grid_div_x, grid_div_y, grid_div_z),
+    asked = AskedKernel(
+        kernel_name, kernel_source, problem_size, arguments, parameters, (grid_div_x, grid_div_y, grid_div_z),
         block_size_names, lang, smem_args, cmem_args, texmem_args, compiler_options, defines,
     )  # fmt: skip
     if verify is None and answer is not None and all(one is None for one in answer):
         answer = None
     place, compared = _device(device), verify is None and answer is not None
-    roles = _roles(asked, _answers(answer), verify, place)
+    roles = _roles(asked, answer, verify, place)
     expected = {one.output: one.expected for one in _written(roles)} if compared else None
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
     with ExitStack() as held:
@@ -186,10 +185,10 @@ def run_kernel(
     """Compile and run a CUDA kernel once, in this process: the arguments as they are afterwards. Raises
     AutotuneError."""
     _warn(platform=platform, compiler=compiler, log=log)
-    asked = _asked(
-        kernel_name, kernel_source, arguments, Parameters({name: [value] for name, value in params.items()}),
-        problem_size, (grid_div_x, grid_div_y, grid_div_z), block_size_names, lang, smem_args, cmem_args,
-        texmem_args, compiler_options, defines,
+    parameters = Parameters({name: [value] for name, value in params.items()})
+    asked = AskedKernel(
+        kernel_name, kernel_source, problem_size, arguments, parameters, (grid_div_x, grid_div_y, grid_div_z),
+        block_size_names, lang, smem_args, cmem_args, texmem_args, compiler_options, defines,
     )  # fmt: skip
     (after,) = _runs(asked, kept(asked.arguments()), [{}], _device(device))
     return after
@@ -212,21 +211,20 @@ def _warn(**given: Any) -> None:
             warn(f"{name} is left out, which has no counterpart in autotune: {_NO_COUNTERPART[name]}")
 
 
-def _goal(objective: Any, higher: bool | None, objectives: Mapping[str, bool] | None) -> tuple[str, bool]:
-    if not objectives:
-        return goal(objective, higher)
+def _goal(objectives: Mapping[str, bool | None]) -> tuple[str, bool]:
     if len(objectives) > 1:
         warn("more than one of objectives has no counterpart in autotune: results are ranked by the first")
-    return next(iter(objectives.items()))
+    return goal(*next(iter(objectives.items())))
 
 
 def _measurable(aim: tuple[str, bool], metrics: Metrics, search: Mapping[str, Any]) -> tuple[str, bool]:
     """``aim``, where a sweep has that figure."""
-    if aim[0] != "time" and aim[0] not in metrics:
-        warn(f"objective {aim[0]!r} is none of metrics and is not observed: results are ranked by time")
+    name = aim[0]
+    if name != "time" and name not in metrics:
+        warn(f"objective {name!r} is none of metrics and is not observed: results are ranked by time")
         return "time", False
-    if aim[0] != "time" and search["search"] != "exhaustive":
-        warn(f"objective {aim[0]!r}: a search is led by time; strategy='brute_force' tries all")
+    if name != "time" and search["search"] != "exhaustive":
+        warn(f"objective {name!r}: a search is led by time; strategy='brute_force' tries all")
     return aim
 
 
@@ -234,40 +232,16 @@ def _parameters(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> 
     for name in tune_params:
         if name in _FORBIDDEN:
             raise UsageError(f"tune parameter {name} has a name that Kernel Tuner forbids: take another one")
-    values = {name: list(some) for name, some in tune_params.items()}
-    return Parameters(values, restrictions=_listed(restrictions))
-
-
-def _required(cache: str | os.PathLike[str] | None) -> Path:
-    if not cache:
-        raise UsageError("simulation_mode reads times from a cache file: name it with cache=")
-    return json_path(cache)
-
-
-def _asked(
-    name: str, source: Any, arguments: Sequence[Any], parameters: Parameters, problem_size: Any, divisors: Any,
-    block_size_names: Sequence[str] | None, lang: str | None, smem_args: Mapping[str, Any] | None,
-    cmem_args: Mapping[str, Any] | None, texmem_args: Mapping[str, Any] | None, compiler_options: Sequence[str] | None,
-    defines: Mapping[str, Any] | None,
-) -> AskedKernel:  # fmt: skip
-    if texmem_args:
-        raise UsageError(
-            "texmem_args has no counterpart in autotune: texture references are gone from CUDA 12; an array in a "
-            "texture is a memory policy of a family"
-        )
-    if lang is not None and lang.upper() not in _LANGUAGES:
-        raise UsageError(
-            f"lang {lang!r} has no counterpart in autotune, which tunes CUDA kernels: leave it out, or say CUDA"
-        )
-    if unknown := [key for key in smem_args or {} if key != "size"]:
-        raise UsageError(f"smem_args: {unknown[0]!r} has no counterpart in autotune: size has")
-    return AskedKernel(
-        name=name, source=source, given=tuple(map(_on_host, arguments)), parameters=parameters,
-        problem_size=problem_size, divisors=divisors, block_names=_block_names(block_size_names, parameters.values),
-        shared_bytes=(smem_args or {}).get("size", 0),
-        symbols={key: np.atleast_1d(_on_host(value)) for key, value in (cmem_args or {}).items()},
-        options=tuple(compiler_options or ()), defines=defines,
-    )  # fmt: skip
+    given = [restrictions] if isinstance(restrictions, str) or callable(restrictions) else restrictions or []
+    listed = [one[:2] if isinstance(one, tuple) and len(one) == 3 else one for one in given]
+    for one in listed:
+        is_pair = isinstance(one, tuple) and len(one) == 2 and callable(one[0])
+        if not isinstance(one, str) and not callable(one) and not is_pair:
+            raise UsageError(
+                f"restriction {one!r} has no counterpart in autotune: texts, functions of the parameters, and pairs of "
+                "a function and the names of those that it takes have"
+            )
+    return Parameters({name: list(some) for name, some in tune_params.items()}, restrictions=listed)
 
 
 def _device(device: int | str) -> str:
@@ -281,21 +255,16 @@ def _found() -> str:
         return "cpu" if backend.device.kind == "cpu" else "cuda:0"
 
 
-def _search(
-    strategy: Any, options: Mapping[str, Any], seed: int | None, parameters: Parameters
-) -> dict[str, Any]:
-    """The sweep's words for it."""
+def _search(strategy: Any, options: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """The sweep's words for it; all of a space is tried only where that can be listed."""
     name = strategy or "brute_force"
-    if isinstance(name, str) and name not in _SEARCHES:
+    if not isinstance(name, str):
+        warn("a strategy of your own has no counterpart in autotune: the search is auto")
+    elif name not in _SEARCHES:
         raise UsageError(
             f"strategy {name!r} is none of Kernel Tuner's that have a counterpart: {', '.join(_SEARCHES)}"
         )
-    if not isinstance(name, str):
-        warn("a strategy of your own has no counterpart in autotune: the search is auto")
-    search: dict[str, Any] = {
-        "search": _SEARCHES[name] if isinstance(name, str) else "auto",
-        "seed": seed or 0,
-    }
+    search: dict[str, Any] = {"search": _SEARCHES[name] if isinstance(name, str) else "auto"}
     if unknown := [option for option in options if option not in _LIMITS]:
         warn(
             f"strategy_options: {', '.join(unknown)} left out, which belong to another search "
@@ -304,11 +273,18 @@ def _search(
     if options.get("max_fevals") is not None:
         search["trials"] = int(options["max_fevals"])
     elif options.get("fraction") is not None:
-        search["trials"] = _share(options["fraction"], parameters.space)
+        search["trials"] = _share(options["fraction"], space)
     elif {"popsize", "maxiter"} <= options.keys():  # a population's evaluations
         search["trials"] = int(options["popsize"]) * int(options["maxiter"])
     if options.get("time_limit") is not None:
         search["time"] = float(options["time_limit"])
+    if search["search"] == "exhaustive" and not can_be_listed(space):
+        if len(search) == 1:
+            raise UsageError(
+                "the space is too large to try all of it: give strategy_options={'max_fevals': …} or a time_limit, "
+                "or take another strategy"
+            )
+        search["search"] = "random"  # nothing tells it from a walk that ends long before the space does
     return search
 
 
@@ -320,41 +296,6 @@ def _share(fraction: Any, space: Space) -> int:
     if members is None:
         raise UsageError("strategy_options: the space is too large to take a fraction of: give max_fevals")
     return math.ceil(float(fraction) * len(members))
-
-
-def _ending(search: dict[str, Any], space: Space) -> dict[str, Any]:
-    """The search, which tries all of a space only where that can be listed. Raises UsageError."""
-    if search["search"] != "exhaustive" or can_be_listed(space):
-        return search
-    if "trials" not in search and "time" not in search:
-        raise UsageError(
-            "the space is too large to try all of it: give strategy_options={'max_fevals': …} or a time_limit, "
-            "or take another strategy"
-        )
-    return {**search, "search": "random"}  # nothing tells it from a walk that ends long before the space does
-
-
-def _listed(restrictions: Any) -> list[Any]:
-    if restrictions is None:
-        return []
-    given = [restrictions] if isinstance(restrictions, str) or callable(restrictions) else list(restrictions)
-    found = [one[:2] if isinstance(one, tuple) and len(one) == 3 else one for one in given]
-    for one in found:
-        is_pair = isinstance(one, tuple) and len(one) == 2 and callable(one[0])
-        if not isinstance(one, str) and not callable(one) and not is_pair:
-            raise UsageError(
-                f"restriction {one!r} has no counterpart in autotune: texts, functions of the parameters, and pairs of "
-                "a function and the names of those that it takes have"
-            )
-    return found
-
-
-def _block_names(names: Sequence[str] | None, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those given, else the usual ones in whatever case the parameters are written."""
-    if names is None:
-        cased = {name.lower(): name for name in params}
-        return tuple(cased.get(name, name) for name in BLOCK_NAMES)
-    return (*names, *BLOCK_NAMES[len(names) :])[:3]
 
 
 def _store(cache: str | os.PathLike[str]) -> Path:
@@ -373,38 +314,16 @@ def _runs(
 ) -> list[list[Any]]:
     """The arguments after one run, in this process, of each of ``chosen``; what is not named is as in control."""
     family = asked.kernel(arguments).family
-    inputs, cache, after = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root()), []
+    inputs, cache = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root())
     configurations = [Configuration({**family.space.control, **policies}) for policies in chosen]
     with closing(open_backend(device)) as backend:
-        for outputs in run_each(family, configurations, inputs, backend, cache):
-            after.append(
-                [
-                    outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value
-                    for one in arguments
-                ]
-            )
-    return after
-
-
-def _on_host(value: Any) -> Any:
-    """An array or number of numpy. Raises UsageError."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value
-    if hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__"):
-        seen = foreign.view(value)
-        return np.asarray(foreign.as_host(value) if seen is None else seen.to_host())
-    if isinstance(value, bool | int | float):
-        raise UsageError(f"argument {value!r} has no type: give numpy.int32({value!r}) or the like")
-    raise UsageError(
-        f"an argument is a {type(value).__name__}, which has no counterpart in autotune: arrays and numbers of numpy, "
-        "torch and cupy have"
-    )
-
-
-def _answers(answer: Sequence[Any] | None) -> list[Any] | None:
-    if answer is None:
-        return None
-    return [None if one is None else np.asarray(one) if np.isscalar(one) else _on_host(one) for one in answer]
+        return [
+            [
+                outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value
+                for one in arguments
+            ]
+            for outputs in run_each(family, configurations, inputs, backend, cache)
+        ]
 
 
 def _roles(

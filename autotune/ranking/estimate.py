@@ -1,24 +1,23 @@
 """Configurations ranked with no GPU: each is traced on the cpu, a few blocks of a launch, and its time on a GPU
 estimated."""
 
-import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from autotune.compile import (
-    Batch,
-    BuildError,
-    Built,
+    Cache,
     Compiled,
-    HostCxx,
+    CompileFailure,
     KernelProfile,
     Pool,
     ProcessDied,
     StaticProfile,
     Variant,
     batch,
+    compile_many,
+    default_root,
 )
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import LaunchError, Resident
@@ -38,72 +37,24 @@ def static_ranking(
     of its own; a configuration that takes it down, or fails, has a message. Raises CompilerError, WorkloadError."""
     options = prepare(family, load_workload(family, workload), data).options
     variants = tuple(Variant.of(family, row.configuration, options) for row in rows)
-    tracer = Pool(1)
-    with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-        try:
-            for row, compiled in zip(rows, _built(family, variants, Path(folder), processes), strict=True):
-                yield _one(tracer, family, workload, data, row, compiled)
-        finally:
-            tracer.stop()
-
-
-def _built(
-    family: Family, variants: tuple[Variant, ...], folder: Path, processes: int
-) -> Iterator[Compiled | str]:
-    """Each variant's library in ``folder``, or the compiler's message; those with the same code share one."""
-    toolchain = traced_toolchain()
-    whole = batch(family, variants)
-    units = whole.of(list({source.key: source for source in whole.variants}.values())).units
-    pool = Pool(max(1, processes))
+    cache, tracer = Cache(default_root()), Pool(1)
+    chunks = compile_many(batch(family, variants), traced_toolchain(), cache, max(1, processes), _BATCH_SIZE)
     try:
-        chunks = [
-            u.of(u.variants[i : i + _BATCH_SIZE])
-            for u in units
-            for i in range(0, len(u.variants), _BATCH_SIZE)
-        ]
-        jobs = [pool.submit(_images, toolchain, chunk) for chunk in chunks]
-        places = {
-            source.key: job for job, chunk in zip(jobs, chunks, strict=True) for source in chunk.variants
-        }
-        made: dict[str, Compiled | str] = {}
-        for source in whole.variants:
-            if source.key not in made:
-                for key, built in places[source.key].result().items():
-                    made[key] = built if isinstance(built, str) else _written(key, built, folder)
-            yield made[source.key]
+        for row, compiled in zip(rows, chain.from_iterable(chunks), strict=True):
+            yield _one(tracer, family, workload, data, row, compiled)
     finally:
-        pool.stop()
-
-
-def _images(toolchain: HostCxx, chunk: Batch) -> dict[str, Built | str]:
-    """By key. Where one does not compile, each by itself."""
-    try:
-        built = toolchain.build(chunk)
-    except BuildError as problem:
-        if len(chunk.variants) == 1:
-            return {chunk.variants[0].key: str(problem)}
-        return {
-            key: one
-            for source in chunk.variants
-            for key, one in _images(toolchain, chunk.of([source])).items()
-        }
-    return {source.key: built for source in chunk.variants}
-
-
-def _written(key: str, built: Built, folder: Path) -> Compiled:
-    image = folder / f"{hashlib.sha256(built.image).hexdigest()}.so"
-    if not image.exists():
-        image.write_bytes(built.image)
-    return Compiled(key, image, built.symbols[key])
+        tracer.stop()
 
 
 def _one(
     pool: Pool, family: Family, workload: str, data: Path, row: StaticProfile,
-    compiled: Compiled | str,
+    compiled: Compiled | CompileFailure,
 ) -> Forecast:  # fmt: skip
     profiles = {profile.kernel: profile for profile in row.kernels}
-    if isinstance(compiled, str) or not profiles:
-        return _failed(row.configuration, row.message or str(compiled))
+    if isinstance(compiled, CompileFailure) or not profiles:
+        return _failed(
+            row.configuration, row.message or getattr(compiled, "message", "no kernel has a profile")
+        )
     job = (str(family.folder), workload, data, row.configuration, compiled, profiles)
     try:
         launches = pool.submit(traced, *job).result()

@@ -1,22 +1,30 @@
-"""What ``autotune rank`` prints, and its file."""
+"""What ``autotune rank`` prints, and ``ranking.csv``: what a static pass expects of each configuration."""
 
+import csv
+import io
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from autotune.compile import StaticProfile
-from autotune.declaration import load_workload
+from autotune.declaration import Family, load_workload
 from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError
-from autotune.files import data_root
+from autotune.files import clean, data_root, write_text
 from autotune.ranking.estimate import static_ranking
 from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
-from autotune.ranking.table import write_ranking
+from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 from autotune.report import pace
 
 FIRST = 5
+_COLUMNS = (
+    "family", "workload", "arch", "rank", "configuration", "cycles", "bound", *asdict(Requests()), "reason",
+    "source_digest", "space_digest",
+)  # fmt: skip
 _ALIKE = 0.05  # estimates so near to the first are as good
 
 
@@ -73,3 +81,28 @@ def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out:
         out.print(f"not told apart: {', '.join(unseen)} (they change no access of memory here)", markup=False)
     if lost:
         out.print(f"{len(lost)} were not traced: {lost[0].message}", markup=False)
+
+
+def write_ranking(
+    family: Family, workload: str, forecasts: Sequence[tuple[str, Sequence[Forecast]]], path: Path
+) -> Path:
+    """A row for each architecture and configuration, the fastest first; those that were not traced come last, with the
+    reason. The figures of requests are a warp's, all launches together. Raises StoreError."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for arch, found in forecasts:
+        head = {
+            "family": family.name, "workload": workload, "arch": arch,
+            "source_digest": family.source_digest, "space_digest": family.space_digest,
+        }  # fmt: skip
+        for rank, one in enumerate(by_cycles(found), 1):
+            figures = [asdict(launched.requests) for launched in one.launches]
+            sums = {name: f"{sum(f[name] for f in figures):.6g}" for name in figures[0]}
+            told = {"rank": rank, "configuration": one.configuration.id, "cycles": f"{one.cycles:.6g}"}
+            writer.writerow({**head, **told, "bound": one.bound, **sums})
+        for one in found:
+            if not one.launches:
+                reason = clean(" ".join(one.message.split()))
+                writer.writerow({**head, "configuration": one.configuration.id, "reason": reason})
+    return write_text(path, text.getvalue())

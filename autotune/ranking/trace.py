@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import (
     Batch,
+    Built,
     Cache,
     Compiled,
     Geometry,
@@ -47,6 +48,8 @@ _MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
 _NO_BYTES = 32  # of a texture's handle
 
+_PLACE = include_dir() / "autotune" / "trace" / "place.cuh"
+
 Accesses = NDArray[np.void]
 
 
@@ -54,17 +57,10 @@ class _Session(ctypes.Structure):
     """requests.cpp: Session."""
 
     _fields_ = (
-        ("place", ctypes.c_void_p),
-        ("events", ctypes.c_void_p),
-        ("capacity", ctypes.c_ulonglong),
-        ("count", ctypes.c_ulonglong),
-        ("calls", ctypes.c_ulonglong),
-        ("most_calls", ctypes.c_ulonglong),
+        *((name, ctypes.c_void_p) for name in ("place", "events")),
+        *((name, ctypes.c_ulonglong) for name in ("capacity", "count", "calls", "most_calls")),
         ("ranges", ctypes.c_void_p),
-        ("range_count", ctypes.c_uint),
-        ("most_blocks", ctypes.c_uint),
-        ("blocks", ctypes.c_uint),
-        ("block", ctypes.c_uint),
+        *((name, ctypes.c_uint) for name in ("range_count", "most_blocks", "blocks", "block")),
     )
 
 
@@ -97,10 +93,16 @@ def traced_toolchain() -> HostCxx:
     command = find_compiler()
     if "ziglang" in command or Path(command[0]).stem == "zig":
         raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
-    place = include_dir() / "autotune" / "trace" / "place.cuh"
-    digest = hashlib.sha256(place.read_bytes()).hexdigest()[:12]
-    last = ("-O1", "-fsanitize=thread", "-nodefaultlibs", "-w", "-include", str(place), f"-DTRACE_{digest}")
-    return HostCxx(command, last)
+    digest = hashlib.sha256(_PLACE.read_bytes()).hexdigest()[:12]
+    last = ("-O1", "-fsanitize=thread", "-nodefaultlibs", "-w", "-include", str(_PLACE), f"-DTRACE_{digest}")
+    return _Traced(command, last)
+
+
+class _Traced(HostCxx):
+    def build(self, batch: Batch) -> Built:
+        """As of any host compiler; the header that ``last`` includes is in the identity and not among what was read."""
+        built = super().build(batch)
+        return replace(built, read=tuple(path for path in built.read if path != _PLACE.resolve()))
 
 
 class TracingBackend(CpuBackend):

@@ -7,7 +7,7 @@ Guide).
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,6 @@ class Requests:
     def count(self) -> float:
         """Instructions that access memory."""
         return self.plain + self.texture + self.close
-
-    def figures(self) -> dict[str, float]:
-        return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
 
 def requests(trace: Trace, cache_bytes: float) -> Requests:

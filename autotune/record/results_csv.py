@@ -6,19 +6,18 @@ into studies with ``read_results``.
 
 import csv
 import io
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pandas as pd
 
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, load_family
 from autotune.errors import AutotuneError, StoreError
-from autotune.files import cell_text, clean, csv_text, plain_file, write_text
+from autotune.files import cell_text, clean, csv_text, unpacked, write_text
 from autotune.measure import OBJECTIVES, QUANTITIES, TIME, Figure, unit
 from autotune.record.decision import ranked
 from autotune.record.provenance import Provenance
@@ -168,7 +167,6 @@ def _times(study: Study, measured: Measurement) -> dict[str, Any]:
     return row
 
 
-_MOST_BYTES = 1 << 30  # that a packed file may hold
 _NEEDED = ("family", "workload", "device", "preset", "state", "median_ms")
 Row = Mapping[str, Any]  # texts, and whole numbers of policies that have no others
 
@@ -191,21 +189,8 @@ def read_results(paths: Iterable[str | Path]) -> list[Study]:
     return studies
 
 
-def _opened(path: Path) -> TextIO:
-    if path.suffix != ".xz":
-        return path.open(newline="", encoding="utf-8")
-    try:
-        with lzma.open(path) as packed:
-            content = packed.read(_MOST_BYTES + 1)
-    except (lzma.LZMAError, EOFError) as problem:
-        raise ValueError(str(problem)) from None
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it unpacks to more than {_MOST_BYTES:,} bytes")
-    return io.StringIO(content.decode("utf-8"), newline="")
-
-
 def _read(path: Path) -> list[Study]:
-    with _opened(plain_file(path)) as file:
+    with io.StringIO(unpacked(path), newline="") as file:
         table = csv.reader(dropwhile(lambda line: line.startswith("# "), file))
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:

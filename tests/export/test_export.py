@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from export_family import write_policies, write_shifted
-from exports import WARNINGS, Exported
+from exports import WARNINGS, Exported, exporting
 from rich.console import Console
 
 from autotune.cli.commands import main
@@ -87,11 +87,10 @@ def test_a_size_that_never_changes_is_a_number(shifted: Exported) -> None:
 
 def test_an_export_is_made_anew(allpairs: Exported, tmp_path: Path) -> None:
     stale = tmp_path / "kernels" / "old.cuh"
-    arguments = ["export", "allpairs", "-w", "ragged", "--device", "nvidia-h200", "--policies",
-                 str(allpairs.policies), "-o", str(tmp_path)]  # fmt: skip
-    assert main(arguments) == 0
+    command = exporting("allpairs", allpairs.policies, tmp_path, "-w", "ragged", device="nvidia-h200")
+    assert main(command) == 0
     stale.touch()
-    assert main(arguments) == 0
+    assert main(command) == 0
     assert not stale.exists()
 
 
@@ -109,15 +108,7 @@ def test_a_family_with_a_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     write_policies(family, tmp_path / "policies")
     file = family.folder / "family.py"
     file.write_text(file.read_text() + "\n\ndef plan(execution):\n    pass\n")
-    arguments = [
-        "--device",
-        "fake-gpu",
-        "--policies",
-        str(tmp_path / "policies"),
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    status, shown = run(["export", str(family.folder), *arguments], capsys)
+    status, shown = run(exporting(family.folder, tmp_path / "policies", tmp_path / "out"), capsys)
     assert status == 3
     assert "family.py has a plan, the host program of a call" in shown
     assert not (tmp_path / "out").exists()
@@ -131,17 +122,10 @@ def test_a_policy_file_of_a_cpu_is_refused_and_one_without_entries_is_not(
     folder = tmp_path / "policies" / family.name
     write(folder / "cpu-some.yaml", replace(file, device=Device(kind="cpu", name="Some", arch="")))
     write(folder / "by-hand.yaml", replace(file, entries={}))
-    arguments = [
-        "export",
-        str(family.folder),
-        "--policies",
-        str(tmp_path / "policies"),
-        "-o",
-        str(tmp_path / "o"),
-    ]
-    status, shown = run([*arguments, "--device", "cpu-some"], capsys)
+    places = (family.folder, tmp_path / "policies", tmp_path / "o")
+    status, shown = run(exporting(*places, device="cpu-some"), capsys)
     assert status == 8 and "it is for the cpu Some, and an export is CUDA: name a GPU's policy file" in shown
-    status, shown = run([*arguments, "--device", "by-hand"], capsys)
+    status, shown = run(exporting(*places, device="by-hand"), capsys)
     assert status == 0 and "configurations of shifted for 0 entries" in shown
     assert "Made from by-hand.yaml (nothing measured)." in (tmp_path / "o" / "README.md").read_text()
 
@@ -155,24 +139,15 @@ def test_a_stale_file_and_one_that_is_not_there_are_refused(
     target = tmp_path / "policies" / "allpairs" / "nvidia-h200.yaml"
     target.parent.mkdir(parents=True)
     write(target, replace(file, entries=old))
-    arguments = [
-        "export",
-        "allpairs",
-        "-w",
-        "ragged",
-        "--policies",
-        str(tmp_path / "policies"),
-        "-o",
-        str(tmp_path / "o"),
-    ]
-    status, shown = run([*arguments, "--device", "nvidia-h200"], capsys)
+    given = ("allpairs", tmp_path / "policies", tmp_path / "o", "-w", "ragged")
+    status, shown = run(exporting(*given, device="nvidia-h200"), capsys)
     assert status == 8 and "the kernel source changed" in shown
-    status, shown = run([*arguments, "--device", "nvidia-h100"], capsys)
+    status, shown = run(exporting(*given, device="nvidia-h100"), capsys)
     assert status == 8 and "no policy file allpairs/nvidia-h100.yaml" in shown
     assert "(there: nvidia-h200)" in shown
     assert "a sweep on that device makes one, and docs/how-to-no-gpu.md shows one to write by hand" in shown
     write(target, replace(file, entries={**file.entries, "wide": old["wide"]}))
-    status, shown = run([*arguments, "--device", "nvidia-h200"], capsys)
+    status, shown = run(exporting(*given, device="nvidia-h200"), capsys)
     assert status == 0
     assert "left out  NVIDIA H200: entry wide: stale: the kernel source changed" in shown
     assert "entry wide: stale" in (tmp_path / "o" / "README.md").read_text()
@@ -187,21 +162,14 @@ def test_entries_of_another_objective_are_left_out(
     target = tmp_path / "policies" / "shifted" / "fake-gpu.yaml"
     target.parent.mkdir(parents=True)
     write(target, replace(file, entries={**file.entries, other.workload: other}))
-    arguments = [
-        "export",
-        str(shifted.family.folder),
-        "--device",
-        "fake-gpu",
-        "--policies",
-        str(tmp_path / "policies"),
-    ]
-    status, shown = run([*arguments, "-o", str(tmp_path / "kernel")], capsys)
+    places = (shifted.family.folder, tmp_path / "policies")
+    status, shown = run(exporting(*places, tmp_path / "kernel"), capsys)
     assert status == 0 and "entries of another objective than kernel: few (with-transform)" in shown
-    status, _ = run([*arguments, "-o", str(tmp_path / "single"), "--objective", "with-transform"], capsys)
+    status, _ = run(exporting(*places, tmp_path / "single", "--objective", "with-transform"), capsys)
     assert status == 0
     table = (tmp_path / "single" / "shifted_configurations.cpp").read_text()
     assert '{"few (with-transform)", "Fake GPU", 90, ' in table and '{"many", ' not in table
-    assert run([*arguments, "-o", str(tmp_path / "x"), "--objective", "transform"], capsys)[0] == 2
+    assert run(exporting(*places, tmp_path / "x", "--objective", "transform"), capsys)[0] == 2
 
 
 def test_a_name_that_a_person_gave_stays_a_name(shifted: Exported, tmp_path: Path) -> None:
@@ -211,15 +179,7 @@ def test_a_name_that_a_person_gave_stays_a_name(shifted: Exported, tmp_path: Pat
     target = tmp_path / "policies" / "shifted" / "fake-gpu.yaml"
     target.parent.mkdir(parents=True)
     write(target, replace(file, entries={name: replace(file.entries["some"], workload=name)}))
-    arguments = [
-        "--device",
-        "fake-gpu",
-        "--policies",
-        str(tmp_path / "policies"),
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    assert main(["export", str(shifted.family.folder), *arguments]) == 0
+    assert main(exporting(shifted.family.folder, tmp_path / "policies", tmp_path / "out")) == 0
     source = tmp_path / "out" / "shifted_configurations.cpp"
     subprocess.run(["g++", *WARNINGS, "-fsyntax-only", f"-I{tmp_path / 'out'}", str(source)], check=True)
     assert "namespace a_quick_one {" in source.read_text()
@@ -229,14 +189,14 @@ def test_a_folder_with_something_else_in_it_and_a_large_example_are_refused(
     allpairs: Exported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").touch()
-    arguments = ["export", "allpairs", "--device", "nvidia-h200", "--policies", str(allpairs.policies)]
-    status, shown = run([*arguments, "-w", "ragged", "-o", str(tmp_path)], capsys)
+    given = ("allpairs", allpairs.policies)
+    status, shown = run(exporting(*given, tmp_path, "-w", "ragged", device="nvidia-h200"), capsys)
     assert status == 7 and "is not empty" in shown
     large = tmp_path / "large.yaml"
     large.write_text(
         "schema: 1\nworkload: large\nfamily: allpairs\nparameters: {instances: 300, attributes: 60000}\n"
     )
-    status, shown = run([*arguments, "-w", str(large), "-o", str(tmp_path / "new")], capsys)
+    status, shown = run(exporting(*given, tmp_path / "new", "-w", str(large), device="nvidia-h200"), capsys)
     assert status == 4 and "an example at most 64 MiB" in shown
 
 
@@ -316,10 +276,7 @@ def exported_with(
     path = folder / "policies" / "shifted" / "fake-gpu.yaml"
     path.parent.mkdir(parents=True)
     (folder / "fake-gpu.yaml").rename(path)
-    return run(
-        ["export", str(family.folder), "--device", "fake-gpu", "--policies", str(folder / "policies"),
-         "-o", str(folder / "out")], capsys
-    )  # fmt: skip
+    return run(exporting(family.folder, folder / "policies", folder / "out"), capsys)
 
 
 def test_a_policy_file_puts_nothing_of_its_own_into_the_code(
@@ -413,8 +370,7 @@ def test_a_planted_link_is_not_written_through(
     policies = tmp_path / "policies" / "shifted"
     policies.mkdir(parents=True)
     write(policies / "fake-gpu.yaml", read(path))
-    arguments = ["--device", "fake-gpu", "--policies", str(tmp_path / "policies"), "-o", str(out)]
-    status, shown = run(["export", str(shifted.family.folder), *arguments], capsys)
+    status, shown = run(exporting(shifted.family.folder, tmp_path / "policies", out), capsys)
     assert status == 7
     assert "is a link" in shown
     assert (victim / "kept").read_text() == "precious"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import edges
 import pytest
+from exports import exporting
 
 from autotune.cli.commands import main
 from autotune.compile.nvcc import find_nvcc
@@ -68,8 +69,7 @@ def test_an_exported_program_reads_and_writes_images(tmp_path: Path) -> None:
     family = families.load_family(edges.write(tmp_path / "edges"))
     _policies(family, tmp_path / "policies")
     out = tmp_path / "out"
-    arguments = ["--device", "fake-gpu", "--policies", str(tmp_path / "policies"), "-o", str(out)]
-    assert main(["export", str(tmp_path / "edges"), *arguments]) == 0
+    assert main(exporting(tmp_path / "edges", tmp_path / "policies", out)) == 0
     command = [find_nvcc(), "-std=c++17", "-arch=native", f"-I{out}", f"-I{out / 'kernels'}",
                "-Xcompiler=-Wall,-Wextra,-Werror", "-o", str(tmp_path / "example"),
                *(str(out / name) for name in ("edges_configurations.cpp", "edges_launch.cu", "main.cu"))]  # fmt: skip

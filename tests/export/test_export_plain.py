@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from exports import exporting
 from plain import vector_add, workload
 
 from autotune.cli.commands import main
@@ -47,8 +48,8 @@ def exported(folder: Path, place: Path, family: str, default: str, given: Path |
     policies = place / "policies" / family
     policies.mkdir(parents=True)
     (policies / "nvidia-h200.yaml").write_text(POLICIES.format(family=family, default=default))
-    words = ["export", str(folder), "--device", "nvidia-h200", "--policies", str(place / "policies"), "-o"]
-    return main([*words, str(place / "exported"), *(["--workload", str(given)] if given else [])])
+    more = ["--workload", str(given)] if given else []
+    return main(exporting(folder, place / "policies", place / "exported", *more, device="nvidia-h200"))
 
 
 def test_pointers_and_sizes_are_arguments_of_an_export(tmp_path: Path) -> None:
@@ -61,18 +62,7 @@ def test_pointers_and_sizes_are_arguments_of_an_export(tmp_path: Path) -> None:
     text = (tmp_path / "exported" / "scaled_launch.cu").read_text()
     for argument in ("reinterpret_cast<float*>(arrays[2]->handle())", "static_cast<long long>(v.n)"):
         assert argument in text
-    command = [
-        find_nvcc(),
-        "-std=c++17",
-        "-arch=sm_90",
-        "-cubin",
-        "-I",
-        ".",
-        "-I",
-        "kernels",
-        "-o",
-        "x.cubin",
-    ]
+    command = [find_nvcc(), "-std=c++17", "-arch=sm_90", "-cubin", "-I.", "-Ikernels", "-o", "x.cubin"]
     done = subprocess.run(
         [*command, "scaled_launch.cu"], cwd=tmp_path / "exported", capture_output=True, check=False
     )

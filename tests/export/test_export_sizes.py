@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from export_family import write_policies, write_shifted
-from exports import WARNINGS
+from exports import WARNINGS, exporting
 
 from autotune.cli.commands import main
 from autotune.declaration import family as families
@@ -41,8 +41,7 @@ def test_a_size_that_reads_an_option_has_its_value_for_each(tmp_path: Path) -> N
     (folder / "family.py").write_text(python.replace("[len(moved)]", f"[len(moved)] + {rest}"))
     write_policies(families.load_family(folder), tmp_path / "policies")
     out = tmp_path / "out"
-    given = ["--device", "fake-gpu", "--policies", str(tmp_path / "policies"), "-o", str(out)]
-    assert main(["export", str(folder), *given]) == 0
+    assert main(exporting(folder, tmp_path / "policies", out)) == 0
     (tmp_path / "main.cpp").write_text(PROGRAM)
     command = ["g++", *WARNINGS, "-O0", f"-I{out}", str(tmp_path / "main.cpp"), "-o", str(tmp_path / "main")]
     subprocess.run(command, check=True)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_pages import fake_study
 
+from autotune import kernel_tuner
 from autotune.cli.commands import main
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
@@ -68,6 +69,16 @@ def test_a_recorded_study_comes_back_as_it_was(wide: Study, form: str, tmp_path:
     assert back.decision
     assert wide.decision
     assert back.decision.winner.configuration == wide.decision.winner.configuration
+
+
+def test_a_simulation_on_it(wide: Study, tmp_path: Path) -> None:
+    write_cache(wide, tmp_path / "cache.json")
+    with pytest.warns(UserWarning, match=r"configurations are not in .*cache.json: left out"):
+        results, env = kernel_tuner.tune_cache(tmp_path / "cache", quiet=True)
+    times = [t.measurement.time_ms for t in wide.trials if t.measurement]
+    assert sorted(one["time"] for one in results if "time" in one) == sorted(times)
+    assert env["best_config"]["time"] == min(times)
+    assert env["best_config"]["memory"] == "texture"
 
 
 @pytest.mark.kernel_tuner
@@ -222,8 +233,10 @@ def test_t4_of_another_tuner(tmp_path: Path) -> None:
     assert study.trials[2].state == "timed_out"
     with pytest.raises(UnknownName, match=r"allowed: 32, 64"):
         import_files([path], control="b=63,p=0.5")
-    with pytest.raises(UsageError, match="leaves out p"):
-        import_files([path], control="b=64")
+    (part,) = import_files([path], control="b=64")
+    assert part.control == Configuration({"b": 64, "p": "0.5"})
+    with pytest.raises(UsageError, match="is not among the configurations of theirs"):
+        import_files([path], control="b=32,p=1.5")
     with pytest.raises(UsageError, match="same family, workload and device"):
         import_files([path, path])
     for spelling in ("milliseconds", "miliseconds"):  # the second is the benchmark hub's

@@ -1,62 +1,58 @@
 """Formulas of other tuners: their values are Python's, and what they are written as holds for the same combinations."""
 
 import math
+import re
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from autotune.declaration.expression import Expression
+from autotune.declaration import Expression
 from autotune.errors import FamilyError
 from autotune.kernel_tuner import formula
-from autotune.kernel_tuner.formula import conditions, evaluated, expression, word
+from autotune.kernel_tuner.formula import conditions, expression, tabulated, word
 
-VALUES: dict[str, list[Any]] = {"a": [1, 2, 4], "b": [8, 16], "r": [0.5, 1.5], "t": ["float", "double"]}
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("[1, 2, 4] + list(range(8, 20, 4))", [1, 2, 4, 8, 12, 16]),
-        ("[2**i for i in range(0, 4)]", [1, 2, 4, 8]),
-        ("[i * 16 for i in range(1, 9) if i % 2 == 0]", [32, 64, 96, 128]),
-        ("(n[0] + max(w) - 1) * n[1]", (4096 + 15 - 1) * 7),
-        ("['float', 'double']", ["float", "double"]),
-        ("math.ceil(7 / 2)", 4),
-        ("32 <= n[1] * 8 <= 64 and not False", True),
-        ("1 if n[1] > 8 else 2", 2),
-        ("[0.5, 1.5]", [0.5, 1.5]),
-    ],
-)
-def test_a_formula_has_pythons_value(text: str, value: Any) -> None:
-    assert evaluated(text, {"n": [4096, 7], "w": [3, 15]}, where="here") == value
+VALUES: dict[str, list[Any]] = {"a": [1, 2, 4], "b": [8, 16], "r": [0.5, 1.5], "t": ["float", "double"],
+                                "flag": [True, np.False_]}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("__import__('os').system('true')", "is no function of a formula"),
-        ("(1).__class__", "is not allowed in a formula"),
-        ("open('x')", "open is no function of a formula"),
-        ("lambda: 1", "is not allowed in a formula"),
-        ("[i for i in range(3) for j in range(3)]", "is not allowed in a formula"),
-        ("2 ** 2 ** 20", "has no value here: a whole number beyond"),
-        ("1 << 10000", "has no value here: a whole number beyond"),
-        ("range(10 ** 9)", "a range of more than"),
-        ("'a' * 1000000", "arithmetic needs numbers"),
-        ("[0] * 1000000", "arithmetic needs numbers"),
-        ("1 / 0", "division by zero"),
+        ("__import__('os').system('true')", "is not allowed in"),
+        ("(1).__class__", "is not allowed in"),
+        ("open('x')", "is not allowed in"),
+        ("lambda: 1", "is not allowed in"),
+        ("[i for i in range(3)]", "is not allowed in"),
+        ("a & 1", "is not allowed in"),
         ("missing + 1", "unknown name 'missing'"),
         ("1 +", "cannot read '1 \\+' as a formula"),
         ("1" * 6000, "may have 5000 characters, this has 6000"),
         ("-" * 100 + "1", "nested more than"),
+        ("-" * 4900 + "1", "cannot read|nested more than"),
     ],
 )
 def test_what_is_no_formula_is_refused(text: str, reason: str) -> None:
     with pytest.raises(FamilyError, match=reason):
-        evaluated(text, {}, where="here")
+        expression(text, VALUES, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("2 ** 2 ** 20", "a whole number beyond"),
+        ("1 << 10000", "a whole number beyond"),
+        ("(0 - 8) ** 0.5", "a root of a negative number"),
+        ("'a' * 1000000", "arithmetic needs numbers"),
+        ("1 / 0", "division by zero"),
+    ],
+)
+def test_what_has_no_value_says_why(text: str, reason: str) -> None:
+    with pytest.raises(FamilyError, match=f"has no value here: {reason}"):
+        expression(text, VALUES, "here").evaluate({})
 
 
 ATOMS = st.sampled_from(["a", "b", "r", "1", "2", "3", "0.5"])
@@ -66,7 +62,7 @@ NUMBERS = st.recursive(
         st.tuples(inner, st.sampled_from(["+", "-", "*", "//", "/", "%", "**"]), inner).map(
             lambda part: f"({part[0]} {part[1]} {part[2]})"
         ),
-        st.tuples(st.sampled_from(["int", "math.ceil", "abs", "float"]), inner).map(
+        st.tuples(st.sampled_from(["int", "math.ceil", "math.floor", "abs", "float"]), inner).map(
             lambda part: f"{part[0]}({part[1]})"
         ),
     ),
@@ -75,7 +71,9 @@ NUMBERS = st.recursive(
 TESTS = st.recursive(
     st.one_of(
         st.tuples(NUMBERS, st.sampled_from(["<", "<=", "==", "!=", ">"]), NUMBERS).map(" ".join),
-        st.sampled_from(["t == 'float'", "a in [1, 4]", "b not in (8, 9)", "1 < a <= 4"]),
+        st.sampled_from(
+            ["t == 'float'", "a in [1, 4]", "b not in (8, 9)", "1 < a <= 4", "a << 1 > b >> 2", "flag"]
+        ),
     ),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["and", "or", "&", "|"]), inner).map(
@@ -92,16 +90,24 @@ def words(chosen: dict[str, Any]) -> dict[str, Any]:
     return {name: word(value, name) for name, value in chosen.items()}
 
 
+def value(found: Expression, chosen: dict[str, Any]) -> Any:
+    """Examples with complex and with enormous numbers, which Python has and an expression refuses, are left out."""
+    try:
+        return found.evaluate(words(chosen))
+    except FamilyError as problem:
+        assume(not re.search("a root of a negative number|a whole number beyond", str(problem)))
+        raise
+
+
 @settings(max_examples=150, deadline=None)
 @given(TESTS)
 def test_what_a_restriction_is_written_as_holds_where_it_does(text: str) -> None:
     try:
         right = [bool(eval(text, {"math": math}, dict(chosen))) for chosen in COMBINATIONS]
-        found = conditions(text, VALUES, "here")
-    except (ArithmeticError, TypeError, FamilyError):  # no value for some combination
+    except (ArithmeticError, TypeError):  # no value for some combination
         return
-    parsed = [Expression(one) for one in found]
-    assert [all(one.evaluate(words(chosen)) for one in parsed) for chosen in COMBINATIONS] == right
+    found = conditions(text, VALUES, "here")
+    assert [all(value(one, chosen) for one in found) for chosen in COMBINATIONS] == right
 
 
 @settings(max_examples=100, deadline=None)
@@ -109,29 +115,32 @@ def test_what_a_restriction_is_written_as_holds_where_it_does(text: str) -> None
 def test_an_expression_has_the_formulas_value(text: str) -> None:
     try:
         right = [eval(text, {"math": math}, dict(chosen)) for chosen in COMBINATIONS]
-        found = Expression(expression(text, VALUES, "here"))
-    except (ArithmeticError, TypeError, FamilyError):
+    except (ArithmeticError, TypeError):
         return
-    for chosen, value in zip(COMBINATIONS, right, strict=True):
-        assert found.evaluate(words(chosen)) == pytest.approx(value)
+    found = expression(text, VALUES, "here")
+    for chosen, expected in zip(COMBINATIONS, right, strict=True):
+        assert value(found, chosen) == pytest.approx(expected)
 
 
-def test_what_cannot_be_written_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_reads_too_much_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     many = {name: list(range(1, 200)) for name in ("a", "b", "c")}
-    with pytest.raises(FamilyError, match="7,880,599 combinations, and at most 2,000,000 are"):
-        conditions("2**a + 2**b < 2**c", many, "here")
-    monkeypatch.setattr(formula, "_MOST_WRITTEN", 10)
-    few = {name: list(range(1, 9)) for name in ("a", "b", "c")}
-    with pytest.raises(
-        FamilyError, match="it tells 64 combinations of a, b apart, and a table has at most 10"
-    ):
-        conditions("2**a + 2**b < 2**c", few, "here")
+    reason = "it reads a, b, c, which have 7,880,599 combinations, and at most 2,000,000 are tried"
+    with pytest.raises(FamilyError, match=reason):
+        tabulated(lambda p: 2 ** p["a"] + 2 ** p["b"] < 2 ** p["c"], many, "here")
+    monkeypatch.setattr(formula, "_MOST_ROWS", 10)
+    few = {name: list(range(1, 9)) for name in ("a", "b")}
+    with pytest.raises(FamilyError, match="of a, b apart that its tables have 72 rows, and 10 are the most"):
+        tabulated(lambda p: p["a"] ** p["b"], few, "here")
 
 
-def test_a_power_of_powers_is_not_written_out() -> None:
-    text = "a" + "**8" * 1 + ")**8" * 8 + " > b * 0"
-    values = {"a": [0, 1], "b": [1, 2]}
-    assert conditions("(" * 8 + text, values, "here") == ["b in {0: (), 1: (1, 2)}[a]"]
+def test_a_function_of_many_parameters_is_a_short_table_for_each() -> None:
+    sizes = {name: [2**power for power in range(8)] for name in "abcdef"} | {"g": [1], "h": [3, 4]}
+    found = tabulated(lambda p: math.prod(p.values()) // p["h"] <= 4096, sizes, "here")
+    assert len(found.text) < 8000
+    assert found.names == set("abcdef")
+    for powers in product(range(0, 8, 3), repeat=6):
+        chosen = {name: 2**power for name, power in zip(sizes, powers, strict=False)}
+        assert found.evaluate(chosen) == (sum(powers) <= 12)
 
 
 @pytest.mark.parametrize(
@@ -145,32 +154,3 @@ def test_a_value_is_a_number_or_a_word(value: Any, as_word: Any) -> None:
 def test_any_other_value_is_refused(value: Any) -> None:
     with pytest.raises(FamilyError, match="is no value of a policy"):
         word(value, "here")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "sum([sum([x for x in range(1000)]) for y in range(1000)])",
-        "[[x for x in range(1000)] for y in range(1000)]",
-        "len([x + [1] for x in [list(range(9000))]])",
-        "[[z == [1] for z in range(3)] for y in range(10000)]",
-        "sum([sorted(x) == 1 for x in [[list(range(3000)), list(range(3000))]]])",
-    ],
-)
-def test_a_formula_takes_so_many_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        formula._Run, "__init__", lambda self, where: self.__dict__.update(where=where, left=8000)
-    )
-    with pytest.raises(FamilyError, match=r"more than [0-9,]+ steps"):
-        evaluated(text, {}, where="here")
-    values = {"a": list(range(100)), "b": list(range(90))}
-    with pytest.raises(FamilyError, match="steps"):  # over all combinations together
-        conditions("int(a / 2) - b * 2**a % 3 > sum([b])", values, "here")
-
-
-def test_powers_nested_deep_are_not_written_out() -> None:
-    text = "a"
-    for _ in range(20):
-        text = f"({text})**8"
-    with pytest.raises(FamilyError, match="no value here"):
-        expression(text, {"a": [1, 2]}, "here")

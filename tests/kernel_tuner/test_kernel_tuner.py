@@ -336,9 +336,10 @@ def test_what_a_simulation_needs(tmp_path: Path) -> None:
     assert len(results) == 1
     with pytest.raises(UsageError, match="has a time for none of the 1 configurations"):
         simulated(tmp_path, tune_params={"block_size_x": [64], "tile": [2]})
-    (tmp_path / "cached.json").write_text("[]")
-    with pytest.raises(StoreError, match="is no cache file of Kernel Tuner: it needs kernel_name"):
-        kernel_tuner.tune_cache("cached")
+    for content in ("[]", json.dumps({**CACHED, "problem_size": None})):
+        (tmp_path / "cached.json").write_text(content)
+        with pytest.raises(StoreError, match="is no cache file of Kernel Tuner: it needs kernel_name"):
+            kernel_tuner.tune_cache("cached")
 
 
 def test_results_are_stored_for_each_device_and_size(tmp_path: Path) -> None:

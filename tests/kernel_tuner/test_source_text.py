@@ -24,8 +24,8 @@ def test_the_grid_is_a_macro_where_the_source_reads_it() -> None:
     )
     assert ahead.splitlines() == [
         "#define kernel_tuner 1",
-        "#define grid_size_x ((((1000) + (block_size_x * tile) - 1) / (block_size_x * tile)))",
-        "#define grid_size_y (7)",
+        "#define grid_size_x ((1000 + (block_size_x * tile) - 1) / (block_size_x * tile))",
+        "#define grid_size_y 7",
         "#line 1",
     ]
     with pytest.raises(FamilyError, match=r"the source reads grid_size_x, .* take gridDim in the source"):

@@ -7,7 +7,7 @@ from autotune.compile import Geometry
 from autotune.declaration import load_family
 from autotune.engine.session import Session
 from autotune.ranking.forecasts import Forecast, Launched
-from autotune.ranking.table import write_ranking
+from autotune.ranking.printing import write_ranking
 from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 

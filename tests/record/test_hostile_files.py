@@ -106,10 +106,10 @@ def test_a_packed_table_that_cannot_be_unpacked_is_refused(content: bytes, tmp_p
 
 
 def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autotune.record.results_csv._MOST_BYTES", len(HEADER))
+    monkeypatch.setattr("autotune.files._MOST_BYTES", len(HEADER))
     path = tmp_path / "a.csv.xz"
     path.write_bytes(lzma.compress((HEADER + ROW).encode()))
-    with pytest.raises(StoreError, match="unpacks to more than"):
+    with pytest.raises(StoreError, match="holds more than"):
         read_record(str(path))
 
 

@@ -29,6 +29,14 @@ class Exported:
         return self.family.name
 
 
+def exporting(
+    family: str | Path, policies: Path, out: Path, *more: str, device: str = "fake-gpu"
+) -> list[str]:
+    """The command."""
+    given = ["--device", device, "--policies", str(policies), "-o", str(out)]
+    return ["export", str(family), *given, *more]
+
+
 def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Exported:
     """The export of the shipped policy file, taken for one that was measured with the sources of now; ``workload`` was
     won by control with the policies in ``chosen`` where there are any."""
@@ -42,8 +50,8 @@ def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Expo
     path = root / "policies" / name / "nvidia-h200.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(yaml.safe_dump(content))
-    arguments = ["-w", workload, "--device", "nvidia-h200", "--policies", str(root / "policies")]
-    assert main(["export", name, *arguments, "-o", str(root / "out")]) == 0
+    command = exporting(name, root / "policies", root / "out", "-w", workload, device="nvidia-h200")
+    assert main(command) == 0
     content.pop("prediction", None)  # not exported: without it Python takes what C++ does
     path.write_text(yaml.safe_dump(content))
     return Exported(family, root / "policies", root / "out", "NVIDIA H200")
@@ -52,6 +60,5 @@ def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Expo
 def shifted_in(root: Path) -> Exported:
     family = write_shifted(root / "shifted")
     write_policies(family, root / "policies")
-    arguments = ["--device", "fake-gpu", "--policies", str(root / "policies"), "-o", str(root / "out")]
-    assert main(["export", str(root / "shifted"), *arguments]) == 0
+    assert main(exporting(root / "shifted", root / "policies", root / "out")) == 0
     return Exported(family, root / "policies", root / "out", "Fake GPU")
