@@ -40,6 +40,7 @@ __all__ = [
     "Failure",
     "Warned",
     "attended",
+    "beside",
     "death",
     "exchange",
     "guard",
@@ -267,6 +268,23 @@ def program(
 def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """What a program says to ``given``, in bytes. Ctrl-C ends both. Raises OSError for a command that cannot be run."""
     return subprocess.run(command, input=given, capture_output=True, check=False)
+
+
+@contextmanager
+def beside(command: Sequence[str], lost: str) -> Iterator[str]:
+    """A process beside the block, whose value is the first line that it says. It is in a session of its own, so that no
+    signal to this one's group reaches it, and ends when its input does: with the block, or with this process, however
+    that ends. ``lost`` is warned of where it fails or is killed."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdin and running.stdout
+        try:
+            yield running.stdout.readline().strip()
+        finally:
+            running.stdin.close()
+            if running.wait():
+                warn(lost)
 
 
 def attended(command: Sequence[str]) -> tuple[int, bool]:

@@ -53,6 +53,7 @@ def sweep(
     expected: Any = None,
     cold: bool = True,
     objective: str = KERNEL,
+    clocks: str | int = "",
     samples: int = 0,
     race: float = 0.0,
     compiler: str = "",
@@ -72,7 +73,7 @@ def sweep(
     Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
     ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
     family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
-    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``samples``,
+    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
     ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the
     command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
 
@@ -125,6 +126,7 @@ _ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "workload": ((str, PathLike, Workload), "the name of a workload, its file, or one"),
     "inputs": ((Mapping,), "a mapping of names to arrays"),
     "set": ((Mapping,), "a mapping of policies to values"),
+    "clocks": ((str, Integral), "a text or a number"),
     "store": ((str, PathLike), "a folder"),
 }
 

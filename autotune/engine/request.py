@@ -5,6 +5,7 @@ The command line, ``autotune.sweep``, ``--on HOST`` and what a worker is sent ar
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -119,6 +120,11 @@ class SweepRequest:
         f"Figure to minimise: {'; '.join(f'{name}: {one.doc}' for name, one in OBJECTIVES.items())}.",
         "|".join(OBJECTIVES),
     )
+    clocks: str = _shared(
+        "",
+        "Lock the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
+        "MHZ|base|max",
+    )
     samples: int = _shared(
         0,
         "Exactly this many samples of each configuration and no finalists, to compare with tuners that do so.",
@@ -207,7 +213,7 @@ class SweepRequest:
         protocol = CPU if device_kind == "cpu" else CUDA
         if self.race:
             protocol = replace(protocol, race=self.race)
-        protocol = replace(protocol, figure=find_objective(self.objective).figure)
+        protocol = replace(protocol, figure=find_objective(self.objective).figure, clocks=self.clocks)
         return protocol.exactly(self.samples) if self.samples else protocol
 
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
@@ -222,6 +228,10 @@ class SweepRequest:
             if option.least is not None and value < option.least:
                 raise UsageError(f"--{option.word} {value}: it is at least {option.least:g}")
         find_objective(self.objective)
+        if not re.fullmatch(r"(base|max|0*[1-9]\d*)?", self.clocks, re.ASCII):
+            raise UsageError(
+                f"cannot read --clocks {self.clocks!r}: write base, max, or a whole number of MHz (1500)"
+            )
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
             raise UsageError(

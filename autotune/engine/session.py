@@ -17,7 +17,7 @@ from autotune.declaration import (
     Workload,
     prepare,
 )
-from autotune.device import device_names
+from autotune.device import device_names, locked_clocks
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured
@@ -153,11 +153,12 @@ class Session:
             prepared.append((case.workload, inputs, answer))
         opened(self.workers, request.compiler)
         _sanitizer(request, self.workers[0].device.kind)
-        for given in prepared:
-            swept = self.swept(*given)
-            yield swept
-            if swept.is_over:
-                break
+        with locked_clocks(request.clocks, [worker.device for worker in self.workers]):
+            for given in prepared:
+                swept = self.swept(*given)
+                yield swept
+                if swept.is_over:
+                    break
         for worker in self.workers:
             worker.dismiss()
 

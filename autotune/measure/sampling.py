@@ -32,7 +32,7 @@ class Protocol:
     ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
     3) where that would take more than ``finalist_seconds`` in all. They are chosen by their ``figure``, which is
-    measured too where it is no time."""
+    measured too where it is no time; ``clocks`` says at what the device's clocks are locked."""
 
     target_spread: float = 0.005
     least: int = 10
@@ -49,6 +49,7 @@ class Protocol:
     finalist_seconds: float = 3.0
     race: float = 0.0
     figure: str = TIME
+    clocks: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dict."""
