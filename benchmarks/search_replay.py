@@ -6,6 +6,7 @@
         --kernel-tuner ../kernel-tuner/bin/python --out benchmarks/results/search-replay.csv
 
 Kernel Tuner (pip install kernel-tuner==1.5.0) may lie in an environment of its own: --kernel-tuner names its python.
+The gp sampler needs torch and scipy, the cmaes sampler cmaes; what is missing is reported and left out.
 
 A space is the configurations that the device could run (those excluded beforehand cost no visit). Every method gets
 the same members, seeds 0..N-1 and at most --budget of the space; ours begin with the family's presets, and their
@@ -34,6 +35,7 @@ from replay import replay, space
 from result_files import write_rows
 
 from autotune.declaration import Configuration
+from autotune.errors import UsageError
 from autotune.record import Study, read_record
 from autotune.search import SAMPLERS
 
@@ -104,13 +106,16 @@ def ours(job: Job) -> Row:
     computed, visited = 0.0, 0
     visits: list[float] = []
     name = job.method + (" + winners" if job.winners else "")
-    for seed in range(job.seeds):
-        run = replay(
-            job.study, job.method, seed,
-            trials=math.ceil(job.budget * members), within=WITHIN, ahead=job.ahead, seeds=job.winners,
-        )  # fmt: skip
-        visits.append(run.visits_until(WITHIN) or math.inf)
-        computed, visited = computed + run.seconds, visited + len(run.visited)
+    try:
+        for seed in range(job.seeds):
+            run = replay(
+                job.study, job.method, seed,
+                trials=math.ceil(job.budget * members), within=WITHIN, ahead=job.ahead, seeds=job.winners,
+            )  # fmt: skip
+            visits.append(run.visits_until(WITHIN) or math.inf)
+            computed, visited = computed + run.seconds, visited + len(run.visited)
+    except UsageError as problem:  # a sampler whose package is not there
+        return row(job.study, "autotune", name, job.ahead, (), 0.0, str(problem))
     took = computed / max(1, visited) * 1e3
     return row(job.study, "autotune", name, job.ahead, visits, took, "")
 

@@ -4,12 +4,13 @@ A measurement of an unverified variant cannot exist: ``_measured`` is only reach
 verifier.
 """
 
+import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import median
 from typing import Any
 
@@ -57,6 +58,21 @@ _PRODUCED_TURNS = 5  # of finalists, for a figure that takes calls of its own
 _SPLIT_RUNS = 5  # runs that share out a plan's time among its kernels
 
 
+@cache
+def _nvtx() -> Any:
+    """The package of the extra nvtx; None without it, or with one that was built for another Python."""
+    try:
+        return importlib.import_module("nvtx")
+    except ImportError:
+        return None
+
+
+def _profiled(name: str, category: str) -> AbstractContextManager[Any]:
+    """A range that Nsight Systems shows beside the kernels. ``category`` is ``trial`` or ``phase``."""
+    nvtx = _nvtx()
+    return nvtx.annotate(message=name, category=category, domain="autotune") if nvtx else nullcontext()
+
+
 @dataclass
 class _Attempt:
     """What is known of one configuration, however far trying it comes: seconds by phase, notes, errors of outputs."""
@@ -67,9 +83,10 @@ class _Attempt:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Counts the seconds of a phase."""
+        """Counts the seconds of a phase, which a profiler sees as a range."""
         begin = time.perf_counter()
-        yield
+        with _profiled(name, "phase"):
+            yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
@@ -126,7 +143,8 @@ class Measurer:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
-                state, reason, measurement = self._run(job, placed, attempt)
+                with _profiled(job.configuration.id, "trial"):
+                    state, reason, measurement = self._run(job, placed, attempt)
         except LayoutRefusal as refusal:
             state, reason = "excluded", str(refusal)
         except Exception as problem:  # a family's plan may raise anything; it costs one trial
@@ -254,7 +272,8 @@ class Measurer:
         after its turns; ``estimate_ms`` as in ``interleave``. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
-        samples = self._in_turn(executions, estimate_ms, few=few, after=checks.turn)
+        with _profiled("finalists", "phase"):
+            samples = self._in_turn(executions, estimate_ms, few=few, after=checks.turn)
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}

@@ -16,12 +16,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from autotune.declaration import Configuration, Listed, Members, Space, Unlisted, single_presets
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
+
+if TYPE_CHECKING:
+    from autotune.search.optuna import OptunaSampler
 
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
@@ -53,7 +57,7 @@ class Search:
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
         self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
-        self._model = Surrogate(self._members, strategy.seed) if strategy.sampler == "auto" else None
+        self._model = _model(strategy, self._members, trials)
         self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
         self._exclusion = exclusion
         self.excluded: dict[Configuration, str] = {}
@@ -101,3 +105,14 @@ class Search:
     def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
         if self._model:
             self._model.learn(configuration, log_ms)
+
+
+def _model(strategy: Strategy, members: Members, trials: int | None) -> "Surrogate | OptunaSampler | None":
+    """What learns from times; None where nothing does."""
+    if strategy.sampler in ("exhaustive", "random"):
+        return None
+    if strategy.sampler == "auto":
+        return Surrogate(members, strategy.seed)
+    from autotune.search.optuna import OptunaSampler  # a second to import, and only these need it
+
+    return OptunaSampler(strategy.sampler, members, strategy.seed, trials)

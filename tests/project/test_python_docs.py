@@ -36,8 +36,8 @@ def test_every_argument_is_told() -> None:
 
 
 def test_what_a_study_is_said_to_have_it_has() -> None:
-    table = PAGE.partition("| of a `Study` |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| of a `SweepResult` |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\|([^|]+)\|", table, re.MULTILINE)
     told = {name for row in rows[1:] for name in re.findall(r"`(\w+)", row)}
-    has = {name for name in dir(autotune.Study) if not name.startswith("_")} | {"record"}
+    has = {name for name in dir(autotune.SweepResult) if not name.startswith("_")} | {"record"}
     assert {"best", "to_pandas", "report", "save_policy"} <= told <= has
