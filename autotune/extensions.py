@@ -29,6 +29,12 @@ EXTENSIONS = {
             "adopt": "Make a family of an unmodified kernel. Pointers become accessors, and both are run and compared."
         }
     ),
+    "authoring": Extension(
+        commands={
+            "new": "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
+            "lint": "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
+        }
+    ),
     "export": Extension(
         commands={
             "export": "The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, "

@@ -1,4 +1,4 @@
-"""The commands: their options, what they print, and ``lint`` and ``new`` for families."""
+"""The commands: their options and what they print."""
 
 import lazy_loader
 

@@ -19,8 +19,6 @@ _HELP = {  # NAME_command in the module of that name
     "families": "The kernel families that ship with autotune.",
     "list": "The ids of the configurations a sweep would visit. Runs nothing.",
     "show": "One configuration: generated code, layouts, static profile.",
-    "new": "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
-    "lint": "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
     "sweep": "Compile, verify and time configurations; keep the winner. Writes results.csv, a report, the policy file.",
     "worker": "Join a sweep that another host began. Tries its configurations here, and leaves when none is left.",
     "plan": "Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file.",

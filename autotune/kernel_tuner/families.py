@@ -22,7 +22,6 @@ from autotune.kernel_tuner.formula import expression
 from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
 from autotune.kernel_tuner.source_text import headers, own_options, prologue
 
-
 _WORKLOAD = "t1"
 _TOLERANCE = {"relative": 1e-4, "absolute": 1e-4}  # between two runs of one configuration
 _TYPES = {

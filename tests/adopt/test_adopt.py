@@ -20,8 +20,8 @@ from autotune.adopt.proof import Budget
 from autotune.adopt.rewriting import Text, index_texts
 from autotune.adopt.source import CudaSource, read_source
 from autotune.adopt.trial import Outcome
+from autotune.authoring.lint import lint
 from autotune.cli.commands import main
-from autotune.cli.lint import lint
 from autotune.compile import Cache, default_root
 from autotune.declaration import bind, load_family
 from autotune.device import open_backend, run_once

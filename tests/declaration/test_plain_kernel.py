@@ -14,7 +14,6 @@ from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add,
 
 import autotune
 from autotune.cli.commands import main
-from autotune.cli.lint import lint
 from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
@@ -245,9 +244,6 @@ def test_a_size_without_a_name_is_an_extent() -> None:
     shapes = {name: data.shape for name, data in family.data.items()}
     assert shapes["out"] == ("nodes", "extent_4") and family.known_sizes({}) == {"extent_4": 4}
     assert shapes["ends"] == ("nodes_plus_1",) and shapes["x"] == ("max_edges_1",)
-    assert not [
-        finding for finding in lint(str(kernel.folder)) if finding.is_error and finding.rule != "no-workload"
-    ]
     ends, x, y = np.array([0, 2, 5, 6], np.int32), floats(6), floats(3)
     with pytest.warns(UserWarning, match="no usable policy"), autotune.load(kernel, device="cpu") as rows:
         sums = y + np.add.reduceat(x, ends[:-1])
@@ -311,36 +307,6 @@ def test_a_result_that_a_choice_changes_is_wrong(tmp_path: Path, monkeypatch: py
     assert main(["sweep", str(kernel.folder), "-w", str(given), "--device", "cpu", "--samples", "3"]) == 0
     results = (tmp_path / "autotune-results" / "fill" / "results.csv").read_text()
     assert "wrong_result" in results
-
-
-@pytest.mark.parametrize("kernel", [vector_add, blur, matrix])
-def test_lint_finds_nothing_but_that_there_is_no_reference_and_no_workload(kernel: Any) -> None:
-    assert {finding.rule for finding in lint(str(kernel().folder))} == {"no-workload", "reference-is-kernel"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "rule", "said"),
-    [
-        ("int n)", "long long n)", "argument-type", "takes `long long n` where family.yaml passes int32"),
-        ("const float* a", "const double* a", "argument-type", "passes an array of float32: make it float*"),
-        ("const float* a", "Policy::a a", "argument-order", "finds a by a pointer"),
-        ("const float* b, int n", "int n", "argument-order", "has 3 parameters"),
-    ],
-)
-def test_lint_holds_a_signature_against_the_declaration(
-    tmp_path: Path, old: str, new: str, rule: str, said: str
-) -> None:
-    folder = vector_add().save(tmp_path / "mine")
-    source = folder / "vector_add.cu"
-    source.write_text(ADD.replace(old, new))
-    found = {finding.rule: finding.message for finding in lint(str(folder))}
-    assert said in found[rule]
-
-
-def test_a_choice_that_no_source_and_no_launch_reads_is_told(tmp_path: Path) -> None:
-    folder = vector_add(policies={"block_size": [64], "unroll": [1, 2]}).save(tmp_path / "mine")
-    (found,) = (finding for finding in lint(str(folder)) if finding.rule == "unread-policy")
-    assert "no kernel reads policy 'unroll': unroll is not in vector_add.cu" in found.message
 
 
 def test_importing_autotune_and_naming_a_kernel_loads_nothing_heavy() -> None:

@@ -7,15 +7,14 @@ import pytest
 from demo_family import Change, at, load, refusal
 from hypothesis import given
 from hypothesis import strategies as st
+from lens import lens
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from autotune.cli.lint import lint
 from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
-from autotune.declaration import family as families
 from autotune.declaration.workload import bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
@@ -26,71 +25,7 @@ from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
 from autotune.layout.views import view_refusal, view_room
 
-FAMILY = """\
-schema: 1
-family: lens
-source: lens.cu
-extents:
-  pitch: {value: "round_up(column, 32)"}
-  flat: {value: row * pitch}
-scalars:
-  factor: {type: int32, default: 1}
-data:
-  x: {role: input, type: KIND, shape: [row, column]}
-  seen: {role: view, of: kept, type: KIND, shape: [row, column], pitch: pitch}
-  line: {role: view, of: kept, type: KIND, shape: [flat], index_bits: 64}
-  kept: {role: scratch, type: KIND, shape: [row, pitch]}
-  y: {role: output, type: KIND, shape: [row, column]}
-kernels:
-  keep: {arguments: [x, kept, factor], grid: [row], block: [32]}
-  look: {arguments: [x, seen, line, y, factor], grid: [row], block: [32]}
-policies:
-  memory: {layout: memory, data: [seen, line], values: [global, readonly, texture], default: global, constant: true}
-"""
-# kept = factor x; then y is its neighbour above and to the right, at the edges the nearest one, plus the point itself
-# by way of the line, added to the y of the round before.
-SOURCE = """\
-#include "autotune/array.cuh"
-enum class Memory { global, readonly, texture };
-template <class Policy>
-__global__ void keep(typename Policy::x x, typename Policy::kept kept, int factor) {
-  using Value = typename Policy::x::value_type;
-  const unsigned i = blockIdx.x;
-  for (unsigned j = threadIdx.x; j < x.extent(1); j += 32) kept.store(static_cast<Value>(factor * x.load(i, j)), i, j);
-}
-template <class Policy>
-__global__ void look(typename Policy::x x, typename Policy::seen seen, typename Policy::line line,
-                     typename Policy::y y, int factor) {
-  using Value = typename Policy::x::value_type;
-  const int i = static_cast<int>(blockIdx.x), columns = static_cast<int>(x.extent(1));
-  const unsigned pitch = line.extent(0) / x.extent(0);
-  for (int j = static_cast<int>(threadIdx.x); j < columns; j += 32) {
-    int above = i - 1, right = j + 1;
-    if constexpr (Policy::memory != Memory::texture) {
-      above = above < 0 ? 0 : above;
-      right = right < columns ? right : columns - 1;
-    }
-    const Value sum = static_cast<Value>(seen.load(above, right) + line.load(i * pitch + j));
-    y.store(static_cast<Value>((factor > 1 ? y.load(i, j) : Value{}) + sum), i, j);
-  }
-}
-"""
-PYTHON = """\
-def plan(execution):
-    def rounds():
-        for factor in (1, 2):
-            execution.launch("keep", factor=factor)
-            execution.launch("look", factor=factor)
-    execution.graph("rounds", rounds)
-"""
 KINDS = ["uint8", "float32", "float64"]
-
-
-def lens(folder: Path, kind: str) -> families.Family:
-    (folder / "family.yaml").write_text(FAMILY.replace("KIND", kind))
-    (folder / "lens.cu").write_text(SOURCE)
-    (folder / "family.py").write_text(PYTHON)
-    return families.load_family(folder)
 
 
 def expected(x: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -241,17 +176,6 @@ REFUSED: list[tuple[str, Change, str]] = [
 @pytest.mark.parametrize(("change", "message"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_a_view_that_cannot_be_is_refused(change: Change, message: str, tmp_path: Path) -> None:
     assert message in refusal(tmp_path, change)
-
-
-def test_lint_knows_that_a_constant_layout_policy_is_to_be_read(tmp_path: Path) -> None:
-    lens(tmp_path, "float32")
-
-    def rules() -> set[str]:
-        return {found.rule for found in lint(str(tmp_path))}
-
-    before = rules()
-    (tmp_path / "lens.cu").write_text(SOURCE.replace("Policy::memory != Memory::texture", "true"))
-    assert rules() - before == {"unread-policy"}
 
 
 def test_a_family_with_views_is_not_exported(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fakes import write_family
 
 from autotune.cli import main
-from autotune.cli.new import new_family
 
 
 @pytest.mark.nvrtc
 def test_rank_writes_the_static_pass_and_the_ranking(tmp_path: Path) -> None:
-    folder, out = new_family("tiled", tmp_path)[0], tmp_path / "out"
+    folder, out = write_family(tmp_path / "tiled"), tmp_path / "out"
     command = ["rank", str(folder), "--set", "block_size=128", "--preset", "control", "--out", str(out)]
     assert main(command) == 0
     assert len(pd.read_csv(out / "static.csv")) == 1
@@ -23,6 +23,6 @@ def test_rank_writes_the_static_pass_and_the_ranking(tmp_path: Path) -> None:
 def test_rank_refuses_a_workload_that_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = new_family("tiled", tmp_path)[0]
+    folder = write_family(tmp_path / "tiled")
     assert main(["rank", str(folder), "-w", "gone"]) == 2
     assert "gone" in capsys.readouterr().err

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lint_mistakes import CONSTRAINTS, MISTAKES, POLICIES, PYTHON, SOURCE, WORKLOAD, YAML, Mistake
 
+from autotune.authoring.lint import Finding, lint
+from autotune.authoring.lint import __file__ as lint_file
+from autotune.authoring.new import new_family
 from autotune.cli.commands import main
-from autotune.cli.lint import Finding, lint
-from autotune.cli.lint import __file__ as lint_file
-from autotune.cli.new import new_family
 from autotune.declaration.family import families
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")

@@ -6,12 +6,8 @@ file names and texts, and nothing else is changed.
 """
 
 import re
-import shlex
 from pathlib import Path
 
-import click
-
-from autotune.cli import options
 from autotune.declaration import families, yamlfile
 from autotune.errors import StoreError, UsageError
 
@@ -67,19 +63,3 @@ def _check(name: str) -> None:
             f"a family named {name!r} ships with autotune, and workloads and policy files go by that name: take "
             "another one (autotune families lists them)"
         )
-
-
-@click.argument("name", metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
-@options.place("Make the folder in DIR.", default=Path())
-def new_command(name: str, out_: Path) -> None:
-    """Print what was written, and the commands that come next."""
-    folder, made = new_family(name, out_)
-    shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
-    options.note(f"made         {shown}: {', '.join(path.relative_to(folder).as_posix() for path in made)}")
-    for what, command in {
-        "check it": f"autotune lint {shown}",
-        "compile it": f"autotune sweep {shown} --static",
-        "tune it": f"autotune sweep {shown}",
-        "run it": f"autotune run {shown} --explain",
-    }.items():
-        options.note(f"{what:12} {command}")

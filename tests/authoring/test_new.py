@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import autotune
+from autotune.authoring.lint import lint
+from autotune.authoring.new import PLACEHOLDER, TEMPLATE, named, new_family
 from autotune.cli.commands import main
-from autotune.cli.lint import lint
-from autotune.cli.new import PLACEHOLDER, TEMPLATE, named, new_family
 from autotune.compile.variant import default_header
 from autotune.declaration import family
 from autotune.declaration.workload import bind, prepare

@@ -4,22 +4,19 @@ It loads the declaration, whose first mistake comes alone, and reads the rest as
 the family's Python is run. What a compiler or the proof of a sweep tells is left to them.
 """
 
-import json
 import re
 import symtable
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import click
 import jsonschema
 import numpy as np
 import yaml
 
-from autotune.cli import options
 from autotune.compile import default_header
 from autotune.declaration import (
     BASELINE,
@@ -107,29 +104,6 @@ class File:
         while place and place not in self.lines:
             place = place[:-1]
         return Finding(self.path, self.lines.get(place, 1), "error" if is_error else "warning", rule, message)
-
-
-@click.argument("folder", metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
-@options.option("--strict", is_flag=True, help="Warnings fail too.")
-@options.option(
-    "--json", "as_json", is_flag=True, help="One JSON array: path, line, severity, rule, message."
-)
-def lint_command(folder: str, strict: bool, as_json: bool) -> None:
-    """Print a line for each finding, and the count; or the findings as one JSON array and nothing else. Raises
-    FamilyError when there are errors, or with ``strict`` any."""
-    found = lint(folder)
-    if as_json:
-        print(json.dumps([asdict(finding) for finding in found], indent=1, default=str))
-    else:
-        for finding in found:
-            print(finding)
-    errors = sum(finding.is_error for finding in found)
-    counts = {"error": errors, "warning": len(found) - errors}
-    counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
-    if errors or (strict and found):
-        raise FamilyError(f"{folder}: {counted}; mend what is listed above and lint again")
-    if not as_json:
-        print(f"{folder}: {counted}")
 
 
 def lint(name_or_folder: str) -> list[Finding]:
