@@ -1,4 +1,4 @@
-"""Processes that compile: one that the compiler takes down costs one job."""
+"""Processes that compile: one that the compiler takes down, or that hangs, costs one job."""
 
 import os
 import tempfile

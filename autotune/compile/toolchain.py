@@ -1,5 +1,5 @@
 """What a compiler is given and gives: variants as a batch, a binary with its symbols, the protocol between, and the
-program that a compiler is."""
+program that a compiler is, with its time limit."""
 
 import os
 import re

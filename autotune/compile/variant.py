@@ -1,4 +1,5 @@
-"""A configuration of a family made concrete: its layouts, its policy struct, its launch geometry.
+"""A configuration of a family made concrete: its layouts, its policy struct, its launch geometry, and
+why it is excluded on a device.
 
 The struct is all that is generated per configuration; the kernel templates themselves are never touched.
 """

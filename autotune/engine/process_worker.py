@@ -1,4 +1,4 @@
-"""A process that measures on one device, from the sweep's end of its pipe.
+"""A process that measures on one device, from the sweep's end of its pipe; it is killed when a kernel hangs.
 
 The parent holds no device: whatever a kernel does to its process costs one trial. The process is killed when a
 trial passes its time limit, and made anew when it ended; the configuration it had in hand is then ``crashed``

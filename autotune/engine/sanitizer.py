@@ -1,6 +1,6 @@
 """``autotune sweep --sanitize``: NVIDIA's compute-sanitizer over the kernels that are to win.
 
-It watches a process of its own (``measure.watched_process``) that runs each configuration once, in arrays without
+It watches a process of its own (``measure.profiled_process``) that runs each configuration once, in arrays without
 guards around them. What it finds makes the configuration a ``wrong_result``; the study says which ones it found
 nothing in.
 """
@@ -127,7 +127,7 @@ def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
     """The command line. Errors of driver calls are left out: some are how autotune asks whether something is there."""
     return [
         program, "--tool", tool, "--report-api-errors", "no", "--log-file", str(log),
-        *python("autotune.measure.watched_process", str(task)),
+        *python("autotune.measure.profiled_process", str(task)),
     ]  # fmt: skip
 
 

@@ -41,4 +41,4 @@ from .verify import (
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .watched_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched
+from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched

@@ -17,7 +17,7 @@ import pandas as pd
 
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
-from autotune.measure.watched_process import WatchedResult, WatchedTask, watched
+from autotune.measure.profiled_process import WatchedResult, WatchedTask, watched
 from autotune.processes import python
 
 _SECTOR_BYTES = 32
@@ -226,5 +226,5 @@ def command(
         "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
         "--kernel-name", f"regex:{'|'.join(map(_last, kernels))}", "--metrics", ",".join(metrics),
         "--log-file", str(log),
-        *python("autotune.measure.watched_process", str(task)),
+        *python("autotune.measure.profiled_process", str(task)),
     ]  # fmt: skip

@@ -20,8 +20,8 @@ from autotune.record import Study, Timed, effects_frame
 from autotune.report.across import Across, across
 from autotune.report.blocks import Block, Table
 from autotune.report.effects import effects_blocks
-from autotune.report.progress import search_blocks
 from autotune.report.ranking import configurations, untied
+from autotune.report.search_section import search_blocks
 from autotune.report.static_pass import Static
 from autotune.report.tables import groups
 from autotune.report.trade_offs import choice_blocks

@@ -33,7 +33,7 @@ from autotune.errors import (
 )
 from autotune.policy.file import read_policy_file
 from autotune.record import Store
-from autotune.report.meter import Live, live, pace, watching
+from autotune.report.progress_bar import Live, live, pace, watching
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
 FEW = {"block_size": [64, 128]}

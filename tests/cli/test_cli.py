@@ -23,7 +23,7 @@ from autotune.declaration import load_family
 from autotune.errors import UsageError
 from autotune.extensions import EXTENSIONS
 from autotune.policy.merge import update
-from autotune.report.meter import Live
+from autotune.report.progress_bar import Live
 
 CPU = ["--device", "cpu"]
 

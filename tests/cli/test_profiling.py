@@ -20,7 +20,7 @@ from autotune.declaration import family as families
 from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
 from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
-from autotune.measure.watched_process import WatchedResult, WatchedTask, run
+from autotune.measure.profiled_process import WatchedResult, WatchedTask, run
 from autotune.processes import python
 from autotune.record.results_csv import results_frame
 from autotune.record.store import Store
@@ -36,7 +36,7 @@ def test_the_command_line_leaves_clocks_alone() -> None:
         assert options["--cache-control"] == caches
         assert options["--kernel-name"] == "regex:match|print"
         assert options["--metrics"].split(",") == list(METRICS)
-        assert words[-4:] == python("autotune.measure.watched_process", "task")
+        assert words[-4:] == python("autotune.measure.profiled_process", "task")
 
 
 NCU = """#!{python}

@@ -13,7 +13,7 @@ from autotune.engine.sweep import Sweep
 from autotune.hardware import Device
 from autotune.record.remarks import coverage, failures, moved, reasons
 from autotune.record.study import Study
-from autotune.report.meter import FIRST_SECONDS, LINE_SECONDS, Live, Pace, pace
+from autotune.report.progress_bar import FIRST_SECONDS, LINE_SECONDS, Live, Pace, pace
 
 GPU = Device(kind="cuda", name="Fake GPU", arch="sm_90")
 
@@ -30,7 +30,7 @@ def console() -> tuple[Console, io.StringIO]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that the module reads, to be set."""
     now = [0.0]
-    monkeypatch.setattr("autotune.report.meter.monotonic", lambda: now[0])
+    monkeypatch.setattr("autotune.report.progress_bar.monotonic", lambda: now[0])
     return now
 
 

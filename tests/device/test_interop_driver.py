@@ -222,7 +222,9 @@ def test_the_constants_of_a_binary_are_found_once(
     image.write_bytes(b"")
     constant = replace(PLAIN, memory="constant", constant_offset=16)
     with opened() as backend:
-        modules = [backend.load(SimpleNamespace(image=image, symbols={"k": name})) for name in ("a", "b")]
+        modules = [
+            backend.load(SimpleNamespace(image=image, symbols={"k": name}, numbers={})) for name in ("a", "b")
+        ]
         assert modules[0].window is modules[1].window
         resident = backend.place(PLAIN)
         driver.log.clear()

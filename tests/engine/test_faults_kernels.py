@@ -149,7 +149,7 @@ def test_two_processes_on_the_cpu_and_one_of_them_killed(faulty: Path, tmp_path:
 def test_where_there_is_no_terminal_lines_tell_how_far_it_is(
     faulty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("autotune.report.meter.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("autotune.report.progress_bar.LINE_SECONDS", 0.0)
     assert main(["sweep", str(faulty), "--device", "cpu", "--set", "fault=0,2", *places(tmp_path)]) == 0
     said = capsys.readouterr().err
     assert "doubler small: 3 of 3; best" in said

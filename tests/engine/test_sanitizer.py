@@ -21,7 +21,7 @@ from autotune.engine import sanitizer
 from autotune.engine.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
 from autotune.engine.session import Session, SweepRequest
 from autotune.errors import DeviceError
-from autotune.measure.watched_process import WatchedTask
+from autotune.measure.profiled_process import WatchedTask
 from autotune.policy.file import content, parsed
 from autotune.policy.merge import merged
 from autotune.processes import python
@@ -96,7 +96,7 @@ def test_the_command_line() -> None:
     options = dict(pairwise(words))
     assert options["--tool"] == "racecheck"
     assert options["--report-api-errors"] == "no"
-    assert words[-4:] == python("autotune.measure.watched_process", "task")
+    assert words[-4:] == python("autotune.measure.profiled_process", "task")
 
 
 SANITIZER = """#!{python}

@@ -235,4 +235,5 @@ def test_finalists_are_measured_with_what_the_trials_had_in_hand(
     assert any(t.measurement and t.measurement.retimed_ms for t in first.trials)
     assert asked == []
     sweep(folder, tmp_path, retime=True).run()
-    assert asked == [3]  # the finalists of an earlier sweep come out of the cache
+    # The finalists of an earlier sweep come out of the cache, and those that a new time makes finalists one by one.
+    assert asked[0] == 3 and set(asked[1:]) <= {1}

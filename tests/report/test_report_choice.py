@@ -19,7 +19,7 @@ from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
 from autotune.report.across import across
 from autotune.report.effects import clustered, effects_blocks
-from autotune.report.progress import improvements, search_blocks
+from autotune.report.search_section import improvements, search_blocks
 from autotune.report.trade_offs import front
 from autotune.report.trials import rows
 

@@ -146,7 +146,7 @@ def test_the_table_of_a_static_sweep_is_sorted_capped_and_summed_up(
 ) -> None:
     monkeypatch.setattr("autotune.cli.static_pass.BEST", 2)
     monkeypatch.setattr("autotune.cli.static_pass.WORST", 1)
-    monkeypatch.setattr("autotune.report.meter.LINE_SECONDS", 0.0)
+    monkeypatch.setattr("autotune.report.progress_bar.LINE_SECONDS", 0.0)
     # A loop as long as a policy says: registers differ.
     loop = "float s = 0; for (int k = 0; k < Policy::block_size / 16; ++k) s += x.load(i ^ k) * k;"
     source = SOURCE.replace("if (i <", f"{loop} if (i <")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autotune.declaration import family as families
-from autotune.measure.watched_process import WatchedTask
+from autotune.measure.profiled_process import WatchedTask
 
 
 def task(folder: Path, *configurations: str) -> WatchedTask:

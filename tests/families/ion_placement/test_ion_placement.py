@@ -222,9 +222,9 @@ def test_the_map_is_made_on_the_same_device_with_the_same_policies(
     opened = []
 
     class Noted(running.TunedKernel):
-        def __init__(self, family: Any, device: Any, policies: Any, *more: Any, **named: Any) -> None:
-            opened.append((family.name, device, policies))
-            super().__init__(family, "cpu", policies, *more, **named)
+        def __init__(self, family: Any, device: Any, choosing: Any) -> None:
+            opened.append((family.name, device, choosing.folders[0]))
+            super().__init__(family, "cpu", choosing)
 
     monkeypatch.setattr(running, "TunedKernel", Noted)
     given_ = [f"structure={find_data('1a63.pqr', Path())}", "ions=SOD:1", "spacing=4"]
