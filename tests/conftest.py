@@ -88,7 +88,7 @@ _NEEDS = {
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (
-        lambda: find_spec("kernel_tuner") is not None,
+        lambda: getattr(find_spec("kernel_tuner"), "origin", None) is not None,  # not tests/kernel_tuner
         "Kernel Tuner (pip install --no-deps kernel_tuner python-constraint2 xmltodict)",
     ),
     "mpi": (lambda: launcher() is not None, "the pip packages mpi4py and mpich"),

@@ -2,6 +2,7 @@
 
 import operator
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -280,12 +281,14 @@ def test_agrees_with_python(text: str, values: tuple[int, ...]) -> None:
     names = dict(zip("abc", values, strict=True))
     built_in = {"__builtins__": {}, "min": min, "max": max, "ceil_div": lambda a, b: -(-a // b)}
     try:
-        expected = eval(text, built_in, names)
-    except ArithmeticError:
-        with pytest.raises(FamilyError):
-            Expression(text).evaluate(names)
+        found = Expression(text).evaluate(names)
+    except FamilyError as problem:
+        # Which Python has, the second in hours.
+        assume(not re.search("a root of a negative number|a whole number beyond", str(problem)))
+        with pytest.raises(ArithmeticError):
+            eval(text, built_in, names)
     else:
-        assert repr(Expression(text).evaluate(names)) == repr(expected)  # repr tells 1, 1.0 and True apart
+        assert repr(found) == repr(eval(text, built_in, names))  # repr tells 1, 1.0 and True apart
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**4))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -102,24 +103,29 @@ def value(found: Expression, chosen: dict[str, Any]) -> Any:
 @settings(max_examples=150, deadline=None)
 @given(TESTS)
 def test_what_a_restriction_is_written_as_holds_where_it_does(text: str) -> None:
+    ours: list[bool] = []  # of no combination where one has no value
+    with suppress(FamilyError):
+        found = conditions(text, VALUES, "here")
+        ours = [all(value(one, chosen) for one in found) for chosen in COMBINATIONS]
     try:
         right = [bool(eval(text, {"math": math}, dict(chosen))) for chosen in COMBINATIONS]
     except (ArithmeticError, TypeError):  # no value for some combination
         return
-    found = conditions(text, VALUES, "here")
-    assert [all(value(one, chosen) for one in found) for chosen in COMBINATIONS] == right
+    assert ours == right
 
 
 @settings(max_examples=100, deadline=None)
 @given(NUMBERS)
 def test_an_expression_has_the_formulas_value(text: str) -> None:
+    ours: list[Any] = []
+    with suppress(FamilyError):
+        found = expression(text, VALUES, "here")
+        ours = [value(found, chosen) for chosen in COMBINATIONS]
     try:
         right = [eval(text, {"math": math}, dict(chosen)) for chosen in COMBINATIONS]
     except (ArithmeticError, TypeError):
         return
-    found = expression(text, VALUES, "here")
-    for chosen, expected in zip(COMBINATIONS, right, strict=True):
-        assert value(found, chosen) == pytest.approx(expected)
+    assert ours == pytest.approx(right)
 
 
 def test_a_function_that_reads_too_much_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
