@@ -1,4 +1,4 @@
 from . import options as options
 from .commands import app as app, main as main
-from .run import Call as Call, run_call as run_call, write_outputs as write_outputs
+from .run import RunRequest as RunRequest, run_call as run_call, write_outputs as write_outputs
 from .static_pass import run_static as run_static

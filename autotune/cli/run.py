@@ -42,7 +42,7 @@ Opener = Callable[[Family], OpenKernel]
 
 
 @dataclass(frozen=True)
-class Call:
+class RunRequest:
     """A call as the command line asks for it: on a workload, or on what ``given`` has (name=value). A family's
     application takes what is given, unless that is every input array of the kernels by name."""
 
@@ -97,11 +97,11 @@ class Call:
 @options.data_option
 @options.option("--explain", is_flag=True, help="Print why this configuration was taken.")
 def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
-    call = Call(load_family(family, check=False), **asked)
+    call = RunRequest(load_family(family, check=False), **asked)
     run_on(device, call, options.note, explain=explain)
 
 
-def run_call(call: Call, opened: Opener, note: Note, *, explain: bool = False) -> None:
+def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = False) -> None:
     """Make the call on the kernel that ``opened`` opens; ``note`` prints a line, to stderr where the output goes to
     stdout. Bad input is refused before the device is opened; the output appears whole or not at all."""
     texts, output, note = call.texts, call.output, call.noted(note)
@@ -124,7 +124,7 @@ def run_call(call: Call, opened: Opener, note: Note, *, explain: bool = False) -
         note(f"written      {output}")
 
 
-def run_on(device: str, call: Call, note: Note, *, explain: bool = False) -> None:
+def run_on(device: str, call: RunRequest, note: Note, *, explain: bool = False) -> None:
     """Make the call on the tuned kernel on ``device``."""
     if "," in device:
         raise UsageError(f"run calls the kernel on one device, not on {device}: name one")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autotune.declaration import CONVERT, Expression, Kernel
+from autotune.declaration import CONVERT, Expression, FamilyKernel
 from autotune.layout import Layout, tile_edge
 
 _THREADS = 256  # convert.cuh
@@ -55,7 +55,7 @@ class Conversion:
         )
 
     @cached_property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> FamilyKernel:
         """With its launch: a block for each tile, or for as many values in a row."""
         data, edge = self.view.data, tile_edge(self.view)
         joined = self.view.packing.elements * self.view.vector if self.view.packing else 1
@@ -69,7 +69,7 @@ class Conversion:
             )
         where = f"the conversion of {data.of} to {data.name}"
         grid, block, none = (Expression(text, where) for text in (blocks, str(_THREADS), "0"))
-        return Kernel(self.name, (data.of, data.name), (grid,), (block,), none)
+        return FamilyKernel(self.name, (data.of, data.name), (grid,), (block,), none)
 
 
 def conversion_name(view: str) -> str:
@@ -77,7 +77,7 @@ def conversion_name(view: str) -> str:
     return f"convert_{view}"
 
 
-def in_turn(kernels: Mapping[str, Kernel], conversions: Mapping[str, Conversion]) -> Iterator[str]:
+def in_turn(kernels: Mapping[str, FamilyKernel], conversions: Mapping[str, Conversion]) -> Iterator[str]:
     """The names of the family's ``kernels`` in their order, and ahead of one that takes a view the ``conversions`` (by
     view) that are due: the first time, and again where a kernel since then had the array, which it may have written.
     """

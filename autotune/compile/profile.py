@@ -8,7 +8,7 @@ from typing import Any
 from autotune.compile.occupancy_model import occupancy
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant
-from autotune.declaration import Kernel
+from autotune.declaration import FamilyKernel
 from autotune.errors import AutotuneError
 from autotune.hardware import Device
 
@@ -82,13 +82,13 @@ def profiles(
     return tuple(found)
 
 
-def _threads(kernel: Kernel, names: Mapping[str, Any]) -> int:
+def _threads(kernel: FamilyKernel, names: Mapping[str, Any]) -> int:
     """Of a block whose shared memory is not known; 0 where its threads are not either."""
     is_known = all(item.names <= names.keys() for item in kernel.block)
     return math.prod(item.integer(names) for item in kernel.block) if is_known else 0
 
 
-def _blocks(variant: Variant, kernel: Kernel, names: Mapping[str, Any]) -> int:
+def _blocks(variant: Variant, kernel: FamilyKernel, names: Mapping[str, Any]) -> int:
     try:
         return math.prod(variant.geometry(kernel, names).grid)
     except AutotuneError:  # an extent, or a scalar that follows from one, is not known

@@ -27,7 +27,7 @@ from autotune.declaration import (
     LIBRARY,
     Configuration,
     Family,
-    Kernel,
+    FamilyKernel,
     Policy,
     PolicyValue,
 )
@@ -156,7 +156,7 @@ class Variant:
         ]
 
     @cached_property
-    def kernels(self) -> Mapping[str, Kernel]:
+    def kernels(self) -> Mapping[str, FamilyKernel]:
         """The family's kernels and those that make copies, each where it comes first in the default plan."""
         own = {conversion.name: conversion.kernel for conversion in self.conversions.values()}
         return {name: own.get(name) or self.family.kernels[name] for name in self.turns}
@@ -246,12 +246,12 @@ class Variant:
         """Whether the array goes through constant memory in windows, into which the host cuts it."""
         return name in self.family.windowed and self.layouts[name].memory == "constant"
 
-    def geometry(self, kernel: Kernel, names: Mapping[str, Any]) -> Geometry:
+    def geometry(self, kernel: FamilyKernel, names: Mapping[str, Any]) -> Geometry:
         """Launch geometry with ``names`` (extents, policies, options, scalars, compiled numbers) bound."""
         block, shared_bytes = self.block(kernel, names)
         return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
 
-    def block(self, kernel: Kernel, names: Mapping[str, Any]) -> tuple[tuple[int, int, int], int]:
+    def block(self, kernel: FamilyKernel, names: Mapping[str, Any]) -> tuple[tuple[int, int, int], int]:
         """Threads of a block and its dynamic shared memory in bytes; often known without the extents."""
         return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
 

@@ -22,7 +22,7 @@ from .members import (
     narrowed as narrowed,
 )
 from .orders import ORDERS as ORDERS, DeclaredOrder as DeclaredOrder
-from .parse import BASELINE as BASELINE, ITSELF as ITSELF, Kernel as Kernel
+from .parse import BASELINE as BASELINE, ITSELF as ITSELF, FamilyKernel as FamilyKernel
 from .shared import (
     SharedArray as SharedArray,
     SharedInputs as SharedInputs,

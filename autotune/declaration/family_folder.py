@@ -21,7 +21,7 @@ from autotune.declaration.content import baseline_content, named_extents
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
-from autotune.declaration.parse import BASELINE, ITSELF, Kernel, Option, Scalar, parse
+from autotune.declaration.parse import BASELINE, ITSELF, FamilyKernel, FamilyOption, Scalar, parse
 from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
@@ -51,7 +51,7 @@ class Family:
     compile_options: tuple[str, ...] = ()
     extents: Mapping[str, Expression | None]
     scalars: Mapping[str, Scalar]
-    options: Mapping[str, Option]
+    options: Mapping[str, FamilyOption]
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
@@ -62,7 +62,7 @@ class Family:
     windowed: Mapping[str, str] = field(default_factory=dict)
     zero: Mapping[str, Expression] = field(default_factory=dict)
     used: Mapping[str, Expression] = field(default_factory=dict)
-    kernels: Mapping[str, Kernel]
+    kernels: Mapping[str, FamilyKernel]
     compiled: Mapping[str, str] = field(default_factory=dict)
     space: Space
     means: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -40,7 +40,7 @@ _WORD = r"[\w.+-]+"  # what goes into C++ text
 
 
 @dataclass(frozen=True)
-class Kernel:
+class FamilyKernel:
     """One kernel: its arguments in order and its launch geometry (blocks; threads; bytes). ``template`` is what it is
     instantiated with where that is not the policy struct alone."""
 
@@ -75,7 +75,7 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class Option:
+class FamilyOption:
     """A choice that changes the result: made by the workload or the caller, never by the tuner."""
 
     name: str
@@ -355,9 +355,9 @@ def _extents(
     return extents
 
 
-def _option(name: str, value: Mapping[str, Any], where: str) -> Option:
+def _option(name: str, value: Mapping[str, Any], where: str) -> FamilyOption:
     _words(value, f"{where}: option {name}")
-    return Option(name, tuple(value["values"]), value["default"], value.get("doc", ""))
+    return FamilyOption(name, tuple(value["values"]), value["default"], value.get("doc", ""))
 
 
 def _scalar(
@@ -380,7 +380,9 @@ class _Taken:
     compiled: tuple[str, ...]
 
 
-def _macros(kernels: Iterable[Kernel], options: Collection[str], policies: Iterable[Policy]) -> list[str]:
+def _macros(
+    kernels: Iterable[FamilyKernel], options: Collection[str], policies: Iterable[Policy]
+) -> list[str]:
     """The choices that are macros: all that a kernel knows and none has as a template argument."""
     templates = {entry for kernel in kernels for entry in kernel.template}
     return [
@@ -388,7 +390,9 @@ def _macros(kernels: Iterable[Kernel], options: Collection[str], policies: Itera
     ]
 
 
-def _kernel(name: str, value: Mapping[str, Any], taken: _Taken, names: Collection[str], where: str) -> Kernel:
+def _kernel(
+    name: str, value: Mapping[str, Any], taken: _Taken, names: Collection[str], where: str
+) -> FamilyKernel:
     place = f"{where}: kernel {name}"
     check_arguments(name, value["arguments"], taken.accesses, taken.arguments, where)
     accessors = [key for key in taken.arguments if key not in taken.accesses]
@@ -396,7 +400,7 @@ def _kernel(name: str, value: Mapping[str, Any], taken: _Taken, names: Collectio
     def parsed(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
         return tuple(Expression(str(item), f"{place}: {what}").require({*names, *more}) for item in items)
 
-    return Kernel(
+    return FamilyKernel(
         name,
         tuple(value["arguments"]),
         parsed(value["grid"], "grid"),

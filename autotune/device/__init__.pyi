@@ -14,7 +14,7 @@ from .backend import (
     raw as raw,
 )
 from .clock_lock import locked_clocks as locked_clocks
-from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, Watch as Watch
+from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, ClockWatch as ClockWatch
 from .cpu.backend import CpuBackend as CpuBackend, CpuModule as CpuModule, CpuPlaced as CpuPlaced
 from .cpu.native import LaunchRequest as LaunchRequest, runtime as runtime
 from .cuda.backend import CudaBackend as CudaBackend

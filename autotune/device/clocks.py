@@ -23,7 +23,7 @@ _SLOWING = {
 POWER_OR_HEAT = sum(_SLOWING) - SYNC_BOOST
 
 
-class Watch:
+class ClockWatch:
     """One device; for a cpu, or without NVML, ``throttled`` is always empty and ``problem`` says why."""
 
     def __init__(self, device: Device) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
-from autotune.device import Backend, Execution, LaunchError, Resident, Watch
+from autotune.device import Backend, ClockWatch, Execution, LaunchError, Resident
 from autotune.engine.messages import (
     Compared,
     Job,
@@ -104,7 +104,7 @@ class Measurer:
     best_ms: float = math.inf
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
-    _watch: Watch = field(init=False)
+    _watch: ClockWatch = field(init=False)
     _producer: Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Measurer:
         most = self.protocol.finalists + 3
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
-        self._watch = Watch(self.backend.device)
+        self._watch = ClockWatch(self.backend.device)
         producer = PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None

@@ -14,7 +14,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from autotune.device import Backend, Execution, Watch
+from autotune.device import Backend, ClockWatch, Execution
 from autotune.measure.energy import EnergyMeter
 from autotune.measure.figure import TIME, Figure, spread
 
@@ -104,7 +104,7 @@ class _Sampler:
     plan: Callable[[], None]
     protocol: Protocol
     cold: bool
-    watch: Watch | None
+    watch: ClockWatch | None
     retaken: int = 0
     dropped_ms: float = 0.0
     reasons: dict[str, None] = field(default_factory=dict)  # in the order met
@@ -159,7 +159,7 @@ def measure(
     cold: bool,
     first_ms: float,
     best_ms: float,
-    watch: Watch | None = None,
+    watch: ClockWatch | None = None,
     begun: Sequence[float] = (),
 ) -> Samples:
     """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
@@ -199,7 +199,7 @@ def interleave(
     before: Mapping[Any, Callable[[], None]],
     estimate_ms: float,
     few: frozenset[Any] = frozenset(),
-    watch: Watch | None = None,
+    watch: ClockWatch | None = None,
     after: Callable[[Any], None] = lambda key: None,
 ) -> dict[Any, Samples]:
     """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``

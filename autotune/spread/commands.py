@@ -9,7 +9,7 @@ from autotune.declaration import Family, load_family
 from autotune.errors import AutotuneError, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from autotune.cli import Call
+    from autotune.cli import RunRequest
     from autotune.spread.spread import Report, Spread
 
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     help="This is a rank of mpirun or srun: one a device, all share the work of the call.",
 )
 def spread_command(family: str, device: str, allocation: str, mpi: bool, **asked: Any) -> None:
-    from autotune.cli import Call
+    from autotune.cli import RunRequest
 
-    spread_call(Call(load_family(family, check=False), **asked), device, allocation, mpi)
+    spread_call(RunRequest(load_family(family, check=False), **asked), device, allocation, mpi)
 
 
-def spread_call(call: "Call", device: str, allocation: str, mpi: bool) -> None:
+def spread_call(call: "RunRequest", device: str, allocation: str, mpi: bool) -> None:
     """Run the call on the devices that ``device`` names, or, with ``mpi``, on those of all ranks. Raises UsageError,
     UnknownName for what cannot be spread, AutotuneError."""
     from autotune.cli import run_call
@@ -69,7 +69,7 @@ def spread_call(call: "Call", device: str, allocation: str, mpi: bool) -> None:
     run_call(call, opened, call.noted(options.note))
 
 
-def _note(call: "Call", spread: "Spread", report: "Report") -> None:
+def _note(call: "RunRequest", spread: "Spread", report: "Report") -> None:
     """Print a line of the run, and one of each device."""
     note, on = call.noted(options.note), ", ".join(share.device for share in report.shares)
     note(f"{spread.family.name} on {on}: {report.configuration} ({spread.match}), {report.elapsed_s:.3f} s")
@@ -77,7 +77,7 @@ def _note(call: "Call", spread: "Spread", report: "Report") -> None:
         note(f"  {line}")
 
 
-def _run_rank(call: "Call", device: str, allocation: str) -> None:
+def _run_rank(call: "RunRequest", device: str, allocation: str) -> None:
     """One call of all ranks; the first prints what it did, and writes the results. An error is printed by the first,
     and by the rank whose error it is."""
     from autotune.cli import write_outputs

@@ -18,7 +18,7 @@ from waiting import PATIENCE_S
 
 from autotune import files as paths
 from autotune.cli.commands import app, main
-from autotune.cli.run import Call
+from autotune.cli.run import RunRequest
 from autotune.declaration import load_family
 from autotune.errors import UsageError
 from autotune.extensions import EXTENSIONS
@@ -236,9 +236,9 @@ def test_a_sweep_leaves_results_report_and_policy_file(
 def test_a_pipe_may_have_any_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "distances")
     family = load_family("allpairs")
-    assert Call(family, "ragged", output=tmp_path / "distances").inputs().sizes
+    assert RunRequest(family, "ragged", output=tmp_path / "distances").inputs().sizes
     with pytest.raises(UsageError, match=r"must end in \.npy"):
-        Call(family, "ragged", output=tmp_path / "others").inputs()
+        RunRequest(family, "ragged", output=tmp_path / "others").inputs()
 
 
 def test_python_dash_m_is_the_same() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autotune.device.clocks import Watch, reasons
+from autotune.device.clocks import ClockWatch, reasons
 from autotune.device.cuda import driver as cuda_query
 from autotune.hardware import Device
 
@@ -64,7 +64,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
 @pytest.mark.parametrize("mask", [0, IDLE, USER_CLOCKS, IDLE | USER_CLOCKS, 0x100])
 def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
     nvml.mask = mask
-    assert Watch(GPU).throttled() == ""
+    assert ClockWatch(GPU).throttled() == ""
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
 )
 def test_what_slows_is_named_with_the_clock(nvml, mask, words):
     nvml.mask, nvml.clock = mask, 1410
-    assert Watch(GPU).throttled() == f"{words}, 1410 of 1980 MHz"
+    assert ClockWatch(GPU).throttled() == f"{words}, 1410 of 1980 MHz"
     assert reasons(mask) == words
 
 
 def test_it_is_asked_anew_each_time(nvml):
-    guard = Watch(GPU)
+    guard = ClockWatch(GPU)
     assert guard.throttled() == ""
     nvml.mask = POWER
     assert guard.throttled()
@@ -93,7 +93,7 @@ def test_it_is_asked_anew_each_time(nvml):
 def test_a_description_has_clock_driver_and_mask(nvml):
     nvml.mask, nvml.clock = POWER, 1755
     said = {"driver": "580.159", "clock_mhz": 1755, "clock_max_mhz": 1980, "throttle_reasons": POWER}
-    assert Watch(GPU).describe() == said
+    assert ClockWatch(GPU).describe() == said
     assert nvml.asked == "0000:03:00.0"
 
 
@@ -111,13 +111,13 @@ def test_a_driver_has_its_own_version_and_never_that_of_cuda(tmp_path):
 
 def test_without_nvml_nothing_is_held_down(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    guard = Watch(GPU)
+    guard = ClockWatch(GPU)
     assert guard.throttled() == ""
     assert "not available: ModuleNotFoundError" in guard.describe()["nvml"]
 
 
 def test_an_nvml_that_stops_answering_costs_no_measurement(nvml):
-    guard = Watch(GPU)
+    guard = ClockWatch(GPU)
     nvml.mask, nvml.broken = POWER, RuntimeError("GPU is lost")
     assert guard.throttled() == ""
     nvml.broken = None
@@ -126,7 +126,7 @@ def test_an_nvml_that_stops_answering_costs_no_measurement(nvml):
 
 
 def test_a_cpu_has_nothing_to_watch(nvml):
-    guard = Watch(Device(kind="cpu", name="cpu", arch="x86_64"))
+    guard = ClockWatch(Device(kind="cpu", name="cpu", arch="x86_64"))
     assert guard.throttled() == ""
     assert guard.describe() == {"nvml": "no GPU to watch"}
     assert nvml.asked == ""
@@ -146,6 +146,6 @@ def test_a_gpu_whose_bus_id_is_unknown_is_not_watched(nvml, monkeypatch):
         raise RuntimeError("no such device")
 
     with_pycuda(monkeypatch, missing)
-    guard = Watch(GPU)
+    guard = ClockWatch(GPU)
     assert guard.throttled() == ""
     assert "no such device" in guard.problem

@@ -308,6 +308,15 @@ def test_no_circle() -> None:
         walk(module, ())
 
 
+def test_no_name_of_a_class_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
 # -- tests
 
 

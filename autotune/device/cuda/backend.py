@@ -27,7 +27,7 @@ from autotune.device.backend import (
     Placed,
     require_room,
 )
-from autotune.device.clocks import Watch
+from autotune.device.clocks import ClockWatch
 from autotune.device.cuda.calls import CudaCall, Joints, consent
 from autotune.device.cuda.driver import (
     call,
@@ -447,7 +447,7 @@ class CudaBackend(Closing):
         about: dict[str, Any] = {
             "pycuda": pycuda.VERSION_TEXT, "driver": self.device.driver, "multiprocessors": self.device.multiprocessors,
         }  # fmt: skip
-        return about | Watch(self.device).describe()
+        return about | ClockWatch(self.device).describe()
 
     def close(self) -> None:
         """Free what this backend holds and release the primary context. Safe to call twice."""
