@@ -18,16 +18,21 @@ from fakes import write_family
 from hypothesis import HealthCheck, settings
 from import_path import import_path
 from mpi_program import launcher
+from nursery import Nursery
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 from sanitized import libraries
 
+from autotune import processes
 from autotune.engine.sanitizer import find_sanitizer
 from autotune.errors import DeviceError
 
 # No test judges a time, and a machine that is busy makes none fail.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# Processes that import numpy would each start threads for algebra, and use none of them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -78,6 +83,7 @@ def _has_sanitizer() -> bool:
 
 
 _MOST_PROCESSES = 8  # each imports and collects for seconds, and compiles in processes of its own
+_STARTED = processes._started
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "asan": (lambda: bool(libraries()), "g++ with AddressSanitizer and UndefinedBehaviorSanitizer"),
@@ -153,6 +159,25 @@ def _own_folders(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
     for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _forked_children(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process starts has imported already."""
+    monkeypatch.setattr(processes, "_started", nursery.started)
+
+
+@pytest.fixture
+def fresh_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process starts begins as a program's children do."""
+    monkeypatch.setattr(processes, "_started", _STARTED)
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ from autotune.processes import (
     reporting,
 )
 
+pytestmark = pytest.mark.usefixtures("fresh_children")
+
 
 def child(target: object, *arguments: object, folder: Path) -> Child:
     assert callable(target)
