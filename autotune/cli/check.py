@@ -254,12 +254,7 @@ def _study(
 )
 @options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
 @options.policies_option
-@options.option(
-    "--markdown",
-    type=options.FOLDER,
-    metavar="FILE.md",
-    help="Append the lines there as a Markdown table, for a job's summary.",
-)
+@options.markdown_option("lines")
 def check_command(
     policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -74,7 +75,7 @@ def explain_command(
     opened = device_named(loaded, device, folders)
     known, passed = find(loaded, opened, folders)
     name = f"{asked.name} resized" if resized else asked.name
-    print_chain(loaded, name, opened, inputs, known, passed, options.out, objective)
+    print_chain(_Explained(loaded, name, opened, inputs, known, passed, objective), options.out)
 
 
 def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
@@ -114,20 +115,30 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
     raise UnknownName("device or policy file", name, allowed, ", ".join(map(str, looked)))
 
 
-def print_chain(
-    family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
-    passed: list[Candidate], out: Console, objective: str = KERNEL,
-) -> None:  # fmt: skip
-    listed = candidates(
-        family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
-    )
+class _Explained(NamedTuple):
+    """``inputs``, which a reader knows as ``workload``, and what is ``known`` of ``device``; ``passed`` are the files
+    that cannot be used."""
+
+    family: Family
+    workload: str
+    device: Device
+    inputs: Inputs
+    known: Policies | None
+    passed: list[Candidate]
+    objective: str
+
+
+def print_chain(one: _Explained, out: Console) -> None:
+    family, workload, device, inputs, known, passed, objective = one
+    numbers = {**inputs.sizes, **inputs.scalars}
+    listed = candidates(family, known, numbers, inputs.options, device.kind, objective=objective)
 
     def exclusion(configuration: Configuration) -> str:
         names = inputs.names(configuration)
         return Variant.of(family, configuration, inputs.options).exclusion(names, device.limits)
 
     chosen, refused = choose(listed, exclusion)
-    values = feature_values(family.features, {**inputs.sizes, **inputs.scalars})
+    values = feature_values(family.features, numbers)
     said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
     out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}", markup=False)
     table = Table("", "rule", "from", "expected", box=None, pad_edge=False)

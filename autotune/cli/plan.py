@@ -75,23 +75,21 @@ _FEWEST = 6  # sizes, before a promise is made
 def plan_command(
     family: str,
     over: tuple[str, ...],
-    regret: str,
     where: str,
     workload: str,
-    sizes: int,
-    seconds: float,
+    regret: str,
     policies: Path | None,
     **asked: Any,
 ) -> None:
     found, names = load_family(family), ranges(over)
+    limits = {name: asked.pop(name) for name in ("sizes", "seconds")}
     planned = Plan(
         request=SweepRequest(family=found, **asked),
         policies=policy_folder(policies),
         template=template(found, workload, list(names)),
         over=Range(names, condition(where, names)),
         regret=share(regret),
-        sizes=sizes,
-        seconds=seconds,
+        **limits,
     )
     run(planned, options.out, options.err)
 

@@ -236,20 +236,18 @@ def show_command(
     workload: str,
     size: tuple[str, ...],
     data: Path | None,
-    header: bool,
-    ptx: bool,
-    sass: bool,
+    **asked: bool,
 ) -> None:
     loaded = load_family(family)
-    if header:
+    if asked["header"]:
         print(default_header(loaded), end="")
         return
     known = Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
-    if ptx and sass:
+    if asked["ptx"] and asked["sass"]:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")
-    if ptx or sass:
-        print_listing(loaded, chosen, arch, known, is_machine_code=sass)
+    if asked["ptx"] or asked["sass"]:
+        print_listing(loaded, chosen, arch, known, is_machine_code=asked["sass"])
         return
     show(loaded, chosen, arch, known, options.out)
 

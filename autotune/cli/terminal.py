@@ -177,6 +177,6 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """What a file says, of whoever it is, as a code span: on one line, in which nobody reads markup, HTML or names."""
+    """``text``, which a stranger may have written, as a code span: on one line, without markup, HTML or names."""
     line = re.sub(r"\\*\|", r"\\|", " ".join(text.split()).replace("`", "'"))
     return f"`{line}`" if line else ""

@@ -198,22 +198,21 @@ def beyond_proved(policies: Policies | None, configuration: Configuration, sizes
 def candidates(
     family: Family,
     policies: Policies | None,
-    sizes: Mapping[str, int],
+    numbers: Mapping[str, float],
     options: Mapping[str, Any],
     kind: str = "",
     *,
-    scalars: Mapping[str, float] | None = None,
     accuracy: Mapping[str, Any] | float | None = None,
     objective: str = "kernel",
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
-    is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
+    is last and stands. ``numbers`` are the input's extents and scalars. ``kind`` (cpu, cuda) names the device's kind
+    where there is no policy file. ``accuracy`` asks
     for another accuracy class than the family's own, or for all whose error is at most so much: then the class that is
     expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
     ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
     find_objective(objective)
     kind = policies.device.kind if policies else kind
-    numbers = {**sizes, **(scalars or {})}
     classes = admitted(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
     lists = []
     for values in classes:

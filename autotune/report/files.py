@@ -63,7 +63,7 @@ def used(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) ->
         try:
             entries = read_policy_file(path).entries if path.is_file() else {}
         except PolicyFileError:
-            continue  # whoever needs it will be told
+            continue  # the command that reads it says so
         entry = entries.get(study.workload)
         if decision and entry and Configuration(entry.configuration) == decision.winner.configuration:
             return Use(str(path), _call(study, folder, known))
