@@ -22,7 +22,7 @@ from result_files import write_rows
 
 from autotune.declaration import Configuration, load_family, load_workload
 from autotune.device import Resident, open_backend
-from autotune.measure import CUDA, Samples, Sampling
+from autotune.measure import CUDA, Samples, Timing
 from autotune.record import Store
 
 
@@ -76,7 +76,7 @@ def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, 
         resident = Resident(backend, inputs, most=len(variants) + 1)
         executions = {e.variant.configuration: e for e in bound(resident, variants)}
         protocol = replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9)
-        sampling = Sampling(backend=backend, protocol=protocol, cold=workload.cold)
+        sampling = Timing(backend=backend, protocol=protocol, cold=workload.cold)
         plans = {c: e.run for c, e in executions.items()}
         prepare = {c: e.prepare for c, e in executions.items()}
         timed: dict[Configuration, Samples] = sampling.interleave(plans, prepare, 1.0)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,13 +15,18 @@ from autotune.compile import (
     OF_THE_BLOCK,
     Cache,
     CompileFailure,
+    HostCxx,
     Known,
+    Nvcc,
+    Nvrtc,
+    Toolchain,
     Variant,
     batch,
     compile_batch,
     compile_one,
     default_header,
     default_root,
+    find_compiler,
     profiles,
     ptx,
     sass,
@@ -57,28 +63,22 @@ def doctor(out: Console) -> None:
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
 
 
-def _compiler() -> str:
-    from autotune.compile import HostCxx, find_compiler
+def _without_options(compiler: Toolchain) -> str:
+    """Compiler and version, which an identity begins with."""
+    return compiler.identity.partition(" -")[0]
 
-    return _without_options(HostCxx(find_compiler()).identity)
+
+def _compiler() -> str:
+    return _without_options(HostCxx(find_compiler()))
 
 
 def _nvrtc() -> str:
-    from autotune.compile import Nvrtc
-
     has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
-    return _without_options(Nvrtc("sm_90").identity) if has_nvrtc else ""
+    return _without_options(Nvrtc("sm_90")) if has_nvrtc else ""
 
 
 def _nvcc() -> str:
-    from autotune.compile import Nvcc
-
-    return _without_options(Nvcc("sm_90").identity)
-
-
-def _without_options(identity: str) -> str:
-    """Compiler and version, which an identity begins with."""
-    return identity.partition(" -")[0]
+    return _without_options(Nvcc("sm_90"))
 
 
 def _gpu() -> str:
@@ -95,8 +95,6 @@ def _ncu() -> str:
 
 def _package(name: str) -> Callable[[], str]:
     def look() -> str:
-        from importlib import metadata
-
         try:
             return f"{name} {metadata.version(name)}"
         except metadata.PackageNotFoundError:

@@ -41,7 +41,7 @@ from autotune.measure import (
     Producer,
     Protocol,
     Samples,
-    Sampling,
+    Timing,
     Verifier,
     floors,
     hopeless_ms,
@@ -103,7 +103,7 @@ class Measurer:
     best_ms: float = math.inf
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
-    _sampling: Sampling = field(init=False)
+    _timing: Timing = field(init=False)
     _producer: Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         watch = ClockWatch(self.backend.device)
-        self._sampling = Sampling(
+        self._timing = Timing(
             backend=self.backend, protocol=self.protocol, cold=self.workload.cold, watch=watch
         )
         producer = PRODUCERS.get(self.protocol.figure)
@@ -199,7 +199,7 @@ class Measurer:
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
-            samples = self._sampling.measure(execution.run, first_ms, best_ms, begun)
+            samples = self._timing.measure(execution.run, first_ms, best_ms, begun)
             measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
             reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
@@ -268,7 +268,7 @@ class Measurer:
 
     def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
         """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
-        after its turns; ``estimate_ms`` as in ``Sampling.interleave``. Raises LaunchError."""
+        after its turns; ``estimate_ms`` as in ``Timing.interleave``. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
         with _profiled("finalists", "phase"):
@@ -289,7 +289,7 @@ class Measurer:
     ) -> dict[Any, Samples]:
         plans = {key: execution.run for key, execution in executions.items()}
         before = {key: execution.prepare for key, execution in executions.items()}
-        return self._sampling.interleave(plans, before, estimate_ms, **more)
+        return self._timing.interleave(plans, before, estimate_ms, **more)
 
     def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
         """The family's baseline, which ``compiled`` is, proved as any configuration is and in turn with others; one

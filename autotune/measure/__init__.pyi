@@ -29,7 +29,7 @@ from .sampling import (
     Producer as Producer,
     Protocol as Protocol,
     Samples as Samples,
-    Sampling as Sampling,
+    Timing as Timing,
     floors as floors,
     hopeless_ms as hopeless_ms,
     produce as produce,

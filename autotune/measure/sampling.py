@@ -100,7 +100,7 @@ class Samples:
 class _Sampler:
     """Samples of one plan, throttled ones taken again."""
 
-    of: "Sampling"
+    of: "Timing"
     plan: Callable[[], None]
     retaken: int = 0
     dropped_ms: float = 0.0
@@ -149,7 +149,7 @@ def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
+class Timing:
     """How plans are timed on one device: by ``protocol``, with caches flushed before each sample where they are
     ``cold``. ``watch`` is asked after each sampling whether the device was throttled."""
 
@@ -237,7 +237,7 @@ PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"ener
 def produce(
     producer: Producer, executions: Mapping[Any, Execution], call_ms: Mapping[Any, float], rounds: int = 1
 ) -> dict[Any, dict[str, Figure]]:
-    """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``Sampling.interleave``. Raises
+    """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``Timing.interleave``. Raises
     what ``producer`` does."""
     found: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
     for _, key in _turns(executions, rounds):

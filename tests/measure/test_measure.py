@@ -13,7 +13,7 @@ from autotune.measure.sampling import (
     CUDA,
     LONG_MS,
     Protocol,
-    Sampling,
+    Timing,
     floors,
     hopeless_ms,
     median,
@@ -37,8 +37,8 @@ class Clock:
         return found
 
 
-def sampling(clock: Any, protocol: Protocol, watch: Any = None, *, cold: bool = True) -> Sampling:
-    return Sampling(backend=clock, protocol=protocol, cold=cold, watch=watch)
+def sampling(clock: Any, protocol: Protocol, watch: Any = None, *, cold: bool = True) -> Timing:
+    return Timing(backend=clock, protocol=protocol, cold=cold, watch=watch)
 
 
 def sampled(clock: Any, protocol: Protocol, first_ms: float = 1.0, best_ms: float = math.inf) -> Any:
