@@ -138,9 +138,9 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
     if inert := family.space.inert(known.names(configuration)):
-        out.print(f"at their defaults here: {', '.join(inert)}\n", markup=False)
+        out.print(f"at their defaults here: {', '.join(inert)}\n")
     if variant.compile_options:
-        out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
+        out.print(f"compile options {' '.join(variant.compile_options)}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
     shown = {
@@ -153,7 +153,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         table.add_row(name, family.data[name].role, *(cell or "-" for cell in cells), str(layout.texel_bytes))
     out.print(table)
     for conversion in variant.conversions.values():
-        out.print(str(conversion), markup=False)
+        out.print(str(conversion))
     out.print("")
     try:
         (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
@@ -167,7 +167,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         variant, compiled, known.names(configuration), Device(kind="cuda", name=arch, arch=arch)
     )
     if known.note:
-        out.print(known.note, markup=False)
+        out.print(known.note)
     figures = Table("kernel", arch, box=None)
     for profile in static:
         for name in profile.__dataclass_fields__:

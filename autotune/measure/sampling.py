@@ -173,9 +173,8 @@ class Timing:
             again = sampler(1)
             if min(first_ms, *again) > hopeless:
                 return sampler.samples((*again, first_ms), abandoned=True)
-        if (
-            not self.cold and first_ms < protocol.seconds * 1e3
-        ):  # else what caches hold is a small part of a run
+        # Else what the caches hold is a small part of a run.
+        if not self.cold and first_ms < protocol.seconds * 1e3:
             sampler.warm()
         times = list(begun)[: protocol.most - 1]
         estimate = first_ms

@@ -39,8 +39,7 @@ from autotune.policy.acceptance import (
     stale,
     unmet_need,
 )
-from autotune.policy.file import Entry, Kept, PolicyFile, file_name
-from autotune.policy.file import read_policy_file as read
+from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
 from autotune.policy.prediction import (
     Features,
     Taught,
@@ -167,7 +166,7 @@ def _usable(
 ) -> PolicyFile | None:
     """The file, or None with a candidate in ``passed`` that says why not."""
     try:
-        found = read(source) if isinstance(source, Path) else source
+        found = read_policy_file(source) if isinstance(source, Path) else source
         reason = file_refusal(family, found, kind)
     except PolicyFileError as problem:
         reason = str(problem)

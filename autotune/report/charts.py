@@ -244,9 +244,8 @@ def time_axis(
     more than ``LOG_ABOVE`` times."""
     low, high = min(times), max(times)
     if low > 0 and (logarithmic or high / low > LOG_ABOVE):
-        start, room = (
-            (low / 2, 4.0) if from_zero else (low / 1.3, 1.3)
-        )  # room for the text beside the longest bar
+        # With room for the text beside the longest bar.
+        start, room = (low / 2, 4.0) if from_zero else (low / 1.3, 1.3)
         ticks = log_ticks(low, high)
         return {
             "type": "log",
