@@ -103,7 +103,7 @@ class Measurer:
     best_ms: float = math.inf
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
-    _timing: Timing = field(init=False)
+    _watch: ClockWatch = field(init=False)
     _producer: Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
@@ -112,10 +112,7 @@ class Measurer:
         most = self.protocol.finalists + 3
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
-        watch = ClockWatch(self.backend.device)
-        self._timing = Timing(
-            backend=self.backend, protocol=self.protocol, cold=self.workload.cold, watch=watch
-        )
+        self._watch = ClockWatch(self.backend.device)
         producer = PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None
@@ -124,6 +121,11 @@ class Measurer:
     @cached_property
     def _presets(self) -> frozenset[Configuration]:
         return frozenset(single_presets(self.family.space).values())
+
+    @property
+    def _timing(self) -> Timing:
+        cold = self.workload.cold
+        return Timing(backend=self.backend, protocol=self.protocol, cold=cold, watch=self._watch)
 
     def _execution(self, job: Job, resident: Resident) -> Execution:
         variant = Variant.of(self.family, job.configuration, resident.inputs.options)
