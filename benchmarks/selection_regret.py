@@ -120,10 +120,9 @@ def times_of(study: Study) -> dict[Configuration, float]:
 def ours(family: Family, policies: PolicyFile, asked: Study) -> list[Configuration]:
     """What selection would try, best first."""
     features = dict(asked.about.features)
-    sizes = {name: int(value) for name, value in features.items() if name in family.extents}
-    scalars = {name: value for name, value in features.items() if name in family.scalars}
+    numbers = {n: int(value) if n in family.extents else value for n, value in features.items()}
     known = Policies(Device(kind="cuda", name=policies.device.name, arch="sm_90"), policies)
-    listed = candidates(family, known, sizes, asked.about.options, "cuda", scalars=scalars)
+    listed = candidates(family, known, numbers, asked.about.options, "cuda")
     times = times_of(asked)
     _, passed = choose(
         [*listed, replace(listed[-1], configuration=next(iter(times)))],  # for a record without control

@@ -52,9 +52,9 @@ _FIVE = 5
 
 def listed(family: Family, file: PolicyFile, asked: Study) -> list[tuple[str, Configuration, float, float]]:
     """What selection would try, best first: rule, configuration, expected ms, spread."""
-    sizes = {name: int(value) for name, value in asked.about.features.items()}
+    numbers = {**{name: int(value) for name, value in asked.about.features.items()}, **asked.about.scalars}
     known = Policies(Device(kind="cuda", name=file.device.name, arch="sm_90"), file)
-    found = candidates(family, known, sizes, asked.about.options, "cuda", scalars=asked.about.scalars)
+    found = candidates(family, known, numbers, asked.about.options, "cuda")
     return [
         (c.match, c.configuration, c.expected_ms, c.spread)
         for c in found

@@ -1,9 +1,10 @@
 """What the record costs a trial: claim and record, on a store that holds many trials already.
 
-    python benchmarks/store_overhead.py [--store postgresql://…|grpc://…|DIR] [--trials 1000] [--timed 200]
+    python benchmarks/store_overhead.py [--store postgresql://…|grpc://…|DIR] [--trials 1000] [--timed 200] [--out FILE]
 
-Without --store it is a journal in a new folder of the current one. The limits are 5 ms (journal),
-30 ms (PostgreSQL) and 100 ms (gRPC before SQLite), and the exit code is 1 when the median is above.
+Without --store it is a journal in a new folder of the current one. ``--out`` keeps the figures as a CSV. The limits
+are 5 ms (journal), 30 ms (PostgreSQL) and 100 ms (gRPC before SQLite), and the exit code is 1 when the median is
+above.
 """
 
 import argparse
@@ -13,8 +14,12 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
+
+import pandas as pd
+from result_files import write_rows
 
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, Policy
@@ -49,6 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--store", default="")
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--timed", type=int, default=200)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args(words)
     with tempfile.TemporaryDirectory(dir=".", prefix="store-overhead-") as folder:
         where = given.store or folder
@@ -71,12 +77,18 @@ def main(words: Sequence[str] | None = None) -> int:
             records.append(milliseconds(partial(opened.record, new)))
     kind = given.store.partition("://")[0] if "://" in given.store else "journal"
     both = [claim + record for claim, record in zip(claims, records, strict=True)]
-    print(f"{kind}, {given.trials} trials recorded: opened in {opening:.0f} ms; milliseconds a trial:")
-    for what, times in (("claim", claims), ("record", records), ("both", both)):
-        print(
-            f"  {what:6}  median {median(times):6.2f}   95 % {quantiles(times, n=20)[-1]:6.2f}   max {max(times):6.2f}"
-        )
-    print(f"  limit   {LIMITS_MS[kind]:.0f}")
+    rows = [
+        {
+            "store": kind, "trials": given.trials, "timed": given.timed, "step": step,
+            "median_ms": round(median(times), 2), "percentile_95_ms": round(quantiles(times, n=20)[-1], 2),
+            "most_ms": round(max(times), 2), "limit_ms": LIMITS_MS[kind],
+        }
+        for step, times in (("claim", claims), ("record", records), ("both", both))
+    ]  # fmt: skip
+    print(f"{kind}, {given.trials} trials recorded: opened in {opening:.0f} ms")
+    print(pd.DataFrame(rows).to_string(index=False))
+    if given.out:
+        write_rows(given.out, rows)
     return int(median(both) > LIMITS_MS[kind])
 
 

@@ -22,7 +22,7 @@ from result_files import write_rows
 
 from autotune.declaration import Configuration, load_family, load_workload
 from autotune.device import Resident, open_backend
-from autotune.measure import CUDA, Samples, interleave
+from autotune.measure import CUDA, Samples, Timing
 from autotune.record import Store
 
 
@@ -75,14 +75,11 @@ def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, 
     with closing(open_backend(asked.device)) as backend, backend.current():
         resident = Resident(backend, inputs, most=len(variants) + 1)
         executions = {e.variant.configuration: e for e in bound(resident, variants)}
-        timed: dict[Configuration, Samples] = interleave(
-            backend,
-            {c: e.run for c, e in executions.items()},
-            replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9),
-            cold=workload.cold,
-            before={c: e.prepare for c, e in executions.items()},
-            estimate_ms=1.0,
-        )
+        protocol = replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9)
+        sampling = Timing(backend=backend, protocol=protocol, cold=workload.cold)
+        plans = {c: e.run for c, e in executions.items()}
+        prepare = {c: e.prepare for c, e in executions.items()}
+        timed: dict[Configuration, Samples] = sampling.interleave(plans, prepare, 1.0)
         resident.close()
     return {c.id: samples for c, samples in timed.items()}
 

@@ -92,7 +92,7 @@ def check(request: CheckRequest, out: Console) -> None:
     for path in request.files:
         for result in _file(request, path):
             results.append(result)
-            out.print(str(result), markup=False)
+            out.print(str(result))
     if request.markdown is not None:
         append(request.markdown, _markdown(results))
     if refused := sum(bool(result.trouble) for result in results):
@@ -212,17 +212,16 @@ def _study(
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
-    protocol = SweepRequest(family=family, objective=item.objective).protocol(workers[0].device.kind)
+    asked = SweepRequest(family=family, objective=item.objective, chosen=tuple(configurations), processes=1)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
             workers=workers,
-            family=family,
+            request=asked,
             workload=workload,
             inputs=inputs,
-            configurations=configurations,
             store=Store(folder),
             cache=Cache(default_root()),
-            protocol=protocol,
+            protocol=asked.protocol(workers[0].device.kind),
         ).run()
 
 
@@ -254,12 +253,7 @@ def _study(
 )
 @options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
 @options.policies_option
-@options.option(
-    "--markdown",
-    type=options.FOLDER,
-    metavar="FILE.md",
-    help="Append the lines there as a Markdown table, for a job's summary.",
-)
+@options.markdown_option("lines")
 def check_command(
     policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
 ) -> None:

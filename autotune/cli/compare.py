@@ -30,12 +30,7 @@ SHOWN = 10  # of what moved most
 )
 @options.option("--every", is_flag=True, help="Any configuration that became slower is a regression.")
 @options.place("Write every row there too.", "FILE.csv")
-@options.option(
-    "--markdown",
-    type=options.FOLDER,
-    metavar="FILE.md",
-    help="Append the tables there as Markdown, for a job's summary.",
-)
+@options.markdown_option("tables")
 def compare_command(
     a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -13,12 +14,10 @@ from autotune import files as paths
 from autotune.cli import options
 from autotune.cli.terminal import pays
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, Inputs, load_family, prepare
-from autotune.declaration import load_workload as load
+from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
 from autotune.device import open_backend
 from autotune.errors import AutotuneError, UnknownName, UsageError
-from autotune.figures import duration
-from autotune.figures import loss_percent as percent
+from autotune.figures import duration, loss_percent
 from autotune.hardware import Device
 from autotune.measure import KERNEL, find_objective
 from autotune.policy import (
@@ -31,9 +30,7 @@ from autotune.policy import (
     feature_values,
     file_of,
     find,
-)
-from autotune.policy import (
-    read_policy_file as read,
+    read_policy_file,
 )
 
 _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
@@ -68,13 +65,13 @@ def explain_command(
     """Print the chain of candidates. ``device`` may be the name of a policy file (nvidia-h200), for a device that is
     not here. Raises what reading the workload and opening the device raise."""
     loaded, resized = load_family(family), options.sized(size)
-    asked = load(loaded, workload)
+    asked = load_workload(loaded, workload)
     inputs = _resized(loaded, prepare(loaded, asked, paths.data_root(data)), resized)
     folders = paths.policy_folders(policies, loaded.folder)
     opened = device_named(loaded, device, folders)
     known, passed = find(loaded, opened, folders)
     name = f"{asked.name} resized" if resized else asked.name
-    print_chain(loaded, name, opened, inputs, known, passed, options.out, objective)
+    print_chain(_Explained(loaded, name, opened, inputs, known, passed, objective), options.out)
 
 
 def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
@@ -107,29 +104,39 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
         with closing(open_backend(name)) as backend:
             return backend.device
     if (path := file_of(family, name, folders)) is not None:
-        return read(path).device
+        return read_policy_file(path).device
     looked = [folder / family.name for folder in folders]
     known = [path.stem for folder in looked for path in sorted(folder.glob("*.yaml"))]
     allowed = dict.fromkeys([*_HERE, "cuda:N", *known])
     raise UnknownName("device or policy file", name, allowed, ", ".join(map(str, looked)))
 
 
-def print_chain(
-    family: Family, workload: str, device: Device, inputs: Inputs, known: Policies | None,
-    passed: list[Candidate], out: Console, objective: str = KERNEL,
-) -> None:  # fmt: skip
-    listed = candidates(
-        family, known, inputs.sizes, inputs.options, device.kind, scalars=inputs.scalars, objective=objective
-    )
+class _Explained(NamedTuple):
+    """``inputs``, which a reader knows as ``workload``, and what is ``known`` of ``device``; ``passed`` are the files
+    that cannot be used."""
+
+    family: Family
+    workload: str
+    device: Device
+    inputs: Inputs
+    known: Policies | None
+    passed: list[Candidate]
+    objective: str
+
+
+def print_chain(one: _Explained, out: Console) -> None:
+    family, workload, device, inputs, known, passed, objective = one
+    numbers = {**inputs.sizes, **inputs.scalars}
+    listed = candidates(family, known, numbers, inputs.options, device.kind, objective=objective)
 
     def exclusion(configuration: Configuration) -> str:
         names = inputs.names(configuration)
         return Variant.of(family, configuration, inputs.options).exclusion(names, device.limits)
 
     chosen, refused = choose(listed, exclusion)
-    values = feature_values(family.features, {**inputs.sizes, **inputs.scalars})
+    values = feature_values(family.features, numbers)
     said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
-    out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}", markup=False)
+    out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}")
     table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
     table.add_column("differs from control in, or reason", overflow="fold")
 
@@ -140,7 +147,7 @@ def print_chain(
         if not expected_ms and item.configuration is not None:
             expected_ms = recorded.get(item.configuration, 0.0)
         told = duration(expected_ms) if expected_ms else ""
-        told += f" ± {percent(item.spread)}" if item.spread and item.match == "predicted" else ""
+        told += f" ± {loss_percent(item.spread)}" if item.spread and item.match == "predicted" else ""
         table.add_row(verdict, item.match, item.origin, told, text)
 
     for item in (*passed, *refused):
@@ -154,7 +161,7 @@ def print_chain(
         row("refused" if text else "next", item, text or told)
     out.print(table)
     for conversion in Variant.of(family, chosen.configuration, inputs.options).conversions.values():
-        out.print(str(conversion), markup=False)
+        out.print(str(conversion))
     if chosen.match == "predicted":
         _say_prediction(family, known, values, inputs, out)
     if chosen.entry:
@@ -172,18 +179,16 @@ def _say_prediction(
     if found is None:
         return
     where = found.place(values)
-    lost = {name: percent(regret) for name, regret in rule.left_out.items()}
+    lost = {name: loss_percent(regret) for name, regret in rule.left_out.items()}
     out.print(
         f"predicted from {len(found.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
         f"with the nearest entry {lost['nearest']}; the nearest of them, {where.nearest}, is a factor of "
-        f"{math.exp(where.distance):.3g} away",
-        markup=False,
+        f"{math.exp(where.distance):.3g} away"
     )
     for name, (low, high) in where.beyond.items():
         out.print(
             f"{name} {values[name]:.6g} lies outside of what was measured, {low:.6g} to {high:.6g}: what is predicted "
-            "there follows a straight line; sweep it, or let programs refine",
-            markup=False,
+            "there follows a straight line; sweep it, or let programs refine"
         )
 
 
@@ -218,10 +223,10 @@ def _say_objective(item: Entry, objective: str, out: Console) -> None:
     """What the entry that is taken is best in, and from how many launches on that matters."""
     other = f"; none is tuned for {objective}" if item.objective != objective else ""
     if other or objective != KERNEL:
-        out.print(f"tuned for {item.objective}: {_figures(item)}{other}", markup=False)
+        out.print(f"tuned for {item.objective}: {_figures(item)}{other}")
     if item.break_even:
         own = Configuration(item.configuration).id
         is_lasting = item.objective == KERNEL
         lasting, single = (own, item.break_even_with) if is_lasting else (item.break_even_with, own)
         told = pays("it" if is_lasting else lasting, item.break_even, single if is_lasting else "it")
-        out.print(f"break-even: {told}", markup=False)
+        out.print(f"break-even: {told}")

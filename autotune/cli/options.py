@@ -180,6 +180,16 @@ policies_option = option(
 )
 
 
+def markdown_option(what: str) -> Decorator:
+    """The option for a file that a CI job shows."""
+    return option(
+        "--markdown",
+        type=FOLDER,
+        metavar="FILE.md",
+        help=f"Append the {what} there as Markdown, for a job's summary.",
+    )
+
+
 def call_options(command: Command) -> Command:
     """The options of a command that runs a kernel once."""
     for added in (

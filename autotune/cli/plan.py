@@ -26,8 +26,7 @@ from autotune.declaration import (
 )
 from autotune.engine import Session, SweepRequest, opened, sweeping
 from autotune.errors import AutotuneError, NothingMeasured, UnknownName, UsageError
-from autotune.figures import duration
-from autotune.figures import loss_percent as percent
+from autotune.figures import duration, loss_percent
 from autotune.files import policy_folder, write_text
 from autotune.policy import (
     Point,
@@ -75,23 +74,21 @@ _FEWEST = 6  # sizes, before a promise is made
 def plan_command(
     family: str,
     over: tuple[str, ...],
-    regret: str,
     where: str,
     workload: str,
-    sizes: int,
-    seconds: float,
+    regret: str,
     policies: Path | None,
     **asked: Any,
 ) -> None:
     found, names = load_family(family), ranges(over)
+    limits = {name: asked.pop(name) for name in ("sizes", "seconds")}
     planned = Plan(
         request=SweepRequest(family=found, **asked),
         policies=policy_folder(policies),
         template=template(found, workload, list(names)),
         over=Range(names, condition(where, names)),
         regret=share(regret),
-        sizes=sizes,
-        seconds=seconds,
+        **limits,
     )
     run(planned, options.out, options.err)
 
@@ -229,9 +226,7 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     request.check()
     first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
     start = replace(request, workloads=(str(_written(plan, first)),))
-    with sweeping(
-        start, start.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
-    ) as session:
+    with sweeping(start, start.cases(), partial(live, err=err), err.print) as session:
         opened(session.workers, request.compiler)
         while (point := _next(plan, state)) is not None:
             _swept(plan, state, session, point, out, err)
@@ -264,7 +259,7 @@ def _swept(
         if not swept.study.decision:
             raise NothingMeasured("nothing could be measured on it")
     except (AutotuneError, MemoryError) as problem:
-        err.print(f"{path.stem} is left out: {problem}", markup=False)
+        err.print(f"{path.stem} is left out: {problem}")
         state.skipped.append(point)
         return
     study = swept.study
@@ -302,7 +297,7 @@ def _promise(plan: Plan, state: _Progress) -> float | None:
 def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:
     found = _promise(plan, state)
     if found is not None:
-        out.print(f"             95 % of the range should lose at most {percent(found)}")
+        out.print(f"             95 % of the range should lose at most {loss_percent(found)}")
     return found is not None and found <= plan.regret
 
 
@@ -320,6 +315,6 @@ def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     verdict = (
         ""
         if found <= plan.regret
-        else f", which is more than the {percent(plan.regret)} asked for: sweep more"
+        else f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
     )
-    out.print(f"             covers {over}: 95 % should lose at most {percent(found)}{verdict}")
+    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(found)}{verdict}")

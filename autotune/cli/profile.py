@@ -52,15 +52,15 @@ def profile_command(
     top: int | None,
     workload: str,
     record: str,
-    device: str,
-    data: Path | None,
-    compiler: str,
+    **asked: Any,
 ) -> None:
     """Profile, keep the counters in the record, make its report again where it is a folder. Raises DeviceError without
     ncu or a GPU, StoreError without a record."""
     out = options.out
-    if not device.startswith("cuda"):
-        raise DeviceError(f"hardware counters are a GPU's: --device {device} has none, name cuda or cuda:N")
+    if not asked["device"].startswith("cuda"):
+        raise DeviceError(
+            f"hardware counters are a GPU's: --device {asked['device']} has none, name cuda or cuda:N"
+        )
     loaded = load_family(family)
     record = record or str(Path("autotune-results") / loaded.name)
     ncu = find_ncu()
@@ -75,8 +75,7 @@ def profile_command(
     which = chosen(study, loaded, configurations, top)
     task = WatchedTask(
         family=str(loaded.folder), workload=workload or study.workload,
-        data=str(data or ""), device=device, compiler=compiler,
-        configurations=tuple(one.id for one in which), result="",
+        configurations=tuple(one.id for one in which), result="", **{**asked, "data": str(asked["data"] or "")},
     )  # fmt: skip
     out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {ncu}")
     found, result = profile(task, tuple(loaded.kernels), ncu, cold=cold)

@@ -67,7 +67,7 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
         paths.writable(folder)
     place = _place(request.folder)
     _send(host, place, request, policies)
-    out.print(f"on {host.name}:", markup=False)
+    out.print(f"on {host.name}:")
     script = f'cd "$1" && shift\n{guard("TERM")}'
     command = host.command(script, place, host.program, *_words(request), *(["--strict"] if strict else []))
     status, is_interrupted = attended(command)
@@ -81,7 +81,7 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
             f"interrupted: what was measured is in {request.folder}; the same command goes on from there"
         )
     for what, where in (("results", request.folder), ("policy files", policies)):
-        out.print(f"{what:12} {where}", markup=False)
+        out.print(f"{what:12} {where}")
     return status
 
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from autotune import files as paths
 from autotune.cli import options
-from autotune.declaration import Family, Inputs, bind, load_family, prepare, read_npy
-from autotune.declaration import load_workload as load
+from autotune.declaration import Family, Inputs, bind, load_family, load_workload, prepare, read_npy
 from autotune.dispatch import Choosing, TunedKernel, explained
 from autotune.errors import StoreError, UnknownName, UsageError
 from autotune.files import written
@@ -87,7 +86,7 @@ class RunRequest:
                 raise UsageError(f"-o {self.output}: the name must end in {allowed}")
         if self.texts:
             return _given(family, self.texts)
-        return prepare(family, load(family, self.workload), paths.data_root(self.data))
+        return prepare(family, load_workload(family, self.workload), paths.data_root(self.data))
 
 
 @options.family_argument

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,13 +15,18 @@ from autotune.compile import (
     OF_THE_BLOCK,
     Cache,
     CompileFailure,
+    HostCxx,
     Known,
+    Nvcc,
+    Nvrtc,
+    Toolchain,
     Variant,
     batch,
     compile_batch,
     compile_one,
     default_header,
     default_root,
+    find_compiler,
     profiles,
     ptx,
     sass,
@@ -57,28 +63,22 @@ def doctor(out: Console) -> None:
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
 
 
-def _compiler() -> str:
-    from autotune.compile import HostCxx, find_compiler
+def _without_options(compiler: Toolchain) -> str:
+    """Compiler and version, which an identity begins with."""
+    return compiler.identity.partition(" -")[0]
 
-    return _without_options(HostCxx(find_compiler()).identity)
+
+def _compiler() -> str:
+    return _without_options(HostCxx(find_compiler()))
 
 
 def _nvrtc() -> str:
-    from autotune.compile import Nvrtc
-
     has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
-    return _without_options(Nvrtc("sm_90").identity) if has_nvrtc else ""
+    return _without_options(Nvrtc("sm_90")) if has_nvrtc else ""
 
 
 def _nvcc() -> str:
-    from autotune.compile import Nvcc
-
-    return _without_options(Nvcc("sm_90").identity)
-
-
-def _without_options(identity: str) -> str:
-    """Compiler and version, which an identity begins with."""
-    return identity.partition(" -")[0]
+    return _without_options(Nvcc("sm_90"))
 
 
 def _gpu() -> str:
@@ -95,8 +95,6 @@ def _ncu() -> str:
 
 def _package(name: str) -> Callable[[], str]:
     def look() -> str:
-        from importlib import metadata
-
         try:
             return f"{name} {metadata.version(name)}"
         except metadata.PackageNotFoundError:
@@ -140,9 +138,9 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
     if inert := family.space.inert(known.names(configuration)):
-        out.print(f"at their defaults here: {', '.join(inert)}\n", markup=False)
+        out.print(f"at their defaults here: {', '.join(inert)}\n")
     if variant.compile_options:
-        out.print(f"compile options {' '.join(variant.compile_options)}\n", markup=False)
+        out.print(f"compile options {' '.join(variant.compile_options)}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
     shown = {
@@ -155,7 +153,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         table.add_row(name, family.data[name].role, *(cell or "-" for cell in cells), str(layout.texel_bytes))
     out.print(table)
     for conversion in variant.conversions.values():
-        out.print(str(conversion), markup=False)
+        out.print(str(conversion))
     out.print("")
     try:
         (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
@@ -169,7 +167,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         variant, compiled, known.names(configuration), Device(kind="cuda", name=arch, arch=arch)
     )
     if known.note:
-        out.print(known.note, markup=False)
+        out.print(known.note)
     figures = Table("kernel", arch, box=None)
     for profile in static:
         for name in profile.__dataclass_fields__:
@@ -236,20 +234,18 @@ def show_command(
     workload: str,
     size: tuple[str, ...],
     data: Path | None,
-    header: bool,
-    ptx: bool,
-    sass: bool,
+    **asked: bool,
 ) -> None:
     loaded = load_family(family)
-    if header:
+    if asked["header"]:
         print(default_header(loaded), end="")
         return
     known = Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
-    if ptx and sass:
+    if asked["ptx"] and asked["sass"]:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")
-    if ptx or sass:
-        print_listing(loaded, chosen, arch, known, is_machine_code=sass)
+    if asked["ptx"] or asked["sass"]:
+        print_listing(loaded, chosen, arch, known, is_machine_code=asked["sass"])
         return
     show(loaded, chosen, arch, known, options.out)
 

@@ -40,7 +40,7 @@ def run_static(
     writable(request.folder)
     known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
-        err.print(f"note: {known.note}", markup=False)
+        err.print(f"note: {known.note}")
     rows: list[StaticProfile] = []
     for arch in archs:
         toolchain = static_toolchain(arch, request.compiler)
@@ -59,7 +59,7 @@ def run_static(
     write_static(request.family, rows, path)
     failures = [("compile_failed", row.message, row.configuration.id) for row in rows if row.message]
     lost = f", {len(failures)} of them compile_failed" if failures else ""
-    out.print(f"static pass  {len(rows)} configurations in {path}{lost}", markup=False)
+    out.print(f"static pass  {len(rows)} configurations in {path}{lost}")
     beside = read_record(str(request.folder)) if holds_store(request.folder) else ()
     report = write_static_report(request.folder, beside, {request.family.name: request.family})
     out.print(f"report       {report}")
@@ -69,7 +69,7 @@ def run_static(
             f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n{reasons(failures)}"
         )
     if failures:
-        err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+        err.print(f"warning: some do not compile\n{reasons(failures)}")
     return rows
 
 

@@ -79,9 +79,7 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
     cases = request.cases()
     paths.writable(policies)
     ended: list[Swept] = []
-    with sweeping(
-        request, cases, partial(live, err=err), lambda text: err.print(text, markup=False)
-    ) as session:
+    with sweeping(request, cases, partial(live, err=err), err.print) as session:
         # What reports take half a second to import: done while the devices are opened.
         Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
         for swept in session.sweeps():
@@ -128,7 +126,7 @@ def _publish(
         new = [(study, new_entries(study, request.objective)) for study in studies]
         proved = [_proved(study, [kept[one.name] for one in own]) for study, own in new if own]
         for line in dict.fromkeys(proved):
-            out.print(f"             {line}", markup=False)
+            out.print(f"             {line}")
         for one in (entry for _, own in new for entry in own):
             better = kept[one.name]
             if better.configuration != one.configuration:

@@ -35,28 +35,25 @@ def print_study(
     ``before`` is how many trials the record had."""
     about = study.about
     sizes = " x ".join(str(n) for name, n in about.features.items() if name not in about.constants)
-    out.print(f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}", markup=False)
+    out.print(f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}")
     ended = states_text(study.states()) or "nothing tried"
     if covered := coverage(study):  # which counts the excluded ones
         ended = f"{covered}: {states_text(_tried(study)) or 'nothing yet'}"
     ended += f", {before:,} of them recorded before" if before else ""
-    out.print("; ".join([ended, *_spent(wall_s, spent_s)]), markup=False)
+    out.print("; ".join([ended, *_spent(wall_s, spent_s)]))
     for line in failures(study):
-        out.print(line, markup=False)
+        out.print(line)
     if idle := about.idle_policies:
-        out.print(
-            f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value",
-            markup=False,
-        )
+        out.print(f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value")
     baseline = about.baseline
     if baseline and baseline.reason:
-        out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}", markup=False)
+        out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}")
     if about.warning:
-        out.print(f"warning: {about.warning}", markup=False)
+        out.print(f"warning: {about.warning}")
     if decision := study.decided(objective):
         out.print(_ladder(study, decision))
         for line in (*_figures_beside(decision), *_how_sure(study, decision), *_break_even(study, decision)):
-            out.print(line, markup=False)
+            out.print(line)
 
 
 def _tried(study: Study) -> dict[str, int]:
@@ -177,6 +174,6 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """What a file says, of whoever it is, as a code span: on one line, in which nobody reads markup, HTML or names."""
+    """``text``, which a stranger may have written, as a code span: on one line, without markup, HTML or names."""
     line = re.sub(r"\\*\|", r"\\|", " ".join(text.split()).replace("`", "'"))
     return f"`{line}`" if line else ""

@@ -49,8 +49,7 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
         study = swept.study
         out.print(
             f"{study.family} on {study.workload}: {len(study.trials)} recorded, {swept.before} of them before this "
-            f"worker came; {swept.wall_s:.1f} s",
-            markup=False,
+            f"worker came; {swept.wall_s:.1f} s"
         )
         if swept.interrupted:
             raise Interrupted(f"interrupted: {swept.interrupted}; others go on")
@@ -60,7 +59,7 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
     if not joined:
         raise StoreError(why)
     if why:
-        err.print(f"not joined: {why}", markup=False)
+        err.print(f"not joined: {why}")
 
 
 def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
@@ -73,7 +72,7 @@ def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
                 "host, or wait longer (--wait)"
             )
         time.sleep(_LOOK_S)
-    err.print(f"{len(found)} to join in {store.where}", markup=False)
+    err.print(f"{len(found)} to join in {store.where}")
     return found
 
 
@@ -82,8 +81,6 @@ def _joined(
 ) -> Swept:
     request = request_of(told, where, own=own, **here)
     request.strategy.check(request.configurations)
-    with sweeping(
-        request, request.cases(), partial(live, err=err), lambda text: err.print(text, markup=False)
-    ) as session:
+    with sweeping(request, request.cases(), partial(live, err=err), err.print) as session:
         (swept,) = session.sweeps()
     return swept

@@ -129,8 +129,8 @@ def _library() -> Any:
 
 @lru_cache(maxsize=1)
 def _version() -> tuple[int, int]:
-    """Of the library that the binding will find, asked for without the binding, which takes long to import: whoever
-    has all binaries in the cache needs no more."""
+    """Of the library that the binding will find, asked for without the binding, which takes long to import and
+    is not needed where all binaries are in the cache."""
     found = [
         path
         for folder in dict.fromkeys(sys.path)

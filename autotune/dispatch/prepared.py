@@ -271,7 +271,7 @@ class Prepared(Closing):
             assert lender is not None
             with (
                 lender.aside()
-            ):  # no part of the capture; with room of its own, whenever the graph is launched
+            ):  # no part of the capture; with room of its own whenever the graph is launched
                 found = make(is_captured=True)
         kept[key] = found  # the latest is last
         found.send(sent)

@@ -120,7 +120,7 @@ class Target:
 
     def _candidates(self, inputs: Inputs) -> list[Candidate]:
         return candidates(
-            self.family, self.policies, inputs.sizes, inputs.options, self.kind, scalars=inputs.scalars,
+            self.family, self.policies, {**inputs.sizes, **inputs.scalars}, inputs.options, self.kind,
             accuracy=self.choosing.accuracy, objective=self.choosing.objective,
         )  # fmt: skip
 

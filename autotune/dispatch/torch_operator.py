@@ -14,9 +14,8 @@ from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import Data
 
-_registered: dict[
-    str, tuple[TunedKernel, Any]
-] = {}  # by name: torch has one table of them for the whole process
+# By name: torch has one table of them for the whole process.
+_registered: dict[str, tuple[TunedKernel, Any]] = {}
 
 
 def op(kernel: TunedKernel, name: str = "") -> Any:

@@ -41,11 +41,10 @@ from autotune.measure import (
     Producer,
     Protocol,
     Samples,
+    Timing,
     Verifier,
     floors,
     hopeless_ms,
-    interleave,
-    measure,
     produce,
 )
 from autotune.record import Measurement, State
@@ -123,6 +122,11 @@ class Measurer:
     def _presets(self) -> frozenset[Configuration]:
         return frozenset(single_presets(self.family.space).values())
 
+    @property
+    def _timing(self) -> Timing:
+        cold = self.workload.cold
+        return Timing(backend=self.backend, protocol=self.protocol, cold=cold, watch=self._watch)
+
     def _execution(self, job: Job, resident: Resident) -> Execution:
         variant = Variant.of(self.family, job.configuration, resident.inputs.options)
         return resident.execution(variant, self.backend.load(job.compiled))
@@ -197,10 +201,7 @@ class Measurer:
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
-            samples = measure(
-                self.backend, execution.run, self.protocol,
-                cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
-            )  # fmt: skip
+            samples = self._timing.measure(execution.run, first_ms, best_ms, begun)
             measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
             reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
@@ -269,7 +270,7 @@ class Measurer:
 
     def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
         """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
-        after its turns; ``estimate_ms`` as in ``interleave``. Raises LaunchError."""
+        after its turns; ``estimate_ms`` as in ``Timing.interleave``. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
         with _profiled("finalists", "phase"):
@@ -290,16 +291,7 @@ class Measurer:
     ) -> dict[Any, Samples]:
         plans = {key: execution.run for key, execution in executions.items()}
         before = {key: execution.prepare for key, execution in executions.items()}
-        return interleave(
-            self.backend,
-            plans,
-            self.protocol,
-            cold=self.workload.cold,
-            before=before,
-            estimate_ms=estimate_ms,
-            watch=self._watch,
-            **more,
-        )
+        return self._timing.interleave(plans, before, estimate_ms, **more)
 
     def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
         """The family's baseline, which ``compiled`` is, proved as any configuration is and in turn with others; one

@@ -24,7 +24,6 @@ from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, reasons, states_text
-from autotune.search import Strategy
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker
@@ -195,24 +194,15 @@ class Session:
         request, kind = self.request, self.workers[0].device.kind
         return Sweep(
             workers=self.workers,
-            family=request.family,
+            request=request,
             workload=workload,
             inputs=inputs,
             answer=answer,
-            configurations=request.configurations,
-            space=request.space,
-            strategy=request.strategy,
             seeds=() if request.strategy.tries_all else self._seeds(workload),
             store=self.store,
             cache=Cache(default_root()),
             protocol=request.protocol(kind),
-            processes=request.compiler_processes(kind, len(self.workers)),
             compilers=self.compilers if kind == "cuda" else None,
-            again=request.again,
-            retime=request.retime,
-            asked=request.asked(workload),
-            joins=request.joins,
-            root=request.root,
             note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
         )
 
@@ -246,7 +236,8 @@ class Session:
         try:
             while (seen := sanitized(study, self.store, check, request.objective)).trials != study.trials:
                 tried = tuple(trial.configuration for trial in seen.trials)
-                again = replace(sweep, configurations=tried, strategy=Strategy(), again=False, retime=True)
+                anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, time=None)
+                again = replace(sweep, request=replace(anyhow, again=False, retime=True))
                 study = again.run()
                 for phase, seconds in again.phases.items():
                     sweep.phases[phase] += seconds

@@ -22,7 +22,6 @@ from autotune.declaration import (
     Configuration,
     Family,
     Inputs,
-    Space,
     Unlisted,
     Workload,
     listed,
@@ -35,11 +34,10 @@ from autotune.engine.measuring_process import Measuring
 from autotune.engine.messages import Made, Setting, write_expected
 from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover
-from autotune.engine.request import NotAsked
+from autotune.engine.request import NotAsked, SweepRequest
 from autotune.engine.runner import DeviceLost
 from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
-from autotune.files import data_root
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import (
     Provenance,
@@ -50,7 +48,7 @@ from autotune.record import (
     header,
     set_aside,
 )
-from autotune.search import Search, Strategy
+from autotune.search import Search
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
@@ -58,17 +56,15 @@ _TRIED_AGAIN = ("compile_failed", "launch_failed")
 
 @dataclass(kw_only=True)
 class Sweep:
-    """One family on one workload and one device model, on ``workers``, which were started. A search by ``strategy``
-    over ``configurations``, with ``seeds`` early in it, says what is tried; where they are too many to list they are
-    None, and ``space`` says which they are. ``watch`` is called after each trial with (trial, trials done, trials in
-    all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once.
-    ``answer`` says what is right in place of the family's own reference. ``run`` returns the study as recorded;
-    KeyboardInterrupt leaves a usable record. Raises AutotuneError.
+    """What is asked for by ``request``, on one of its workloads and one device model, on ``workers``, which were
+    started. A search over its configurations, with ``seeds`` early in it, says what is tried. ``watch`` is called after
+    each trial with (trial, trials done, trials in all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called
+    with what a person should know at once. ``answer`` says what is right in place of the family's own reference.
+    ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
-    The control is tried beside a selection that leaves it out, so that there is something to compare with. With
-    ``again`` everything is tried again, with ``retime`` the finalists are timed again. ``root`` is the data folder.
-    The record keeps ``asked`` for workers elsewhere. One that ``joins`` is such a worker: it raises NotAsked for a
-    study that is not in the record, and leaves finalists, baseline and the study's description to who asked.
+    The control is tried beside a selection that leaves it out, so that there is something to compare with. A request
+    that joins raises NotAsked for a study that is not in the record, and leaves finalists, baseline and the study's
+    description to the sweep that asked.
 
     ``phases`` are wall seconds by what they were spent on. Those of the measuring processes (``compile``: waiting for
     it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans
@@ -76,25 +72,16 @@ class Sweep:
     was spent on configurations that took their process down; ``record`` goes on beside them.
     """
 
-    family: Family
+    request: SweepRequest
     workload: Workload
     inputs: Inputs
     answer: GivenOutputs | None = None
-    configurations: Sequence[Configuration] | None
-    space: Space | None = None
-    strategy: Strategy = field(default_factory=Strategy)
     seeds: Sequence[Configuration] = ()
     store: Store
     cache: Cache
     protocol: Protocol
     workers: Sequence[ProcessWorker]
-    processes: int = 1
     compilers: Pool | None = None
-    again: bool = False
-    retime: bool = False
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    joins: bool = False
-    root: Path = field(default_factory=data_root)
     watch: Callable[[Trial, int, int], None] = lambda trial, done, total: None
     compiled: Callable[[int, int], None] = lambda done, total: None
     note: Callable[[str], None] = lambda text: None
@@ -112,6 +99,15 @@ class Sweep:
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
+    def family(self) -> Family:
+        return self.request.family
+
+    @property
+    def configurations(self) -> Sequence[Configuration] | None:
+        """None where they are too many to list."""
+        return self.request.configurations
+
+    @property
     def busy_share(self) -> float:
         """How much of the measuring processes' time the device ran kernels of the plans, so far."""
         wall_s = time.perf_counter() - self._began
@@ -122,7 +118,7 @@ class Sweep:
         beside_before = [c.id for c in self._beside if c not in self._known]
         again = {c: t for c, t in self._selected().items() if self._is_due(t)}
         self.before = len(self._selected()) - len(again)
-        times = [] if self.again else [trial.time_ms for trial in self._known.values()]
+        times = [] if self.request.again else [trial.time_ms for trial in self._known.values()]
         self.best_ms = min(times, default=math.inf)
         began = time.perf_counter()
         told: dict[str, Any] = {}
@@ -139,7 +135,7 @@ class Sweep:
         earlier = beside_before if before.beside is None else before.beside
         told["beside"] = [c.id for c in self._beside if c.id in earlier]  # of no selection in the record
         about = self._about(study.about.told(told), before, time.perf_counter() - began)
-        if not self.joins:
+        if not self.request.joins:
             self._record.annotate(about)
         study = replace(study, about=about, trials=tuple(self._selected().values()))
         if about.interrupted:
@@ -149,9 +145,10 @@ class Sweep:
     def _open(self) -> Study:
         """The study without its trials, and the record's part of it."""
         worker, space = self.workers[0], self.family.space
+        processes = self.request.compiler_processes(worker.device.kind, len(self.workers))
         self._compiler = JobCompiler(
             self.family, self.inputs, worker, self.cache,
-            self.processes if self.strategy.is_foreseen else 1,  # they are not worth their start for a few at a time
+            processes if self.request.strategy.is_foreseen else 1,  # not worth their start for a few at a time
             self.compilers, self.compiled,
         )  # fmt: skip
         study = header(
@@ -159,14 +156,14 @@ class Sweep:
             answer=self.answer.digest if self.answer else "",
         )  # fmt: skip
         listed_ones = self.configurations
-        self._wanted = Unlisted(self.space or space) if listed_ones is None else set(listed_ones)
+        self._wanted = Unlisted(self.request.space) if listed_ones is None else set(listed_ones)
         self._beside = () if space.control in self._wanted else (space.control,)
         study = replace(study, about=replace(study.about, beside=tuple(c.id for c in self._beside)))
-        if self.joins and (why := self.store.why_unknown(study)):
+        if self.request.joins and (why := self.store.why_unknown(study)):
             raise NotAsked(why)
         self._record = self.store.open(study, {p.name: p for p in space.policies})
-        if not self.joins:
-            self._record.ask(self.asked)
+        if not self.request.joins:
+            self._record.ask(self.request.asked(self.workload))
         if self._record.why_new:
             self.note(self._record.why_new)
         if self.family.is_own_reference and not self.answer:
@@ -177,7 +174,7 @@ class Sweep:
     def _is_due(self, trial: Trial) -> bool:
         """Whether what is recorded is tried again. A failed compile or launch may have been the machine's fault (no
         memory, full disk), and is cheap to repeat."""
-        return self.again or trial.state in _TRIED_AGAIN
+        return self.request.again or trial.state in _TRIED_AGAIN
 
     def _selected(self) -> dict[Configuration, Trial]:
         """What is known of what was asked for, and of the control."""
@@ -187,10 +184,10 @@ class Sweep:
         return configuration in self._wanted or configuration in self._beside
 
     def _is_work_left(self, again: Mapping[Configuration, Trial]) -> bool:
-        if self.configurations is None or again or self.retime:  # of what is not listed, nobody knows
+        if self.configurations is None or again or self.request.retime:  # of what is not listed, nobody knows
             return True
         is_new = any(c not in self._known for c in (*self._beside, *self.configurations))
-        if self.joins:
+        if self.request.joins:
             return is_new
         return is_new or self._are_finalists_due() or self._is_baseline_due()
 
@@ -200,7 +197,7 @@ class Sweep:
             told["reference_ms"] = self._reference_ms = self._set_out(arrays)
             told |= self._described()
             self._try(again)
-            if self.joins:
+            if self.request.joins:
                 return
             self._try_in_full()
             told |= self._finalists()
@@ -245,7 +242,7 @@ class Sweep:
         first = [c for c in self._beside if c not in self._known or c in again]
         excluded = {c: reason for c in first if (reason := self._compiler.exclusion(c))}
         search = self._search(again)
-        size = None if self.strategy.is_foreseen else _ASKED * len(self.workers)
+        size = None if self.request.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
         first = [c for c in first if c not in excluded]
         proposals = Proposals(search, size, 1 if is_cpu else 2, first, self.protocol.figure)
@@ -298,7 +295,7 @@ class Sweep:
     def _search(self, again: Mapping[Configuration, Trial]) -> Search:
         """A search that was told of what need not be tried again."""
         search = Search(
-            self.space or self.family.space, self.configurations, self.strategy,
+            self.request.space, self.configurations, self.request.strategy,
             seeds=self.seeds, exclusion=self._compiler.exclusion,
         )  # fmt: skip
         for configuration, trial in self._known.items():
@@ -326,7 +323,7 @@ class Sweep:
             self._alive,
             self._compiler,
             self._setting,
-            self.root,
+            self.request.root,
             self.inputs,
             self.answer,
             self._reference_ms,
@@ -404,7 +401,7 @@ class Sweep:
         whole = listed(self.family.space)
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
-        return {"tried": tried, "of": of, "space": space, **self.strategy.about()}
+        return {"tried": tried, "of": of, "space": space, **self.request.strategy.about()}
 
 
 class SweepInterrupted(KeyboardInterrupt):

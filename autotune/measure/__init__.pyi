@@ -29,10 +29,9 @@ from .sampling import (
     Producer as Producer,
     Protocol as Protocol,
     Samples as Samples,
+    Timing as Timing,
     floors as floors,
     hopeless_ms as hopeless_ms,
-    interleave as interleave,
-    measure as measure,
     produce as produce,
 )
 from .verify import (

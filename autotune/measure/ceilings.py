@@ -111,20 +111,15 @@ class _Run:
 
     def count(self, one: Ceiling) -> int:
         """What one sample of ``one`` does, in the ceiling's unit."""
-        match one.kernel:
-            case "nothing":
-                return _LAUNCHES
-            case "copy_memory":
-                return 2 * self.nbytes
-            case "read_memory":
-                return self.nbytes
-            case "fetch_records":
-                return self.threads // 4 * one.steps
-            case "read_l2":
-                return self.threads * one.steps * 16
-            case "read_shared":
-                return self.threads * one.steps * UNROLL * 16
-        return self.threads * one.steps * UNROLL * CHAINS
+        counts = {
+            "nothing": _LAUNCHES,
+            "copy_memory": 2 * self.nbytes,
+            "read_memory": self.nbytes,
+            "fetch_records": self.threads // 4 * one.steps,
+            "read_l2": self.threads * one.steps * 16,
+            "read_shared": self.threads * one.steps * UNROLL * 16,
+        }
+        return counts.get(one.kernel, self.threads * one.steps * UNROLL * CHAINS)
 
     def times_ms(self, one: Ceiling) -> list[float]:
         """Two calls to warm up, then the samples."""
@@ -143,18 +138,14 @@ class _Run:
 
     def _words(self, one: Ceiling) -> list[int]:
         values = self.nbytes // 16
-        match one.kernel:
-            case "nothing":
-                return []
-            case "copy_memory":
-                return [self.first, self.second, values]
-            case "read_memory":
-                return [self.first, values, self.second]
-            case "fetch_records":
-                return [self.first, self.nbytes // 64, one.steps, self.second]
-            case "read_l2":
-                return [self.first, _L2_VALUES, one.steps, self.second]
-        return [one.steps, self.second]
+        words = {
+            "nothing": [],
+            "copy_memory": [self.first, self.second, values],
+            "read_memory": [self.first, values, self.second],
+            "fetch_records": [self.first, self.nbytes // 64, one.steps, self.second],
+            "read_l2": [self.first, _L2_VALUES, one.steps, self.second],
+        }
+        return words.get(one.kernel, [one.steps, self.second])
 
 
 def _room(backend: Backend, placed: ExitStack, nbytes: int) -> int:

@@ -16,8 +16,7 @@ from typing import Any
 
 from autotune import files as paths
 from autotune.compile import Cache, CompileFailure, Geometry, Variant, batch, compile_batch, default_root
-from autotune.declaration import load_family as load
-from autotune.declaration import load_workload, prepare
+from autotune.declaration import load_family, load_workload, prepare
 from autotune.device import Backend, LaunchError, Module, Resident, open_backend
 from autotune.errors import AutotuneError, DeviceError
 from autotune.processes import program
@@ -109,7 +108,7 @@ def watched(
 def run(task: WatchedTask, backend: Backend) -> WatchedResult:
     """Run every configuration once on ``backend``. Raises AutotuneError for a family, workload or compiler that cannot
     be used at all."""
-    family = load(task.family)
+    family = load_family(task.family)
     inputs = prepare(family, load_workload(family, task.workload), paths.data_root(task.data or None))
     runs: list[tuple[str, str, list[str]]] = []
     failed: dict[str, str] = {}

@@ -100,11 +100,8 @@ class Samples:
 class _Sampler:
     """Samples of one plan, throttled ones taken again."""
 
-    backend: Backend
+    of: "Timing"
     plan: Callable[[], None]
-    protocol: Protocol
-    cold: bool
-    watch: ClockWatch | None
     retaken: int = 0
     dropped_ms: float = 0.0
     reasons: dict[str, None] = field(default_factory=dict)  # in the order met
@@ -112,21 +109,21 @@ class _Sampler:
 
     def __call__(self, count: int) -> list[float]:
         while True:
-            times = self.backend.sample(self.plan, count, self.cold)
-            reason = self.watch.throttled() if self.watch else ""
+            times = self.of.backend.sample(self.plan, count, self.of.cold)
+            reason = self.of.watch.throttled() if self.of.watch else ""
             if not reason:
                 return times
-            if self.retaken >= self.protocol.retakes:
+            if self.retaken >= self.of.protocol.retakes:
                 self.kept[reason] = None
                 return times
             self.reasons[reason] = None
             self.dropped_ms += sum(times)
-            time.sleep(self.protocol.pause * 2**self.retaken)
+            time.sleep(self.of.protocol.pause * 2**self.retaken)
             self.retaken += 1
 
     def warm(self) -> None:
         """One run that does not count, so that the first sample finds what the others find."""
-        self.dropped_ms += sum(self.backend.sample(self.plan, 1, self.cold))
+        self.dropped_ms += sum(self.of.backend.sample(self.plan, 1, self.of.cold))
 
     def samples(self, times: Sequence[float], *, abandoned: bool = False) -> Samples:
         notes = []
@@ -151,76 +148,76 @@ def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
     return max((1 + (protocol.race - 1) / math.sqrt(runs)) * best_ms, LONG_MS)
 
 
-def measure(
-    backend: Backend,
-    plan: Callable[[], None],
-    protocol: Protocol,
-    *,
-    cold: bool,
-    first_ms: float,
-    best_ms: float,
-    watch: ClockWatch | None = None,
-    begun: Sequence[float] = (),
-) -> Samples:
-    """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
-    decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none); ``watch``
-    is asked after each sampling whether the device was throttled; ``begun`` are samples that there are already."""
-    hopeless = protocol.abandon * best_ms
-    if first_ms > min(hopeless_ms(protocol, best_ms), behind_ms(protocol, best_ms, _VERIFIED)):
-        return Samples((first_ms,), abandoned=True, ran=False)
-    sampler = _Sampler(backend, plan, protocol, cold, watch)
-    if first_ms > hopeless and first_ms > 1.0:
-        again = sampler(1)
-        if min(first_ms, *again) > hopeless:
-            return sampler.samples((*again, first_ms), abandoned=True)
-    if not cold and first_ms < protocol.seconds * 1e3:  # else what the caches hold is a small part of a run
-        sampler.warm()
-    times = list(begun)[: protocol.most - 1]
-    estimate = first_ms
-    while True:
-        room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))
-        times += sampler(min(room, protocol.least, protocol.most - len(times)))
-        estimate = median(times)
-        spent_s = sum(times) / 1000
-        is_hopeless = len(times) >= 3 and min(times) > hopeless
-        if is_hopeless or estimate > behind_ms(protocol, best_ms, _VERIFIED + len(times)):
-            return sampler.samples(times, abandoned=True)
-        enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
-        if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):
-            return sampler.samples(times)
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How plans are timed on one device: by ``protocol``, with caches flushed before each sample where they are
+    ``cold``. ``watch`` is asked after each sampling whether the device was throttled."""
 
+    backend: Backend
+    protocol: Protocol
+    cold: bool
+    watch: ClockWatch | None = None
 
-def interleave(
-    backend: Backend,
-    plans: Mapping[Any, Callable[[], None]],
-    protocol: Protocol,
-    *,
-    cold: bool,
-    before: Mapping[Any, Callable[[], None]],
-    estimate_ms: float,
-    few: frozenset[Any] = frozenset(),
-    watch: ClockWatch | None = None,
-    after: Callable[[Any], None] = lambda key: None,
-) -> dict[Any, Samples]:
-    """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
-    is called untimed ahead of each turn and ``after`` with its key behind it; ``estimate_ms`` is what one sample of
-    all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each, and no more than twice
-    where that alone takes the seconds of all. ``watch`` as in ``measure``."""
-    most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
-    samples = max(1, min(protocol.round_samples, int(most / 3)))
-    rounds = max(3, min(protocol.rounds, int(most / samples)))
-    samplers = {key: _Sampler(backend, plan, protocol, cold, watch) for key, plan in plans.items()}
-    times: dict[Any, list[float]] = {key: [] for key in plans}
-    for round_number, key in _turns(plans, rounds):
-        long = key in few and sum(times[key]) > protocol.finalist_seconds * 1e3
-        if key in few and round_number >= _FEW_ROUNDS - long:
-            continue
-        before[key]()
-        if not (cold or long):
-            samplers[key].warm()  # the plan before it had the caches
-        times[key] += samplers[key](1 if key in few else samples)
-        after(key)
-    return {key: samplers[key].samples(values) for key, values in times.items()}
+    def measure(
+        self, plan: Callable[[], None], first_ms: float, best_ms: float, begun: Sequence[float] = ()
+    ) -> Samples:
+        """Sample ``plan``. ``first_ms`` is the time of the verified run (its caches and clocks not warmed, so it only
+        decides abandonment and batch size), ``best_ms`` the best median so far (infinite when there is none);
+        ``begun`` are samples that there are already."""
+        protocol = self.protocol
+        hopeless = protocol.abandon * best_ms
+        if first_ms > min(hopeless_ms(protocol, best_ms), behind_ms(protocol, best_ms, _VERIFIED)):
+            return Samples((first_ms,), abandoned=True, ran=False)
+        sampler = _Sampler(self, plan)
+        if first_ms > hopeless and first_ms > 1.0:
+            again = sampler(1)
+            if min(first_ms, *again) > hopeless:
+                return sampler.samples((*again, first_ms), abandoned=True)
+        # Else what the caches hold is a small part of a run.
+        if not self.cold and first_ms < protocol.seconds * 1e3:
+            sampler.warm()
+        times = list(begun)[: protocol.most - 1]
+        estimate = first_ms
+        while True:
+            room = max(1, int(protocol.batch_ms / max(estimate, 1e-3)))
+            times += sampler(min(room, protocol.least, protocol.most - len(times)))
+            estimate = median(times)
+            spent_s = sum(times) / 1000
+            is_hopeless = len(times) >= 3 and min(times) > hopeless
+            if is_hopeless or estimate > behind_ms(protocol, best_ms, _VERIFIED + len(times)):
+                return sampler.samples(times, abandoned=True)
+            enough = len(times) >= protocol.least and spread(times) <= protocol.target_spread
+            if enough or len(times) >= protocol.most or (spent_s >= protocol.seconds and len(times) >= 3):
+                return sampler.samples(times)
+
+    def interleave(
+        self,
+        plans: Mapping[Any, Callable[[], None]],
+        before: Mapping[Any, Callable[[], None]],
+        estimate_ms: float,
+        few: frozenset[Any] = frozenset(),
+        after: Callable[[Any], None] = lambda key: None,
+    ) -> dict[Any, Samples]:
+        """Time every plan in turn, round after round, forwards and backwards, so that drift favours none. ``before``
+        is called untimed ahead of each turn and ``after`` with its key behind it; ``estimate_ms`` is what one sample of
+        all plans but ``few`` takes together; those are in the first 3 rounds only, one sample each, and no more than
+        twice where that alone takes the seconds of all."""
+        protocol = self.protocol
+        most = protocol.finalist_seconds * 1e3 / max(estimate_ms, 1e-6)
+        samples = max(1, min(protocol.round_samples, int(most / 3)))
+        rounds = max(3, min(protocol.rounds, int(most / samples)))
+        samplers = {key: _Sampler(self, plan) for key, plan in plans.items()}
+        times: dict[Any, list[float]] = {key: [] for key in plans}
+        for round_number, key in _turns(plans, rounds):
+            long = key in few and sum(times[key]) > protocol.finalist_seconds * 1e3
+            if key in few and round_number >= _FEW_ROUNDS - long:
+                continue
+            before[key]()
+            if not (self.cold or long):
+                samplers[key].warm()  # the plan before it had the caches
+            times[key] += samplers[key](1 if key in few else samples)
+            after(key)
+        return {key: samplers[key].samples(values) for key, values in times.items()}
 
 
 def _turns(keys: Collection[Any], rounds: int) -> Iterator[tuple[int, Any]]:
@@ -239,8 +236,8 @@ PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"ener
 def produce(
     producer: Producer, executions: Mapping[Any, Execution], call_ms: Mapping[Any, float], rounds: int = 1
 ) -> dict[Any, dict[str, Figure]]:
-    """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``interleave``. Raises what
-    ``producer`` does."""
+    """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``Timing.interleave``. Raises
+    what ``producer`` does."""
     found: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
     for _, key in _turns(executions, rounds):
         if rounds > 1:

@@ -56,17 +56,14 @@ class Verifier:
     expected: Mapping[str, NDArray[Any]] | None
     ran_ms: float = 0.0
     last_ms: float = 0.0
-    _resident: dict[str, "_Reference | None"] = field(
-        default_factory=dict
-    )  # None where there was no room for it
+    # None where there was no room for it.
+    _resident: dict[str, "_Reference | None"] = field(default_factory=dict)
     _right: dict[str, set[int]] = field(default_factory=dict)  # checksums of outputs that were found right
-    _same: dict[Configuration, dict[str, set[int]]] = field(
-        default_factory=dict
-    )  # checksums that are its own
+    # Checksums that are its own.
+    _same: dict[Configuration, dict[str, set[int]]] = field(default_factory=dict)
     _first: "_FirstRun | None" = None
-    _left_out: dict[Configuration, dict[str, NDArray[np.bool_]]] = field(
-        default_factory=dict
-    )  # elements of its outputs that no run of it wrote, where there are any
+    # Elements of its outputs that no run of it wrote, where there are any.
+    _left_out: dict[Configuration, dict[str, NDArray[np.bool_]]] = field(default_factory=dict)
     _control_changes: frozenset[str] | None = None
     _byte: int = PATTERNS[0]
 

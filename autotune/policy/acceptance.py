@@ -12,7 +12,7 @@ from typing import Any
 from autotune.compile import occupancy
 from autotune.declaration import Configuration, Family
 from autotune.errors import AutotuneError, DeviceError, UnknownName
-from autotune.figures import loss_percent as percent
+from autotune.figures import loss_percent
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.measure import find_objective
@@ -156,7 +156,7 @@ class Claim:
         allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(spread, item.cost_spread)))
         found: list[str] = []
         if took > item.cost * allowed:
-            more = percent(took / item.cost - 1)
+            more = loss_percent(took / item.cost - 1)
             found.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
         against = trials.get(self._family.space.control) if item.margin_over_control else None
         if against and against.measurement:

@@ -20,10 +20,8 @@ from autotune.policy.file import (
     entry_name,
     file_name,
     locked,
+    read_policy_file,
     write,
-)
-from autotune.policy.file import (
-    read_policy_file as read,
 )
 from autotune.policy.teaching import of_trial, taught
 from autotune.record import (
@@ -60,7 +58,7 @@ def update(folder: Path, studies: Sequence[Study], objective: str = KERNEL) -> P
 def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
     """Tell in the policy file at ``path`` what range a plan covered, and what 95 % of it should keep to."""
     with locked(path) as real:
-        now = read(real)
+        now = read_policy_file(real)
         if now.prediction:
             covered = {name: {"low": low, "high": high} for name, (low, high) in over.items()}
             rule = replace(now.prediction, covered=covered, covered_regret=round(regret, 4))
@@ -72,7 +70,7 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
     if not path.exists():
         return None
     try:
-        found = read(path)
+        found = read_policy_file(path)
         if (found.family, found.device.kind) == (study.family, study.about.device_kind):
             return found
         trouble = f"it is for {found.family} on {found.device.name}"

@@ -39,8 +39,7 @@ from autotune.policy.acceptance import (
     stale,
     unmet_need,
 )
-from autotune.policy.file import Entry, Kept, PolicyFile, file_name
-from autotune.policy.file import read_policy_file as read
+from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
 from autotune.policy.prediction import (
     Features,
     Taught,
@@ -167,7 +166,7 @@ def _usable(
 ) -> PolicyFile | None:
     """The file, or None with a candidate in ``passed`` that says why not."""
     try:
-        found = read(source) if isinstance(source, Path) else source
+        found = read_policy_file(source) if isinstance(source, Path) else source
         reason = file_refusal(family, found, kind)
     except PolicyFileError as problem:
         reason = str(problem)
@@ -198,22 +197,21 @@ def beyond_proved(policies: Policies | None, configuration: Configuration, sizes
 def candidates(
     family: Family,
     policies: Policies | None,
-    sizes: Mapping[str, int],
+    numbers: Mapping[str, float],
     options: Mapping[str, Any],
     kind: str = "",
     *,
-    scalars: Mapping[str, float] | None = None,
     accuracy: Mapping[str, Any] | float | None = None,
     objective: str = "kernel",
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
-    is last and stands. ``kind`` (cpu, cuda) names the device's kind where there is no policy file. ``accuracy`` asks
+    is last and stands. ``numbers`` are the input's extents and scalars. ``kind`` (cpu, cuda) names the device's kind
+    where there is no policy file. ``accuracy`` asks
     for another accuracy class than the family's own, or for all whose error is at most so much: then the class that is
     expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
     ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
     find_objective(objective)
     kind = policies.device.kind if policies else kind
-    numbers = {**sizes, **(scalars or {})}
     classes = admitted(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
     lists = []
     for values in classes:

@@ -57,9 +57,8 @@ class Claims:
                 return False
             storage = self._begun()
             claims = self._study(_CLAIMS + study)
-            if (study, name) in self._refused and self._is_anothers(
-                claims, name
-            ):  # before anything is written
+            # Before anything is written.
+            if (study, name) in self._refused and self._is_anothers(claims, name):
                 return False
             mine = storage.create_new_trial(
                 claims, create_trial(state=TrialState.RUNNING, user_attrs={"claim": [name, self._owner]})

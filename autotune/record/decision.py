@@ -124,9 +124,8 @@ def _ties(
     if not aim.is_sum:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
         fastest = min(ranked, key=lambda t: t.measurement.first(aim.figure) if t.measurement else math.inf)
-        finalists = (
-            retimed if fastest in retimed else ranked
-        )  # a record may hold an older sweep's finalists only
+        # A record may hold an older sweep's finalists only.
+        finalists = retimed if fastest in retimed else ranked
     best = finalists[0]
     least = best.cost(objective)
     ties = [t for t in finalists if t.cost(objective) <= least * (1 + noise(best, t, objective))]

@@ -120,23 +120,19 @@ class Block:
 
 def figure_column(name: str) -> Column:
     """The column of a figure."""
-
-    def of(trial: Trial) -> float | None:
-        found = trial.measurement.figure(name) if trial.measurement else None
-        return found.value if found else None
-
-    return Column(name, QUANTITIES[name].label, _KINDS[unit(name)], of)
+    return Column(name, QUANTITIES[name].label, _KINDS[unit(name)], _part(name, "value"))
 
 
 def spread_column(name: str) -> Column:
     """The column of a figure's interval."""
-
-    def of(trial: Trial) -> float | None:
-        found = trial.measurement.figure(name) if trial.measurement else None
-        return found.spread if found else None
-
     stem = name.rpartition("_")[0]
-    return Column("spread_relative" if stem == "time" else f"{stem}_spread_relative", "±", "spread", of)
+    key = "spread_relative" if stem == "time" else f"{stem}_spread_relative"
+    return Column(key, "±", "spread", _part(name, "spread"))
+
+
+def _part(name: str, part: str) -> Callable[[Trial], Any]:
+    """That part of a trial's figure; None where it was not measured."""
+    return lambda trial: getattr(trial.measurement and trial.measurement.figure(name), part, None)
 
 
 def over_winner(decision: Decision) -> Column:

@@ -162,18 +162,9 @@ def scatter(
     for upper, colour, symbol in _BUCKETS:
         bucket = [p for p in points if lower < p.occupancy <= upper or (lower == 0 and p.occupancy == 0)]
         if bucket:
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "name": f"{units.share(lower)} to {units.share(upper)}",
-                    "x": [p.x for p in bucket],
-                    "y": [p.ms * factor for p in bucket],
-                    "customdata": [p.row for p in bucket],  # the page writes the text beside the pointer
-                    "hoverinfo": "text",
-                    "marker": {"color": colour, "symbol": symbol, "size": 7},
-                }
-            )
+            name = f"{units.share(lower)} to {units.share(upper)}"
+            marker = {"color": colour, "symbol": symbol, "size": 7}
+            data.append(_spots(bucket, (1.0, factor), mode="markers", name=name, marker=marker))
         lower = upper
     across = _whole([point.x for point in points], "registers per thread")
     layout = {
@@ -190,6 +181,14 @@ def scatter(
         "hovermode": "closest",
     }
     return Chart(name, alt, {"data": data, "layout": layout})
+
+
+def _spots(points: Sequence[Point], factors: tuple[float, float], **more: Any) -> dict[str, Any]:
+    """``points`` as marks; the page writes the text beside the pointer."""
+    return {
+        "type": "scatter", "x": [p.x * factors[0] for p in points], "y": [p.ms * factors[1] for p in points],
+        "customdata": [p.row for p in points], "hoverinfo": "text", **more,
+    }  # fmt: skip
 
 
 def _whole(values: Sequence[float], title: str) -> dict[str, Any]:
@@ -245,9 +244,8 @@ def time_axis(
     more than ``LOG_ABOVE`` times."""
     low, high = min(times), max(times)
     if low > 0 and (logarithmic or high / low > LOG_ABOVE):
-        start, room = (
-            (low / 2, 4.0) if from_zero else (low / 1.3, 1.3)
-        )  # room for the text beside the longest bar
+        # With room for the text beside the longest bar.
+        start, room = (low / 2, 4.0) if from_zero else (low / 1.3, 1.3)
         ticks = log_ticks(low, high)
         return {
             "type": "log",
@@ -295,29 +293,25 @@ def cloud(name: str, alt: str, spots: Sequence[Point], key: str, title: str) -> 
     """Time against a cost, whose ``key`` ends in its unit; the front, which nothing beats in both, is a line."""
     axis, factor = time_axis([s.ms for s in spots], "time of one call", from_zero=False)
     scale, shown = _SCALES[unit(key)]
+    factors = scale, factor
     label = f"{title} ({shown})"
     low, high = min(s.x for s in spots), max(s.x for s in spots)
     across: dict[str, Any] = {"title": {"text": label}}
-    if low > 0 and high / low > 30:
+    if low > 0 and high / low > LOG_ABOVE:
         across |= {"type": "log", "title": {"text": f"{label}, logarithmic"}}
     front = sorted((s for s in spots if s.front), key=lambda s: (s.x, -s.ms))
     others = [s for s in spots if not s.front]
 
-    def trace(some: Sequence[Point], **more: Any) -> dict[str, Any]:
-        return {
-            "type": "scatter", "x": [s.x * scale for s in some], "y": [s.ms * factor for s in some],
-            "customdata": [s.row for s in some], "hoverinfo": "text", **more,
-        }  # fmt: skip
-
     data = [
-        trace(others, mode="markers", name="others", marker={"color": COLOURS["other"], "size": 6, "opacity": 0.6}),
-        trace(front, mode="lines+markers", name="nothing better in both",
+        _spots(others, factors, mode="markers", name="others",
+               marker={"color": COLOURS["other"], "size": 6, "opacity": 0.6}),
+        _spots(front, factors, mode="lines+markers", name="nothing better in both",
               line={"color": COLOURS["winner"], "shape": "hv", "width": 2},
               marker={"color": COLOURS["winner"], "size": 9, "symbol": "diamond"}),
     ]  # fmt: skip
-    notes = _named(spots, (across, axis), (scale, factor))
     layout = {
-        "xaxis": across, "yaxis": axis, "height": 400, "annotations": notes, "showlegend": True,
+        "xaxis": across, "yaxis": axis, "height": 400, "annotations": _named(spots, (across, axis), factors),
+        "showlegend": True,
         "hovermode": "closest",
     }  # fmt: skip
     return Chart(name, alt, {"data": [t for t in data if t["x"]], "layout": layout})

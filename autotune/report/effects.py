@@ -45,13 +45,17 @@ def clustered(
     heads = [key[: len(outer)] for key in bars]
     numbers = {head: i for i, head in enumerate(dict.fromkeys(heads))}
     places = [i + 1.2 * numbers[head] for i, head in enumerate(heads)]  # a gap between clusters
+    clusters: dict[tuple[int, ...], list[int]] = {}
+    for key, head in zip(bars, heads, strict=True):
+        clusters.setdefault(head, []).extend(groups[key])
     single = len(bars) == len(keys)
     rows = [row_of.get(int(pairing.value_rows[groups[key][0]])) for key in bars] if single else None
     percents = {
         kernel or TOTAL: pairing.percent(timed.times(kernel or None)) for kernel in ("", *timed.kernels)
     }
     choices = {
-        kernel: _heights(percent, bars, groups, heads, timed, outer) for kernel, percent in percents.items()
+        kernel: _heights(percent, [groups[key] for key in bars], clusters, timed, outer)
+        for kernel, percent in percents.items()
     }
     typical = summarised(percents[TOTAL])[2]
     title = f"{pairing.policy}: {pairing.base} → {pairing.value}"
@@ -67,10 +71,6 @@ def clustered(
     if rows:
         figure["data"][0]["customdata"] = rows
     chart = Chart(name, f"{title}: {text}; {each}", {**figure, "choices": choices}, caption=False)
-    clusters = {
-        head: [pair for key in bars if key[: len(outer)] == head for pair in groups[key]]
-        for head in dict.fromkeys(heads)
-    }
     table = _table(name, timed, outer, clusters, percents[TOTAL])
     return Block(title=title, text=f"{text}; {each}.", chart=chart, table=table, folded_table=True, half=True)
 
@@ -79,7 +79,7 @@ def _table(
     name: str,
     timed: Timed,
     outer: Sequence[str],
-    clusters: Mapping[tuple[int, ...], list[int]],
+    clusters: Mapping[tuple[int, ...], Sequence[int]],
     percent: NDArray[np.float64],
 ) -> Table:
     rows = []
@@ -132,22 +132,18 @@ def _figure(
 
 def _heights(
     percent: NDArray[np.float64],
-    bars: Sequence[tuple[int, ...]],
-    groups: Mapping[tuple[int, ...], list[int]],
-    heads: Sequence[tuple[int, ...]],
+    bars: Sequence[Sequence[int]],
+    clusters: Mapping[tuple[int, ...], Sequence[int]],
     timed: Timed,
     outer: Sequence[str],
 ) -> dict[str, Any]:
     """Of one kernel: each bar's median change, the range around it where it is more than one pair, and the clusters'
     labels with their medians: one outlier moves a mean anywhere. The tables have the means too."""
-    found = [summarised(percent[groups[key]]) for key in bars]
+    found = [summarised(percent[pairs]) for pairs in bars]
     made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in found]}
     if len(bars) < len(percent):
         made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in found]
         made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in found]
-    clusters: dict[tuple[int, ...], list[int]] = {}
-    for key, head in zip(bars, heads, strict=True):
-        clusters.setdefault(head, []).extend(groups[key])
     made["ticktext"] = []
     for head, members in clusters.items():
         of = summarised(percent[members])

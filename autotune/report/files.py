@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from autotune.compile import Variant
-from autotune.declaration import Configuration, Family, families
-from autotune.declaration import load_family as load
+from autotune.declaration import Configuration, Family, families, load_family
 from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import csv_text, policy_folders, write_text
 from autotune.policy import file_name, read_policy_file
@@ -63,7 +62,7 @@ def used(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) ->
         try:
             entries = read_policy_file(path).entries if path.is_file() else {}
         except PolicyFileError:
-            continue  # whoever needs it will be told
+            continue  # the command that reads it says so
         entry = entries.get(study.workload)
         if decision and entry and Configuration(entry.configuration) == decision.winner.configuration:
             return Use(str(path), _call(study, folder, known))
@@ -107,7 +106,7 @@ def generated(known: Mapping[str, Family]) -> Code:
         if name in known:
             return known[name]
         try:
-            return load(name) if name in families() else None
+            return load_family(name) if name in families() else None
         except AutotuneError:
             return None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -77,6 +77,17 @@ class _View:
         return (*first, *self.effects, *self.why, *self.choice, *self.search)
 
 
+class _Given(NamedTuple):
+    """What views are made from beside a study: see ``write_report``. ``most`` trials are shown of each; all studies
+    together have ``texts`` different reasons and notes."""
+
+    ceilings: Mapping[str, Any] | None
+    code: Code | None
+    use: Callable[[Study], Use]
+    most: int
+    texts: int
+
+
 def write_report(
     studies: Iterable[Study],
     path: str | Path,
@@ -96,6 +107,7 @@ def write_report(
     studies = tuple(studies)
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.remarks) for study in studies for trial in study.trials})
+    given = _Given(ceilings, code, use, most, texts)
     views: list[_View] = []
     wholes: dict[str, Across] = {}
     for group in groups(studies):
@@ -106,8 +118,7 @@ def write_report(
             common = wholes[anchor].minimax
         chosen = common.configuration if common else None
         for study in group:
-            anchor_of = f"study-{len(views) + 1}"
-            views.append(_view(study, anchor_of, anchor, most, texts, chosen, ceilings, code, use))
+            views.append(_view(study, f"study-{len(views) + 1}", anchor, chosen, given))
     script = "".join(
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "charts.js", "trials.js")
     )
@@ -145,19 +156,9 @@ def _trusted(text: str) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def _view(
-    study: Study,
-    anchor: str,
-    whole: str,
-    most: int,
-    texts: int,
-    common: Configuration | None,
-    ceilings: Mapping[str, Any] | None,
-    code: Code | None,
-    use: Callable[[Study], Use],
-) -> _View:
+def _view(study: Study, anchor: str, whole: str, common: Configuration | None, given: _Given) -> _View:
     decision, timed = study.decision, Timed.of(study)
-    trials = rows(study, decision, most)
+    trials = rows(study, decision, given.most)
     roles = roles_of(study, decision, common)
     table, chart = ladder(study, decision, common)
     ranking = None
@@ -172,7 +173,7 @@ def _view(
         across=whole,
         title=f"{study.family} on {study.workload}",
         study=study,
-        answer=answer(study, decision, timed, use(study)) if decision else None,
+        answer=answer(study, decision, timed, given.use(study)) if decision else None,
         verdict=verdict(study, decision, effects_frame(timed)),
         facts=facts(study),
         ladder=Block(title="Presets, runner-up and winner", table=table, chart=chart),
@@ -180,10 +181,10 @@ def _view(
         ranking=ranking,
         effects=tuple(effects_blocks(study, timed, trials)),
         kernels=timed.kernels,
-        why=tuple(why_blocks(study, decision, trials, roles, ceilings)) if decision else (),
+        why=tuple(why_blocks(study, decision, trials, roles, given.ceilings)) if decision else (),
         choice=tuple(choice_blocks(study, decision, trials, roles)) if decision else (),
         search=tuple(search_blocks(study)),
-        trials=every_trial(study, trials, texts, roles, code, ceilings),
+        trials=every_trial(study, trials, given.texts, roles, given.code, given.ceilings),
     )
 
 

@@ -53,7 +53,7 @@ class Pace:
             self._bar.update(self._task, completed=self._done, about=about)
         elif now - self._said >= LINE_SECONDS:
             self._said = now
-            self._err.print(f"{self._title}: {about}", markup=False)
+            self._err.print(f"{self._title}: {about}")
 
     def end(self) -> None:
         """Nothing is told any more: what compiles in a thread may go on for a while after an interruption."""
@@ -90,9 +90,7 @@ class Live:
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None:
         """After each trial."""
-        if (
-            not self._states
-        ):  # trials that were recorded before say nothing, nor does what came before the first
+        if not self._states:  # what was recorded before says nothing, nor does what came before the first
             self._pace.start(done)
         self._states[trial.state] += 1
         self._pace.step(done, self._about(best_ms, busy_share))

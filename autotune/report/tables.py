@@ -20,17 +20,7 @@ from autotune.record import (
     minimax,
     times_of,
 )
-from autotune.report.blocks import (
-    CONFIGURATION,
-    FOOTPRINT,
-    OCCUPANCY,
-    OVER_WINNER,
-    REGISTERS,
-    SPREAD,
-    TIME,
-    Column,
-)
-from autotune.report.verdict import verdict
+from autotune.report.verdict import ladder, verdict
 
 # In their order; docs/results-csv.md says what each of them is.
 SUMMARY = (
@@ -129,12 +119,6 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(EFFECTS))
 
 
-_COLUMNS = (
-    Column("role", "role"), TIME, SPREAD, OVER_WINNER, Column("in_tie_set", "tied"), REGISTERS, OCCUPANCY, FOOTPRINT,
-    CONFIGURATION,
-)  # fmt: skip
-
-
 def study_html(study: Study) -> str:
     """Every name and message of the record is escaped."""
     said = verdict(study, study.decision, effects_frame(Timed.of(study)))
@@ -147,12 +131,10 @@ def study_html(study: Study) -> str:
     parts = [f"<p><b>{_text(head)}</b><br>{headline}{_text(cards)}</p>"]
     parts += [f"<p>{_text(sentence)}</p>" for sentence in said.sentences]
     parts += [f"<p>⚠ {_text(warning)}</p>" for warning in said.warnings]
-    frame = summary_frame([study]).dropna(axis="columns", how="all")
-    frame["in_tie_set"] = ["yes" if tied else "" for tied in frame["in_tie_set"]]
+    table, _ = ladder(study, study.decision)
     shown = {
-        column.label: [column.show(value) if pd.notna(value) else "" for value in frame[column.key]]
-        for column in _COLUMNS
-        if column.key in frame
+        column.label: [column.show(row[place]) for row in table.rows]
+        for place, column in enumerate(table.columns)
     }
     return "".join(parts) + pd.DataFrame(shown).to_html(index=False, border=0, escape=True)
 

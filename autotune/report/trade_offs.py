@@ -37,7 +37,7 @@ def front(costs: Sequence[Sequence[float]]) -> list[bool]:
     kept = np.zeros(len(table), dtype=bool)
     found = np.empty_like(table)
     size = 0
-    for i in np.lexsort(table.T[::-1]):  # whoever beats i stands before it
+    for i in np.lexsort(table.T[::-1]):  # what beats i comes before it
         before = found[:size]
         if not ((before <= table[i]).all(axis=1) & (before != table[i]).any(axis=1)).any():
             kept[i], found[size] = True, table[i]

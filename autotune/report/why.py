@@ -18,9 +18,8 @@ MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
 MOST_FOOTPRINTS = 12
 
-MOST_BESIDE = (
-    4  # rows of a table beside a chart; a longer one is folded away, and the chart as wide as the page
-)
+# Rows of a table beside a chart; a longer one is folded away, and the chart is as wide as the page.
+MOST_BESIDE = 4
 
 _TIMES = (
     Column("configurations", "how many", "count"), Column("best_ms", "best time", "time"),

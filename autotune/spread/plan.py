@@ -23,7 +23,7 @@ from autotune.errors import UnknownName
 ALLOCATIONS = ("automatic", "contiguous", "dynamic")
 
 
-_TURNS = 4  # for each worker at least, where chunks go to whoever has room
+_TURNS = 4  # for each worker at least, where chunks go to the worker that has room
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
 _NEAR = 0.02  # what models may differ by for one's plan to be as good by the other
@@ -94,7 +94,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Allocation:
-    """``queues`` has each worker's chunks in the order in which it runs them; ``shared`` are for whoever has room.
+    """``queues`` has each worker's chunks in the order in which it runs them; ``shared`` are for the one that has room.
     ``steals`` says that a worker whose queue is empty takes from the one with the most left."""
 
     allocation: str

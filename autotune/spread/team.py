@@ -256,7 +256,7 @@ class Team:
         return member.queue.popleft() if member.queue else None
 
     def _anyones(self, member: Member, given: int) -> Chunk | None:
-        """A chunk for whoever has room; else, for one that is at its last chunk, the last of the longest queue."""
+        """A chunk for the worker with room; else, for one that is at its last chunk, the last of the longest queue."""
         if self._shared:
             chunk = self._shared.popleft()
             if chunk in self._again:

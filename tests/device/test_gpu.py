@@ -18,6 +18,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
+from autotune.engine.request import SweepRequest
 from autotune.engine.sweep import Sweep
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
@@ -40,8 +41,8 @@ def test_every_configuration_is_exact(workload: str, tmp_path: Path) -> None:
     with CudaBackend(0) as backend, closing(LocalWorker(backend)) as worker:
         worker.start()
         study = Sweep(
-            workers=[worker], family=family, workload=loaded, inputs=inputs, protocol=QUICK, processes=8,
-            configurations=family.space.configurations(), store=Store(tmp_path), cache=Cache(default_root()),
+            request=SweepRequest(family=family, processes=8), workers=[worker], workload=loaded, inputs=inputs,
+            protocol=QUICK, store=Store(tmp_path), cache=Cache(default_root()),
         ).run()  # fmt: skip
     assert set(study.states()) <= {"measured", "excluded"}
     excluded = {t.reason for t in study.trials if t.state == "excluded"}

@@ -21,10 +21,10 @@ from autotune.declaration.family import Family
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs
 from autotune.device.backend import LaunchError
-from autotune.engine import measurer as worker
 from autotune.engine import ragged
 from autotune.engine.sweep import SweepInterrupted
 from autotune.measure.reference import expected_outputs
+from autotune.measure.sampling import Timing
 from autotune.measure.verify import PROOF_VERSION
 from autotune.policy import file as policyfile
 from autotune.policy import merge as policyfile_write
@@ -336,7 +336,7 @@ def test_an_interruption_in_that_phase_is_made_good(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker, "interleave", stop)
+        patched.setattr(Timing, "interleave", stop)
         with pytest.raises(SweepInterrupted):
             sweep(folder, tmp_path).run()
     study = sweep(folder, tmp_path).run()

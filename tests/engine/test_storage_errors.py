@@ -13,6 +13,7 @@ from autotune.compile.cache import Cache, default_root
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.cpu.backend import CpuBackend
+from autotune.engine.request import SweepRequest
 from autotune.engine.sweep import Sweep
 from autotune.errors import UsageError
 from autotune.layout import STORAGES
@@ -40,8 +41,8 @@ def test_errors_are_told_kept_and_asked_for(
     with CpuBackend(1) as backend, closing(LocalWorker(backend)) as worker:
         worker.start()
         study = Sweep(
-            workers=[worker], family=family, workload=loaded, inputs=inputs, protocol=QUICK, processes=1,
-            configurations=family.space.configurations(), store=Store(tmp_path), cache=Cache(default_root()),
+            request=SweepRequest(family=family, processes=1), workers=[worker], workload=loaded, inputs=inputs,
+            protocol=QUICK, store=Store(tmp_path), cache=Cache(default_root()),
         ).run()  # fmt: skip
     x = inputs.arrays["x"]
     found = {str(trial.configuration["storage"]): trial for trial in study.trials}

@@ -12,10 +12,9 @@ from fakes import FakeBackend, FakeToolchain, cost, sweep
 
 from autotune.declaration import family as families
 from autotune.device.backend import LaunchError
-from autotune.engine import measurer as worker
 from autotune.engine.sweep import SweepInterrupted
 from autotune.hardware import Device
-from autotune.measure.sampling import Protocol
+from autotune.measure.sampling import Protocol, Timing
 from autotune.record.store import Store, StudyStore
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -275,13 +274,13 @@ def test_configurations_ahead_of_the_best_retimed_one_are_called_in(folder: Path
 def test_a_finalist_that_took_tenfold_is_timed_again_and_the_record_keeps_both(
     busy: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns, interleaved = [0], worker.interleave
+    turns, interleaved = [0], Timing.interleave
 
     def interleave(*arguments: Any, **named: Any) -> Any:
         turns[0] += 1
         return interleaved(*arguments, **named)
 
-    monkeypatch.setattr(worker, "interleave", interleave)
+    monkeypatch.setattr(Timing, "interleave", interleave)
     control = families.load_family(folder).space.control
     costs = lambda c: cost(c) * (100 if 0 < turns[0] <= busy and c == control else 1)  # noqa: E731
     study = sweep(folder, tmp_path, FakeBackend(costs=costs)).run()
@@ -315,8 +314,8 @@ def test_a_kernel_that_turns_wrong_after_it_was_timed_has_no_time(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turned: list[bool] = []
-    interleaved = worker.interleave
-    monkeypatch.setattr(worker, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1])
+    interleaved = Timing.interleave
+    monkeypatch.setattr(Timing, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1])
 
     def wrong(configuration: Mapping[str, Any]) -> bool:
         return bool(turned) and configuration["block_size"] == 64 and configuration["memory"] == "readonly"

@@ -90,7 +90,7 @@ def test_what_another_sweep_has_is_left_to_it_and_not_waited_for_at_once(
 
     tried.watch = watch
     if method != "exhaustive":
-        tried.strategy = Strategy(sampler=method, trials=total)
+        tried.request = replace(tried.request, search=method, trials=total)
     study = tried.run()
     assert done_before
     assert study.states() == {"measured": total - 6, "crashed": 6}

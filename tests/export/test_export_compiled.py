@@ -57,7 +57,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     family, options = exported.family, dict([option])
     scalars = {"factor": 2.0, "twice": 2 * sizes.get("count", 0)} if exported.name == "shifted" else {}
     known, _ = find(family, device, [exported.policies])
-    listed = candidates(family, known, sizes, options, "cuda", scalars=scalars)
+    listed = candidates(family, known, {**sizes, **scalars}, options, "cuda")
 
     def exclusion(configuration: Configuration) -> str:
         names = {**sizes, **options, **scalars, **configuration}

@@ -13,10 +13,9 @@ from autotune.measure.sampling import (
     CUDA,
     LONG_MS,
     Protocol,
+    Timing,
     floors,
     hopeless_ms,
-    interleave,
-    measure,
     median,
     spread,
 )
@@ -38,8 +37,12 @@ class Clock:
         return found
 
 
+def sampling(clock: Any, protocol: Protocol, watch: Any = None, *, cold: bool = True) -> Timing:
+    return Timing(backend=clock, protocol=protocol, cold=cold, watch=watch)
+
+
 def sampled(clock: Any, protocol: Protocol, first_ms: float = 1.0, best_ms: float = math.inf) -> Any:
-    return measure(clock, lambda: None, protocol, cold=True, first_ms=first_ms, best_ms=best_ms)
+    return sampling(clock, protocol).measure(lambda: None, first_ms, best_ms)
 
 
 @given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=60))
@@ -93,9 +96,7 @@ def test_finalists_are_timed_in_turns_forwards_and_backwards() -> None:
     order: list[str] = []
     plans = {name: (lambda name=name: order.append(name)) for name in "ab"}
     nothing = dict.fromkeys(plans, lambda: None)
-    interleave(
-        Clock(1.0), plans, Protocol(rounds=4, round_samples=1), cold=True, before=nothing, estimate_ms=2.0
-    )  # type: ignore[arg-type]
+    sampling(Clock(1.0), Protocol(rounds=4, round_samples=1)).interleave(plans, nothing, 2.0)
     assert "".join(order) == "abbaabba"
 
 
@@ -103,7 +104,7 @@ def test_slow_finalists_get_fewer_rounds() -> None:
     clock = Clock(1000.0)
     plans = {"a": lambda: None, "b": lambda: None}
     protocol = Protocol(rounds=15, round_samples=3, finalist_seconds=3.0)
-    interleave(clock, plans, protocol, cold=True, before=plans, estimate_ms=2000.0)  # type: ignore[arg-type]
+    sampling(clock, protocol).interleave(plans, plans, 2000.0)
     assert clock.taken == 2 * 3
 
 
@@ -113,9 +114,7 @@ def test_the_control_takes_part_in_few_rounds_and_in_fewer_where_it_is_slow(
 ) -> None:
     protocol = Protocol(rounds=5, round_samples=1, finalist_seconds=3.0)
     plans = {"a": lambda: None, "control": lambda: None}
-    found = interleave(
-        Clock(each_ms), plans, protocol, cold=True, before=plans, estimate_ms=1.0, few=frozenset({"control"})
-    )  # type: ignore[arg-type]
+    found = sampling(Clock(each_ms), protocol).interleave(plans, plans, 1.0, few=frozenset({"control"}))
     assert {key: len(samples.times_ms) for key, samples in found.items()} == {"a": 5, "control": turns}
 
 
@@ -153,8 +152,9 @@ QUICK = Protocol(least=5, most=5, seconds=10, batch_ms=1000, retakes=2, pause=0.
 
 
 def watched(clock: Any, watch: Any, protocol: Protocol = QUICK, **values: Any) -> Any:
-    given = {"cold": True, "first_ms": 1.0, "best_ms": math.inf, **values}
-    return measure(clock, lambda: None, protocol, watch=watch, **given)
+    cold = values.pop("cold", True)
+    given = {"first_ms": 1.0, "best_ms": math.inf, **values}
+    return sampling(clock, protocol, watch, cold=cold).measure(lambda: None, **given)
 
 
 def test_throttled_samples_are_retaken_after_a_pause_and_it_is_said(pauses):
@@ -212,7 +212,7 @@ def test_warm_finalists_are_warmed_at_every_turn():
     plans = {name: (lambda name=name: order.append(name)) for name in "ab"}
     nothing = dict.fromkeys(plans, lambda: None)
     protocol = Protocol(rounds=3, round_samples=2)
-    timed = interleave(Clock(1.0), plans, protocol, cold=False, before=nothing, estimate_ms=2.0)  # type: ignore[arg-type]
+    timed = sampling(Clock(1.0), protocol, cold=False).interleave(plans, nothing, 2.0)
     assert "".join(order) == "aaabbb" + "bbbaaa" + "aaabbb"
     assert [len(samples.times_ms) for samples in timed.values()] == [6, 6]
 
@@ -221,9 +221,7 @@ def test_throttled_finalists_are_retaken(pauses):
     plans = {"a": lambda: None, "b": lambda: None}
     protocol = Protocol(rounds=3, round_samples=1)
     watch = Watch("", "hot")
-    timed = interleave(
-        Clock(1.0, 5.0, 1.0), plans, protocol, cold=True, before=plans, estimate_ms=2.0, watch=watch
-    )  # type: ignore[arg-type]
+    timed = sampling(Clock(1.0, 5.0, 1.0), protocol, watch).interleave(plans, plans, 2.0)
     assert timed["b"].times_ms == (1.0, 1.0, 1.0)
     assert timed["b"].dropped_ms == 5.0
     assert timed["b"].notes == ("samples were taken again once: throttled (hot)",)

@@ -92,12 +92,12 @@ def test_only_declared_features_count(written: Path, tmp_path: Path) -> None:
         "a": replace(entry, name="a", features={"n": 1000, "shortest": 5}),
         "b": replace(entry, name="b", features={"n": 10, "shortest": 40}),
     })  # fmt: skip
-    found = candidates(family, Policies(DEVICE, file), {"n": 1000}, {}, scalars={"shortest": 30})
+    found = candidates(family, Policies(DEVICE, file), {"n": 1000, "shortest": 30}, {})
     assert [(c.match, c.origin.rpartition(": ")[2]) for c in found[:2]] == [
         ("nearest", "b"),
         ("nearest", "a"),
     ]
-    exact = candidates(family, Policies(DEVICE, file), {"n": 77}, {}, scalars={"shortest": 5})
+    exact = candidates(family, Policies(DEVICE, file), {"n": 77, "shortest": 5}, {})
     assert (exact[0].match, exact[0].refusal) == ("exact", "")
 
 

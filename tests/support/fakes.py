@@ -303,23 +303,30 @@ PROTOCOL = Protocol(least=3, most=5, seconds=1, finalists=3, rounds=2, round_sam
 def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **changes: Any) -> "Sweep":
     from local_worker import LocalWorker  # a measuring process does without
 
+    from autotune.engine.request import SweepRequest
     from autotune.engine.sweep import Sweep
     from autotune.record.store import Store
+    from autotune.search.strategy import Strategy
 
     family = families.load_family(folder)
     backend = backend or FakeBackend()
-    configurations = family.space.configurations()
-    backend.know([Variant(family, c) for c in configurations])
+    backend.know([Variant(family, c) for c in family.space.configurations()])
     workload = workloads.load_workload(family)
     if "workers" not in changes:
         worker = LocalWorker(backend)
         worker.start()
         changes["workers"] = [worker]
+    strategy = changes.pop("strategy", Strategy())
+    chosen = tuple(changes.pop("configurations", family.space.configurations()))
+    options = {name: changes.pop(name) for name in ("again", "retime", "joins") if name in changes}
+    request = SweepRequest(
+        family=family, chosen=chosen, processes=1, search=strategy.sampler, trials=strategy.trials,
+        time=strategy.seconds, seed=strategy.seed, **options,
+    )  # fmt: skip
     arguments: dict[str, Any] = {
-        "family": family,
+        "request": request,
         "workload": workload,
         "inputs": workloads.prepare(family, workload, tmp_path),
-        "configurations": configurations,
         "store": Store(tmp_path / "out"),
         "cache": Cache(tmp_path / "cache"),
         "protocol": PROTOCOL,

@@ -248,9 +248,8 @@ class Joints:
         return found or self._made()
 
     def _made(self) -> tuple[Any, Any]:
-        return self._driver.Stream(1), call(
-            "cuEventCreate", 2
-        )  # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
+        # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
+        return self._driver.Stream(1), call("cuEventCreate", 2)
 
     def close(self) -> None:
         """The context is current."""
