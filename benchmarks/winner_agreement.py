@@ -22,7 +22,7 @@ from result_files import write_rows
 
 from autotune.declaration import Configuration, load_family, load_workload
 from autotune.device import Resident, open_backend
-from autotune.measure import CUDA, Samples, interleave
+from autotune.measure import CUDA, Samples, sampling
 from autotune.record import Store
 
 
@@ -75,7 +75,7 @@ def reference(asked: peers.Asked, ids: Sequence[str], rounds: int) -> dict[str, 
     with closing(open_backend(asked.device)) as backend, backend.current():
         resident = Resident(backend, inputs, most=len(variants) + 1)
         executions = {e.variant.configuration: e for e in bound(resident, variants)}
-        timed: dict[Configuration, Samples] = interleave(
+        timed: dict[Configuration, Samples] = sampling.interleave(
             backend,
             {c: e.run for c, e in executions.items()},
             replace(CUDA, rounds=rounds, round_samples=1, finalist_seconds=1e9),

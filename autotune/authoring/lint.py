@@ -25,22 +25,19 @@ from autotune.declaration import (
     Family,
     Inputs,
     MalformedNpy,
-    Parameter,
     Policy,
-    another_type,
-    definition,
     families,
     find_data,
-    listed,
+    kernel_text,
     load_family,
     load_workload,
     reached,
-    without_comments,
     workloads,
     yamlfile,
 )
 from autotune.errors import AutotuneError, FamilyError, UnknownName, suggestion
 from autotune.files import data_root
+from autotune.search import listed
 
 Place = tuple[str | int, ...]
 
@@ -196,7 +193,7 @@ class Rules:
         """The kernel source and the headers that it includes, without comments and with every place where it was."""
         paths = reached([self.folder / self.family.source.name], self.folder).values()
         texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
-        return {path: without_comments(text) for path, text in texts.items()}
+        return {path: kernel_text.without_comments(text) for path, text in texts.items()}
 
     @cached_property
     def python(self) -> str:
@@ -337,7 +334,7 @@ class Rules:
         compiler compares the two. A kernel whose parameter list cannot be found is left alone."""
         arguments = self.family.kernels[kernel].arguments
         for path, text in self.sources.items():
-            if (defined := definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
+            if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue
             for parameter, argument in zip(defined.parameters, arguments, strict=False):
                 if wrong := self._wrong(parameter, argument):
@@ -353,7 +350,7 @@ class Rules:
                 )  # fmt: skip
             return
 
-    def _wrong(self, parameter: Parameter, argument: str) -> tuple[str, str] | None:
+    def _wrong(self, parameter: kernel_text.Parameter, argument: str) -> tuple[str, str] | None:
         """The rule that a parameter breaks, and how. ``Policy::x`` stands for x, with ``typename`` or without."""
         family = self.family
         match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", parameter.text)
@@ -373,7 +370,7 @@ class Rules:
         if is_pointer or (number and "*" not in parameter.text):
             data = family.data.get(argument)
             declared = number if data is None else "" if data.record else data.element or data.fields[0].type
-            if not (wanted := another_type(parameter.text, declared, is_pointer=is_pointer)):
+            if not (wanted := kernel_text.another_type(parameter.text, declared, is_pointer=is_pointer)):
                 return None
             passed = f"{'an array of ' if is_pointer else ''}{declared}"
             how = f"make it {wanted}, or declare the type that the kernel has"

@@ -11,10 +11,8 @@ from rich.console import Console
 
 from autotune.cli import options
 from autotune.compile import (
-    OF_THE_BLOCK,
     Cache,
     CompileFailure,
-    Known,
     Variant,
     batch,
     compile_batch,
@@ -24,7 +22,7 @@ from autotune.compile import (
     profiles,
     ptx,
     sass,
-    static_toolchain,
+    static_pass,
 )
 from autotune.declaration import Configuration, Family, load_family
 from autotune.declaration import families as known_families
@@ -120,18 +118,25 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 
 def print_listing(
-    family: Family, configuration: Configuration, arch: str, known: Known, *, is_machine_code: bool
+    family: Family,
+    configuration: Configuration,
+    arch: str,
+    known: static_pass.Known,
+    *,
+    is_machine_code: bool,
 ) -> None:
     """Print what the compiler makes of the configuration, as SASS or as PTX. Raises CompilerError."""
     variants = batch(family, (Variant.of(family, configuration, known.options),))
-    toolchain = static_toolchain(arch)
+    toolchain = static_pass.static_toolchain(arch)
     if is_machine_code:
         print(sass(compile_one(variants, toolchain, Cache(default_root()), "it does not compile:\n")), end="")
     else:
         print(ptx(variants, toolchain), end="")
 
 
-def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
+def show(
+    family: Family, configuration: Configuration, arch: str, known: static_pass.Known, out: Console
+) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     from rich.syntax import Syntax
     from rich.table import Table
@@ -158,7 +163,9 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         out.print(str(conversion), markup=False)
     out.print("")
     try:
-        (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
+        (compiled,) = compile_batch(
+            batch(family, (variant,)), static_pass.static_toolchain(arch), Cache(default_root())
+        )
     except CompilerError as problem:
         out.print(f"no static profile: {problem}")
         return
@@ -175,7 +182,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         for name in profile.__dataclass_fields__:
             is_known = (
                 profile.limited_by
-                or name not in OF_THE_BLOCK
+                or name not in static_pass.OF_THE_BLOCK
                 or (name == "block_size" and profile.block_size)
             )
             if name not in ("kernel", "numbers") and is_known:
@@ -186,7 +193,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
 def families_command() -> None:
     from rich.table import Table
 
-    from autotune.declaration import MOST_LISTED, listed
+    from autotune.search import MOST_LISTED, listed
 
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
@@ -244,7 +251,7 @@ def show_command(
     if header:
         print(default_header(loaded), end="")
         return
-    known = Known.of(loaded, workload, data_root(data), options.sized(size))
+    known = static_pass.Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
     if ptx and sass:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")

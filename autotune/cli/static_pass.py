@@ -7,15 +7,7 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
-from autotune.compile import (
-    Cache,
-    KernelProfile,
-    Known,
-    StaticProfile,
-    default_root,
-    static_sweep,
-    static_toolchain,
-)
+from autotune.compile import Cache, KernelProfile, StaticProfile, default_root, static_pass
 from autotune.declaration import Configuration, Policy
 from autotune.engine import SweepRequest
 from autotune.errors import CompilerError, UsageError
@@ -38,14 +30,14 @@ def run_static(
         raise UsageError("--static takes sizes from one --workload at most")
     configurations = _drawn(request)
     writable(request.folder)
-    known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
+    known = static_pass.Known.of(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
         err.print(f"note: {known.note}", markup=False)
     rows: list[StaticProfile] = []
     for arch in archs:
-        toolchain = static_toolchain(arch, request.compiler)
+        toolchain = static_pass.static_toolchain(arch, request.compiler)
         with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
-            found = static_sweep(
+            found = static_pass.static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"), known,
             )  # fmt: skip

@@ -33,20 +33,13 @@ from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
-    LONG_MS,
-    PRODUCERS,
     PROOF_VERSION,
     Deviations,
     Figure,
-    Producer,
     Protocol,
     Samples,
     Verifier,
-    floors,
-    hopeless_ms,
-    interleave,
-    measure,
-    produce,
+    sampling,
 )
 from autotune.record import Measurement, State
 
@@ -105,7 +98,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: ClockWatch = field(init=False)
-    _producer: Producer | None = field(init=False)
+    _producer: sampling.Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
@@ -114,7 +107,7 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = ClockWatch(self.backend.device)
-        producer = PRODUCERS.get(self.protocol.figure)
+        producer = sampling.PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None
         self._deviations = Deviations(self.expected) if told and self.expected else None
@@ -182,7 +175,7 @@ class Measurer:
         # A preset is there to be compared with, so it is always verified and sampled properly.
         in_full = job.in_full or job.configuration in self._presets
         best_ms = math.inf if in_full else self.best_ms
-        once_above_ms = hopeless_ms(self.protocol, best_ms)
+        once_above_ms = sampling.hopeless_ms(self.protocol, best_ms)
         if self.backend.device.kind == "cpu":  # often busy: more runs cost no more than samples would
             once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
@@ -196,8 +189,8 @@ class Measurer:
         with attempt.phase("measure"):
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
-            begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
-            samples = measure(
+            begun = (last_ms,) if self.workload.cold and last_ms > sampling.LONG_MS else ()
+            samples = sampling.measure(
                 self.backend, execution.run, self.protocol,
                 cold=self.workload.cold, first_ms=first_ms, best_ms=best_ms, watch=self._watch, begun=begun,
             )  # fmt: skip
@@ -212,7 +205,7 @@ class Measurer:
         """What the last two runs did wrong, since a fault may come in every second one; of a long kernel, which has
         few, the last."""
         reason = self._verifier.left(execution)
-        if reason or samples.abandoned or samples.median_ms > LONG_MS:
+        if reason or samples.abandoned or samples.median_ms > sampling.LONG_MS:
             return reason
         self.backend.sample(execution.run, 1, self.workload.cold)
         return self._verifier.left(execution)
@@ -248,7 +241,7 @@ class Measurer:
         found = {name: Figure(getattr(execution, name)) for name in names}
         if self._producer is None or samples.abandoned:
             return found
-        return found | produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
+        return found | sampling.produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
 
     def _kernel_ms(self, execution: Execution, samples: Samples, attempt: _Attempt) -> dict[str, float]:
         """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
@@ -277,7 +270,7 @@ class Measurer:
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
-            figures = produce(self._producer, executions, times, _PRODUCED_TURNS)
+            figures = sampling.produce(self._producer, executions, times, _PRODUCED_TURNS)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
@@ -290,7 +283,7 @@ class Measurer:
     ) -> dict[Any, Samples]:
         plans = {key: execution.run for key, execution in executions.items()}
         before = {key: execution.prepare for key, execution in executions.items()}
-        return interleave(
+        return sampling.interleave(
             self.backend,
             plans,
             self.protocol,
@@ -368,7 +361,7 @@ class Measurer:
         about: dict[str, Any] = {}
         with suppress(LaunchError):
             about |= self.backend.describe()
-            about |= floors(self.backend)
+            about |= sampling.floors(self.backend)
         return about
 
     def close(self) -> None:

@@ -10,13 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
-from autotune.declaration import (
-    MOST_LISTED,
-    Configuration,
-    Inputs,
-    Workload,
-    prepare,
-)
+from autotune.declaration import Configuration, Inputs, Workload, prepare
 from autotune.device import device_names, locked_clocks
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
@@ -24,7 +18,7 @@ from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, reasons, states_text
-from autotune.search import Strategy
+from autotune.search import MOST_LISTED, Strategy
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker

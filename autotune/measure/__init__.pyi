@@ -1,3 +1,4 @@
+from . import sampling as sampling
 from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
 from .deviation import Deviations as Deviations
 from .figure import (
@@ -8,12 +9,12 @@ from .figure import (
     TIME as TIME,
     Figure as Figure,
     Objective as Objective,
-    figure_text as figure_text,
     find_objective as find_objective,
     spread as spread,
     unit as unit,
 )
 from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
+from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched
 from .reference import (
     GivenOutputs as GivenOutputs,
     Reference as Reference,
@@ -21,24 +22,10 @@ from .reference import (
     answered as answered,
     expected_outputs as expected_outputs,
 )
-from .sampling import (
-    CPU as CPU,
-    CUDA as CUDA,
-    LONG_MS as LONG_MS,
-    PRODUCERS as PRODUCERS,
-    Producer as Producer,
-    Protocol as Protocol,
-    Samples as Samples,
-    floors as floors,
-    hopeless_ms as hopeless_ms,
-    interleave as interleave,
-    measure as measure,
-    produce as produce,
-)
+from .sampling import CPU as CPU, CUDA as CUDA, Protocol as Protocol, Samples as Samples
 from .verify import (
     AGAIN as AGAIN,
     GUARD_BYTES as GUARD_BYTES,
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched

@@ -8,18 +8,7 @@ import pandas as pd
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import (
-    Baseline,
-    Decision,
-    Study,
-    Timed,
-    effects_frame,
-    every_effect,
-    importance,
-    margin,
-    minimax,
-    times_of,
-)
+from autotune.record import Baseline, Decision, Study, margin, minimax, times_of
 from autotune.report.blocks import (
     CONFIGURATION,
     FOOTPRINT,
@@ -30,6 +19,7 @@ from autotune.report.blocks import (
     TIME,
     Column,
 )
+from autotune.report.policy_effects import Timed, effects_frame, every_effect, importance
 from autotune.report.verdict import verdict
 
 # In their order; docs/results-csv.md says what each of them is.

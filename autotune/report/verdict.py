@@ -20,11 +20,9 @@ from autotune.record import (
     Decision,
     Margin,
     Study,
-    Timed,
     Trial,
     break_even,
     close_to_winner,
-    contributions,
     coverage,
     moved,
     unbeaten,
@@ -41,6 +39,7 @@ from autotune.report.blocks import (
     without_empty,
 )
 from autotune.report.charts import Bar, Chart, bars
+from autotune.report.policy_effects import Timed, contributions
 
 Roles = Mapping[Configuration, tuple[str, ...]]
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word

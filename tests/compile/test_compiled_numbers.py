@@ -24,7 +24,8 @@ from autotune.compile import (
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
 from autotune.declaration import Family, Inputs, bind, load_family
-from autotune.device import LaunchError, open_backend, run_once
+from autotune.device import LaunchError, open_backend
+from autotune.device.resident import run_once
 from autotune.hardware import Device, Limits
 
 SOURCE = """

@@ -16,11 +16,10 @@ from rich.console import Console
 from autotune.cli.commands import main
 from autotune.cli.terminal import print_study
 from autotune.declaration import load_family
-from autotune.device.energy import Reading
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.measure import Figure
-from autotune.measure.energy import EnergyMeter
+from autotune.measure.energy import EnergyMeter, Reading
 from autotune.policy import Claim, read_policy_file, update
 from autotune.record import Study, read_results, results_frame, write_results
 

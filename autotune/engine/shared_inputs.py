@@ -12,9 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.family import load_family
-from autotune.declaration.family_folder import Family
-from autotune.declaration.workload import Inputs
+from autotune.declaration import Family, Inputs, load_family
 from autotune.errors import FamilyError, StoreError
 from autotune.layout import Data
 
