@@ -140,7 +140,7 @@ RANGES = {
 
 
 def spread(range_: Range, count: int) -> list[dict[str, int]]:
-    """``count`` points: the middle and corners, half of them at the most, and then those of ``prediction.Range.inner``."""
+    """``count`` points: the middle and corners, half of them at the most, and then those of ``Range.inner``."""
     found: list[dict[str, int]] = []
     over = policy.prediction.Range(
         {name: (int(low), int(high)) for name, (low, high) in range_.numbers.items()}, range_.holds

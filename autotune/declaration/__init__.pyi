@@ -29,7 +29,6 @@ from .space import (
 from .tolerance import Tolerance as Tolerance
 from .workload import (
     Inputs as Inputs,
-    MalformedNpy as MalformedNpy,
     Units as Units,
     Workload as Workload,
     bind as bind,
