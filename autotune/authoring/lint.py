@@ -26,7 +26,7 @@ from autotune.declaration import (
     kernel_text,
     load_family,
     load_workload,
-    reached,
+    source_files,
     workloads,
     yamlfile,
 )
@@ -185,7 +185,7 @@ class Rules:
     @cached_property
     def sources(self) -> Mapping[Path, str]:
         """The kernel source and the headers that it includes, without comments and with every place where it was."""
-        paths = reached([self.folder / self.family.source.name], self.folder).values()
+        paths = source_files.reached([self.folder / self.family.source.name], self.folder).values()
         texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
         return {path: kernel_text.without_comments(text) for path, text in texts.items()}
 

@@ -86,9 +86,9 @@ def _gpu() -> str:
 
 
 def _ncu() -> str:
-    from autotune.measure import find_ncu
+    from autotune.measure import ncu
 
-    return find_ncu()
+    return ncu.find_ncu()
 
 
 def _package(name: str) -> Callable[[], str]:

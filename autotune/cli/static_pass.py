@@ -12,7 +12,7 @@ from autotune.declaration import Configuration, Policy
 from autotune.engine import SweepRequest
 from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
-from autotune.record import holds_store, read_record, reasons
+from autotune.record import holds_store, read_record, remarks
 from autotune.report import pace, write_static, write_static_report
 from autotune.search import Search
 
@@ -58,10 +58,11 @@ def run_static(
     without = [arch for arch in archs if not any(row.kernels for row in rows if row.arch == arch)]
     if without:
         raise CompilerError(
-            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n{reasons(failures)}"
+            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n"
+            f"{remarks.reasons(failures)}"
         )
     if failures:
-        err.print(f"warning: some do not compile\n{reasons(failures)}", markup=False)
+        err.print(f"warning: some do not compile\n{remarks.reasons(failures)}", markup=False)
     return rows
 
 

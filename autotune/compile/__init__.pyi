@@ -1,4 +1,9 @@
-from . import occupancy_model as occupancy_model, static_pass as static_pass
+from . import (
+    occupancy_model as occupancy_model,
+    same_code as same_code,
+    stand_ins as stand_ins,
+    static_pass as static_pass,
+)
 from .batches import (
     compile_batch as compile_batch,
     compile_many as compile_many,
@@ -32,8 +37,6 @@ from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
 from .plain_source import element_type as element_type, enumeration as enumeration
 from .pool import Pool as Pool, ProcessDied as ProcessDied
 from .profile import KernelProfile as KernelProfile, profiles as profiles
-from .same_code import idle_policies as idle_policies, sameness as sameness
-from .stand_ins import lacked as lacked, lacking as lacking
 from .static_pass import StaticProfile as StaticProfile
 from .toolchain import (
     Batch as Batch,

@@ -1,20 +1,16 @@
-from . import kernel_text as kernel_text, tolerance as tolerance, yamlfile as yamlfile
+from . import (
+    kernel_text as kernel_text,
+    source_files as source_files,
+    tolerance as tolerance,
+    yamlfile as yamlfile,
+)
 from .access import KEYWORDS as KEYWORDS, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
 from .expression import Expression as Expression, Value as Value, compiled as compiled
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .orders import DeclaredOrder as DeclaredOrder
 from .parse import BASELINE as BASELINE, FamilyKernel as FamilyKernel
-from .source_files import (
-    CONVERT as CONVERT,
-    EDITORS_HEADER as EDITORS_HEADER,
-    LIBRARY as LIBRARY,
-    SUFFIXES as SUFFIXES,
-    hashed as hashed,
-    quoted_includes as quoted_includes,
-    reached as reached,
-    together as together,
-)
+from .source_files import CONVERT as CONVERT, LIBRARY as LIBRARY
 from .space import (
     FULL as FULL,
     POSSIBLE as POSSIBLE,

@@ -17,7 +17,7 @@ from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
-from autotune.record import Study, Trial, first_guesses, reasons, states_text
+from autotune.record import Study, Trial, first_guesses, remarks
 from autotune.search import MOST_LISTED, Strategy
 
 if TYPE_CHECKING:
@@ -257,8 +257,10 @@ def raise_unless_measured(studies: Sequence[Study], where: str) -> None:
     if lost := studies[-1].about.lost:
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
-        ended = "; ".join(states_text(study.states()) or "nothing tried" for study in studies)
-        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.selection)
+        ended = "; ".join(remarks.states_text(study.states()) or "nothing tried" for study in studies)
+        why = remarks.reasons(
+            (t.state, t.reason, t.configuration.id) for study in studies for t in study.selection
+        )
         raise NothingMeasured(
             f"no configuration could be measured: {ended}; all reasons are in {where}\n{why}".rstrip()
         )

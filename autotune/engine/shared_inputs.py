@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Family, Inputs, load_family
 from autotune.errors import FamilyError, StoreError
 from autotune.layout import Data
+from autotune.processes import own_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +65,6 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 @contextmanager
 def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
     """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
-    from autotune.processes import own_folder
-
     with own_folder() as name:
         try:
             write_arrays(Path(name), "input", arrays)

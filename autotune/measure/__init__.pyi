@@ -1,5 +1,4 @@
-from . import sampling as sampling
-from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
+from . import ceilings as ceilings, ncu as ncu, sampling as sampling
 from .deviation import Deviations as Deviations
 from .figure import (
     KERNEL as KERNEL,
@@ -13,7 +12,6 @@ from .figure import (
     spread as spread,
     unit as unit,
 )
-from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
 from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched
 from .reference import (
     GivenOutputs as GivenOutputs,

@@ -1,11 +1,4 @@
-from . import prediction as prediction
-from .acceptance import (
-    Claim as Claim,
-    file_refusal as file_refusal,
-    known_configuration as known_configuration,
-    own_configuration as own_configuration,
-    stale as stale,
-)
+from . import acceptance as acceptance, prediction as prediction
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,

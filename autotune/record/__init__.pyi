@@ -1,3 +1,4 @@
+from . import remarks as remarks
 from .decision import (
     MOST as MOST,
     TIE as TIE,
@@ -25,15 +26,6 @@ from .readers import (
     is_table as is_table,
     read_ceilings as read_ceilings,
     read_record as read_record,
-)
-from .remarks import (
-    coverage as coverage,
-    failures as failures,
-    margin_text as margin_text,
-    moved as moved,
-    reasons as reasons,
-    states_text as states_text,
-    unbeaten as unbeaten,
 )
 from .results_csv import (
     read_results as read_results,

@@ -19,7 +19,7 @@ from autotune.compile import (
     compile_many,
     find_compiler,
     profiles,
-    sameness,
+    same_code,
 )
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
@@ -115,7 +115,7 @@ def test_what_is_known_before_and_after_it_is_compiled(tiled: Family, tmp_path: 
     (profile,) = profiles(variant, compiled, names, device)
     assert (profile.blocks, profile.dynamic_shared_bytes) == (100, 64)
     assert profile.numbers == compiled.numbers
-    assert sameness(variant, compiled, names)
+    assert same_code.sameness(variant, compiled, names)
 
 
 def test_a_launch_that_no_device_has_is_refused_when_it_is_bound(tiled: Family, tmp_path: Path) -> None:
