@@ -336,7 +336,7 @@ def test_an_interruption_in_that_phase_is_made_good(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker, "interleave", stop)
+        patched.setattr(worker.sampling, "interleave", stop)
         with pytest.raises(SweepInterrupted):
             sweep(folder, tmp_path).run()
     study = sweep(folder, tmp_path).run()

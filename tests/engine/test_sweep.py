@@ -275,13 +275,13 @@ def test_configurations_ahead_of_the_best_retimed_one_are_called_in(folder: Path
 def test_a_finalist_that_took_tenfold_is_timed_again_and_the_record_keeps_both(
     busy: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns, interleaved = [0], worker.interleave
+    turns, interleaved = [0], worker.sampling.interleave
 
     def interleave(*arguments: Any, **named: Any) -> Any:
         turns[0] += 1
         return interleaved(*arguments, **named)
 
-    monkeypatch.setattr(worker, "interleave", interleave)
+    monkeypatch.setattr(worker.sampling, "interleave", interleave)
     control = families.load_family(folder).space.control
     costs = lambda c: cost(c) * (100 if 0 < turns[0] <= busy and c == control else 1)  # noqa: E731
     study = sweep(folder, tmp_path, FakeBackend(costs=costs)).run()
@@ -315,8 +315,8 @@ def test_a_kernel_that_turns_wrong_after_it_was_timed_has_no_time(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turned: list[bool] = []
-    interleaved = worker.interleave
-    monkeypatch.setattr(worker, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1])
+    interleaved = worker.sampling.interleave
+    monkeypatch.setattr(worker.sampling, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1])
 
     def wrong(configuration: Mapping[str, Any]) -> bool:
         return bool(turned) and configuration["block_size"] == 64 and configuration["memory"] == "readonly"
