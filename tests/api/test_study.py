@@ -95,7 +95,12 @@ def test_it_shows_itself(swept: autotune.SweepResult) -> None:
     unsure = "no configuration is reliably faster than control"
     for spread, says in ((0.0, "3.00 x faster than control>"), (2.0, unsure)):
         trials = [
-            replace(t, measurement=replace(t.measurement, median_ms=ms, retimed_ms=0.0, spread=spread))
+            replace(
+                t,
+                measurement=replace(
+                    t.measurement, median_ms=ms, retimed_ms=0.0, spread=spread, abandoned=False
+                ),
+            )
             for t in swept.trials
             if t.measurement
             for ms in (1.0 if t is winner else 3.0,)

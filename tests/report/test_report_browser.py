@@ -57,8 +57,9 @@ class Opened:
         self.page.goto(self.address + hash_)
 
     def draw_all(self) -> None:
-        """Scroll from end to end, so that every chart that can be seen is drawn."""
-        self.page.evaluate(
+        """Scroll from end to end until every chart that can be seen is drawn: a browser that is busy sees only where
+        one stays."""
+        self.until(
             """async () => {
               const frame = () => new Promise((done) => setTimeout(done, 20));
               for (let y = 0; y < document.documentElement.scrollHeight; y += 700) {
@@ -66,11 +67,9 @@ class Opened:
                 await frame();
               }
               scrollTo({ top: 0, behavior: "instant" });
+              return [...document.querySelectorAll(".chart")]
+                .every((chart) => !chart.checkVisibility() || chart.querySelector(".main-svg"));
             }"""
-        )
-        self.until(
-            """[...document.querySelectorAll(".chart")]
-              .every((chart) => !chart.checkVisibility() || chart.querySelector(".main-svg"))"""
         )
 
     def until(self, condition: str) -> None:

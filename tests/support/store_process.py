@@ -49,7 +49,13 @@ def opened(where: str | Path, silent_s: float = 120.0) -> StudyStore:
 
 
 def main(
-    where: str, count: int, seconds: float, log: Path, begin: Path | None, silent_s: float = 120.0
+    where: str,
+    count: int,
+    seconds: float,
+    log: Path,
+    begin: Path | None,
+    end: Path | None,
+    silent_s: float = 120.0,
 ) -> None:
     starter = os.getppid()
     with log.open("a", buffering=1) as told:
@@ -62,7 +68,7 @@ def main(
                     sys.exit(1)
             wanted = configurations(count)
             while left := [c for c in wanted if c not in store.known()]:
-                mine = [c for c in left if store.claim(c) and _try(store, c, seconds, told)]
+                mine = [c for c in left if store.claim(c) and _try(store, c, seconds, end, told)]
                 if not mine:
                     print("waiting", file=told)
                     time.sleep(0.02)
@@ -73,9 +79,13 @@ def main(
         print("done", file=told)
 
 
-def _try(store: StudyStore, configuration: Configuration, seconds: float, told: object) -> bool:
+def _try(
+    store: StudyStore, configuration: Configuration, seconds: float, end: Path | None, told: object
+) -> bool:
     print(f"trying {configuration['number']}", file=told)  # type: ignore[call-overload]
     time.sleep(seconds)
+    while end and not end.exists():
+        time.sleep(0.002)
     is_recorded = store.record(trial(configuration))
     print(f"{'recorded' if is_recorded else 'lost'} {configuration['number']}", file=told)  # type: ignore[call-overload]
     return True
@@ -99,10 +109,12 @@ class Starter:
         *,
         most_bytes: int = 0,
         begin: Path | None = None,
+        end: Path | None = None,
         silent_s: float = 120.0,
     ) -> "Started":
-        """It tries nothing before there is the file ``begin``, where one is named."""
-        asked = [where, count, seconds, str(log), most_bytes, str(begin or ""), silent_s]
+        """It tries nothing before there is the file ``begin``, and ends no trial before there is ``end``, where one is
+        named."""
+        asked = [where, count, seconds, str(log), most_bytes, str(begin or ""), str(end or ""), silent_s]
         return Started(self, self.ask("start", asked))
 
     def ask(self, what: str, of: Any) -> Any:
@@ -142,7 +154,7 @@ def _serve() -> None:
 
 
 def _fork(
-    where: str, count: int, seconds: float, log: str, most_bytes: int, begin: str, silent_s: float
+    where: str, count: int, seconds: float, log: str, most_bytes: int, begin: str, end: str, silent_s: float
 ) -> int:
     pid = os.fork()
     if pid:
@@ -152,7 +164,8 @@ def _fork(
         os.close(0)
         if most_bytes:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
-        main(where, count, seconds, Path(log), Path(begin) if begin else None, silent_s)
+        named = [Path(name) if name else None for name in (begin, end)]
+        main(where, count, seconds, Path(log), *named, silent_s)
         status = 0
     except SystemExit as ending:
         status = int(ending.code or 0)
