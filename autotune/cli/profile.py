@@ -188,11 +188,11 @@ def write_ceilings(found: Mapping[str, Any], path: Path) -> Path:
 
 def print_ceilings(found: Mapping[str, Any], out: Console) -> None:
     """The ceilings with what they count."""
-    ceilings, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
+    values, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
     clock = f", {found['clock_mhz']} MHz" if found.get("clock_mhz") else ""
     out.print(f"{found['device_name']}{clock}, measured {found.get('date', 'at an unknown time')}")
     table = Table("ceiling", "per s", "±", "what", box=None)
-    for name, value in ceilings.items():
+    for name, value in values.items():
         noise = spread(spreads[name]) if name in spreads else ""
         what = ceilings.CEILINGS[name].what if name in ceilings.CEILINGS else ""
         table.add_row(name, si(value).strip(), noise, what)

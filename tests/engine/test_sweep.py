@@ -316,7 +316,9 @@ def test_a_kernel_that_turns_wrong_after_it_was_timed_has_no_time(
 ) -> None:
     turned: list[bool] = []
     interleaved = worker.sampling.interleave
-    monkeypatch.setattr(worker.sampling, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1])
+    monkeypatch.setattr(
+        worker.sampling, "interleave", lambda *a, **k: (turned.append(True), interleaved(*a, **k))[1]
+    )
 
     def wrong(configuration: Mapping[str, Any]) -> bool:
         return bool(turned) and configuration["block_size"] == 64 and configuration["memory"] == "readonly"
