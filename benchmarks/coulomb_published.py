@@ -20,7 +20,7 @@ from result_files import write_rows
 
 from autotune.compile import Batch, Built, Nvrtc, VariantSource
 from autotune.declaration import Inputs, load_family
-from autotune.device import CudaBackend
+from autotune.device.cuda.backend import CudaBackend
 
 FAMILY = load_family("coulomb")
 _SOURCE = Path(__file__).with_suffix(".cu")

@@ -151,7 +151,7 @@ def gpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], An
 
 def cpu_ways(folder: Path, opened: ExitStack) -> tuple[dict[str, Callable[[], Any]], Callable[[], None]]:
     """A bare launch is a call of the compiled function through ctypes, on one thread."""
-    from autotune.device import LaunchRequest
+    from autotune.device.cpu.native import LaunchRequest
 
     kernel = opened.enter_context(autotune.load(folder, device="cpu"))
     x, out = np.ones(COUNT, np.float32), np.zeros(COUNT, np.float32)

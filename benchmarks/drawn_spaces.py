@@ -27,8 +27,8 @@ from autotune.declaration import (
     Space,
     load_family,
 )
-from autotune.declaration.completions import Completions
 from autotune.search import Search, Strategy
+from autotune.search.completions import Completions
 
 _EXAMPLE: dict[str, Sequence[int]] = {
     "filter_height": range(3, 35, 2), "filter_width": range(3, 35, 2), "block_size_x": range(16, 129, 16),

@@ -16,7 +16,7 @@ from mummergpu_policy_analysis import H200, WORKLOADS, ranged, table
 from result_files import RESULTS, read_frame
 
 from autotune.declaration import Family, load_family
-from autotune.record.effects import pairs, settings
+from autotune.report.policy_effects import pairs, settings
 
 ROWS = RESULTS / "mummergpu-h200-beyond.csv.xz"
 SEARCHES = {

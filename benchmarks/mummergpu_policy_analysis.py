@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 from result_files import RESULTS, read_frame, write_text
 
-from autotune.record.effects import pairs, settings
+from autotune.report.policy_effects import pairs, settings
 
 H200 = RESULTS / "mummergpu-h200.csv.xz"
 PAPER = RESULTS / "mummergpu-8800gtx"

@@ -383,9 +383,9 @@ def arranged(layout: Any) -> Any:
 
 def known(family: Any, values: Mapping[str, Any]) -> Any:
     """The configuration of these policy values, None where the space no longer has it."""
-    from autotune.policy import known_configuration
+    from autotune.policy import acceptance
 
-    configuration, wrong = known_configuration(family, values)
+    configuration, wrong = acceptance.known_configuration(family, values)
     return None if wrong else configuration
 
 

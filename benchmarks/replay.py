@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
-from autotune.declaration import Configuration, Policy, Preset, Space
+from autotune.declaration import Configuration, Policy, Space
+from autotune.declaration.space import Preset
 from autotune.errors import StoreError
 from autotune.record import Study, Trial
 from autotune.search import Search, Strategy

@@ -4,7 +4,7 @@
 
 Each family has a range: a low and a high for each number that makes an input, and a limit for their product, so that
 an input takes milliseconds. ``drawn`` takes numbers uniformly on a logarithmic scale, with numpy's generator;
-``spread`` takes the middle and corners of the range and then points that leave no large gap (``policy.Range``):
+``spread`` takes the middle and corners of the range and then points that leave no large gap (``prediction.Range``):
 what policy files are made from. A workload file is written for each; its name tells its numbers.
 """
 
@@ -140,9 +140,9 @@ RANGES = {
 
 
 def spread(range_: Range, count: int) -> list[dict[str, int]]:
-    """``count`` points: the middle and corners, half of them at the most, and then those of ``policy.Range.inner``."""
+    """``count`` points: the middle and corners, half of them at the most, and then those of ``Range.inner``."""
     found: list[dict[str, int]] = []
-    over = policy.Range(
+    over = policy.prediction.Range(
         {name: (int(low), int(high)) for name, (low, high) in range_.numbers.items()}, range_.holds
     )
     for points, most in ((over.corners(), (count + 1) // 2), (over.inner(), count)):

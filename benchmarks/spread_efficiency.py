@@ -35,7 +35,9 @@ from result_files import write_rows
 
 from autotune.declaration import Family, Inputs, load_family
 from autotune.measure import spread
-from autotune.spread import Chunk, Member, RankSpread, Report, Spread
+from autotune.spread import RankSpread, Report, Spread
+from autotune.spread.plan import Chunk
+from autotune.spread.team import Member
 
 COLUMNS = (
     "family", "workload", "configuration", "devices", "device", "allocation", "batch", "worker", "units", "chunks",

@@ -30,7 +30,9 @@ from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
-from autotune.ranking import Forecast, Requests, by_cycles, static_ranking, unseen_policies
+from autotune.ranking import static_ranking
+from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
+from autotune.ranking.warp_requests import Requests
 from autotune.record import Study, read_results
 
 ARCH = "sm_90"

@@ -23,7 +23,7 @@ from autotune.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Proof, reached
 from autotune.adopt.rewriting import Text, rewrite_accesses
 from autotune.adopt.source import HEADERS, CudaSource, names_in, span, type_kind, walk
 from autotune.adopt.trial import Outcome
-from autotune.compile import lacked, lacking
+from autotune.compile import stand_ins
 from autotune.declaration import Expression as Computed
 from autotune.declaration import load_family
 from autotune.errors import FamilyError, UsageError
@@ -169,9 +169,10 @@ class Adopter:
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         includes = re.findall(r"#\s*include\s*<[^>\n]*>", self.source.text())
         advice = HEADERS
-        if what := lacked(" ".join(includes)):
+        if what := stand_ins.lacked(" ".join(includes)):
             advice = (
-                f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; {lacking(what)}"
+                f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; "
+                f"{stand_ins.lacking(what)}"
             )
         raise FamilyError(f"{mistakes[0]}{more}: kernel {kernel} cannot be read; {advice}")
 

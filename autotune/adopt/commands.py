@@ -35,7 +35,7 @@ def adopt_command(
     include: tuple[str, ...],
     define: tuple[str, ...],
 ) -> None:
-    from autotune.adopt import AdoptRequest, adopt
+    from autotune.adopt.process import AdoptRequest, adopt
 
     macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))
     adopt(AdoptRequest(source, out_, kernel, macros, grid, block), options.out)

@@ -15,7 +15,7 @@ from autotune.figures import duration
 from autotune.files import policy_folder
 from autotune.measure import find_objective
 from autotune.policy import PolicyFile, merged, update
-from autotune.record import FAILED, Decision, Study, Trial, latest, read_record, unbeaten
+from autotune.record import FAILED, Decision, Study, Trial, latest, read_record, remarks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +142,7 @@ class SweepResult:
         told = duration(best.ms) if aim.is_time else f"{aim.text(best.cost)} in {duration(best.ms)}"
         if not math.isnan(best.speedup):
             better = f"{best.speedup:.2f} x {aim.better} than control"
-            told += f", {unbeaten(decision) or better}"
+            told += f", {remarks.unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
         return f"<SweepResult {where}: {len(self.trials)} trials, best {changes}: {told}>"
 

@@ -1,2 +1,2 @@
-from .lint import Finding as Finding, lint as lint
+from .lint import lint as lint
 from .new import new_family as new_family

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
-import numpy as np
 import yaml
 
 from autotune.compile import default_header
@@ -23,24 +21,17 @@ from autotune.declaration import (
     POINTER,
     SYMBOL,
     Family,
-    Inputs,
-    MalformedNpy,
-    Parameter,
     Policy,
-    another_type,
-    definition,
     families,
-    find_data,
-    listed,
+    kernel_text,
     load_family,
     load_workload,
-    reached,
-    without_comments,
+    source_files,
     workloads,
     yamlfile,
 )
 from autotune.errors import AutotuneError, FamilyError, UnknownName, suggestion
-from autotune.files import data_root
+from autotune.search import listed
 
 Place = tuple[str | int, ...]
 
@@ -194,9 +185,9 @@ class Rules:
     @cached_property
     def sources(self) -> Mapping[Path, str]:
         """The kernel source and the headers that it includes, without comments and with every place where it was."""
-        paths = reached([self.folder / self.family.source.name], self.folder).values()
+        paths = source_files.reached([self.folder / self.family.source.name], self.folder).values()
         texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
-        return {path: without_comments(text) for path, text in texts.items()}
+        return {path: kernel_text.without_comments(text) for path, text in texts.items()}
 
     @cached_property
     def python(self) -> str:
@@ -337,7 +328,7 @@ class Rules:
         compiler compares the two. A kernel whose parameter list cannot be found is left alone."""
         arguments = self.family.kernels[kernel].arguments
         for path, text in self.sources.items():
-            if (defined := definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
+            if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue
             for parameter, argument in zip(defined.parameters, arguments, strict=False):
                 if wrong := self._wrong(parameter, argument):
@@ -353,7 +344,7 @@ class Rules:
                 )  # fmt: skip
             return
 
-    def _wrong(self, parameter: Parameter, argument: str) -> tuple[str, str] | None:
+    def _wrong(self, parameter: kernel_text.Parameter, argument: str) -> tuple[str, str] | None:
         """The rule that a parameter breaks, and how. ``Policy::x`` stands for x, with ``typename`` or without."""
         family = self.family
         match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", parameter.text)
@@ -373,7 +364,7 @@ class Rules:
         if is_pointer or (number and "*" not in parameter.text):
             data = family.data.get(argument)
             declared = number if data is None else "" if data.record else data.element or data.fields[0].type
-            if not (wanted := another_type(parameter.text, declared, is_pointer=is_pointer)):
+            if not (wanted := kernel_text.another_type(parameter.text, declared, is_pointer=is_pointer)):
                 return None
             passed = f"{'an array of ' if is_pointer else ''}{declared}"
             how = f"make it {wanted}, or declare the type that the kernel has"
@@ -404,51 +395,15 @@ class Rules:
             own = path.is_relative_to(family.folder)  # else it ships
             shown = self.folder / path.relative_to(family.folder) if own else path
             try:
-                load_workload(family, path)
+                workload = load_workload(family, path)
             except AutotuneError as problem:
                 yield File(shown, {}).found("workload", str(problem).removeprefix(f"{path}: "))
                 continue
-            file = File(shown, File.of(path).lines)
-            try:
-                self._check_arrays(path)
-            except (AutotuneError, OSError, ValueError) as problem:
-                array = re.match(r"array (\w+)", str(problem))
-                place = ("arrays", array[1] if array else "")
-                if str(problem).startswith("parameters"):
-                    place = ("parameters", "")
-                yield file.found("workload", str(problem), *place)
-
-    def _check_arrays(self, path: Path) -> None:
-        """Hold the shapes of a workload's arrays against the declaration. Raises AutotuneError, OSError, ValueError."""
-        family, workload = self.family, load_workload(self.family, path)
-        makes = "inputs" in self.defined
-        if makes and not workload.arrays:
-            return  # family.py makes them, and nothing of a family is run here
-        if workload.parameters:
-            what = (
-                "arrays are given, too; it makes all arrays"
-                if makes
-                else "family.py has no inputs(parameters, root)"
-            )
-            raise ValueError(f"parameters go to the family's inputs function, and {what}: keep one of them")
-        inputs = {data.name: data for data in family.inputs}
-        arrays = {}
-        for name, spec in workload.arrays.items():
-            if name not in inputs:
-                raise ValueError(
-                    f"array {name}: {UnknownName('input', name, inputs, f'family {family.name}')}"
-                )
-            try:
-                shape = _shape(spec, path)
-            except (AutotuneError, OSError, ValueError) as problem:
-                raise ValueError(f"array {name}: {problem}") from None
-            if len(shape) != len(inputs[name].shape):
-                extents = ", ".join(inputs[name].shape)
-                raise ValueError(
-                    f"array {name} has shape {shape}, and ({extents}) is declared: give as many sizes"
-                )
-            arrays[name] = SimpleNamespace(shape=shape)
-        Inputs.of(family, arrays, workload.options, workload.scalars)
+            inputs = [data.name for data in family.inputs]
+            for name in workload.arrays:
+                if name not in inputs:
+                    message = f"array {name}: {UnknownName('input', name, inputs, f'family {family.name}')}"
+                    yield File(shown, File.of(path).lines).found("workload", message, "arrays", name)
 
     def _header(self) -> Iterator[Finding]:
         header = self.folder / "default.cuh"
@@ -458,15 +413,3 @@ class Rules:
             how = f"autotune show {self.folder} control --header > {header}"
             message = f"is not what family.yaml makes now: {how}"
             yield File(header, {}).found("stale-header", message, is_error=False)
-
-
-def _shape(spec: Mapping[str, Any], beside: Path) -> tuple[int, ...]:
-    if "npy" in spec:
-        file = find_data(spec["npy"], data_root(), beside)
-        try:
-            return tuple(np.load(file, mmap_mode="r", allow_pickle=False).shape)
-        except MalformedNpy as problem:
-            raise ValueError(f"{file} is not a .npy array: {problem or type(problem).__name__}") from None
-    if "random" not in spec or "shape" not in spec:
-        raise ValueError("give npy: FILE, or random: integers|uniform|normal with a shape")
-    return tuple(spec["shape"])

@@ -20,7 +20,7 @@ from autotune.device import open_backend
 from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
-from autotune.policy import Claim, Entry, PolicyFile, file_refusal, known_configuration, read_policy_file
+from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
 from autotune.record import Store, Study
 
 
@@ -128,12 +128,13 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
         yield Checked(path, "", str(problem))
         return
     own, remark = _device(request, file)
-    claims = {name: Claim(family, item) for name, item in file.entries.items()}
+    claims = {name: acceptance.Claim(family, item) for name, item in file.entries.items()}
     results = {n: Checked(path, n, one.refusal(own or file.device)) for n, one in claims.items()}
     if request.measure and own is not None:
         results |= _measured(request, family, request.device_for(file), claims, results)
     yield from results.values()
-    reason = file_refusal(family, file, file.device.kind) or known_configuration(family, file.default)[1]
+    reason = acceptance.file_refusal(family, file, file.device.kind)
+    reason = reason or acceptance.known_configuration(family, file.default)[1]
     yield Checked(path, "default", reason, remark)
     if request.measure and own is None:
         yield Checked(path, "", f"cannot be measured here: {remark}")
@@ -164,7 +165,7 @@ def _measured(
     request: CheckRequest,
     family: Family,
     device: str,
-    claims: Mapping[str, Claim],
+    claims: Mapping[str, acceptance.Claim],
     results: Mapping[str, Checked],
 ) -> dict[str, Checked]:
     """The accepted entries, timed again; one worker for all of them."""
@@ -188,7 +189,11 @@ def _measured(
 
 
 def _retimed(
-    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, claim: Claim, result: Checked
+    request: CheckRequest,
+    workers: Sequence[ProcessWorker],
+    family: Family,
+    claim: acceptance.Claim,
+    result: Checked,
 ) -> Checked:
     """What came of timing the entry's winner again, side by side with what it was compared with."""
     study = _study(request, workers, family, claim.item, claim.configurations)

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.cli import options
+from autotune.cli.comparison import Change, Comparison, comparisons, read_side
 from autotune.cli.terminal import append, code, markdown_table
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration
 from autotune.files import clean, csv_text, write_text, written
-from autotune.policy import Change, Comparison, comparisons, read_side
 
 SHOWN = 10  # of what moved most
 

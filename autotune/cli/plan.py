@@ -28,16 +28,7 @@ from autotune.engine import Session, SweepRequest, opened, sweeping
 from autotune.errors import AutotuneError, NothingMeasured, UnknownName, UsageError
 from autotune.figures import duration, loss_percent
 from autotune.files import policy_folder, write_text
-from autotune.policy import (
-    Point,
-    Range,
-    Taught,
-    covering,
-    next_point,
-    promised,
-    read_policy_file,
-    taught_at,
-)
+from autotune.policy import covering, prediction, read_policy_file
 from autotune.record import Study, latest
 from autotune.report import live
 
@@ -86,7 +77,7 @@ def plan_command(
         request=SweepRequest(family=found, **asked),
         policies=policy_folder(policies),
         template=template(found, workload, list(names)),
-        over=Range(names, condition(where, names)),
+        over=prediction.Range(names, condition(where, names)),
         regret=share(regret),
         **limits,
     )
@@ -102,7 +93,7 @@ class Plan:
     request: SweepRequest
     policies: Path
     template: Workload
-    over: Range
+    over: prediction.Range
     regret: float
     sizes: int
     seconds: float
@@ -110,20 +101,20 @@ class Plan:
 
 @dataclass(kw_only=True)
 class _Progress:
-    points: dict[str, Point] = field(default_factory=dict)  # by workload
+    points: dict[str, prediction.Point] = field(default_factory=dict)  # by workload
     studies: list[Study] = field(default_factory=list)
-    skipped: list[Point] = field(default_factory=list)
+    skipped: list[prediction.Point] = field(default_factory=list)
     path: Path | None = None
     began: float = field(default_factory=time.perf_counter)
 
     @property
-    def seen(self) -> list[Point]:
+    def seen(self) -> list[prediction.Point]:
         return [*self.points.values(), *self.skipped]
 
     @property
-    def taught(self) -> Taught | None:
+    def taught(self) -> prediction.Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
-        return taught_at(read_policy_file(self.path) if self.path else None, self.points)
+        return prediction.taught_at(read_policy_file(self.path) if self.path else None, self.points)
 
 
 def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -136,8 +127,8 @@ def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
                 f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
             )
         found[told[1]] = int(told[2]), int(told[3])
-    if not 1 <= len(found) <= Range.most:
-        raise UsageError(f"--over names {len(found)} numbers; give 1 to {Range.most}")
+    if not 1 <= len(found) <= prediction.Range.most:
+        raise UsageError(f"--over names {len(found)} numbers; give 1 to {prediction.Range.most}")
     return found
 
 
@@ -153,7 +144,7 @@ def share(text: str) -> float:
     return found
 
 
-def condition(text: str, names: Mapping[str, tuple[int, int]]) -> Callable[[Point], bool]:
+def condition(text: str, names: Mapping[str, tuple[int, int]]) -> Callable[[prediction.Point], bool]:
     """What ``--where`` says of a point; an empty text holds everywhere. Raises UnknownName, FamilyError."""
     if not text:
         return lambda _point: True
@@ -195,7 +186,7 @@ def numbers(family: Family, workload: Workload) -> list[str]:
     return list(dict.fromkeys([*own, *(extent for shape in shapes for extent in shape)]))
 
 
-def content(family: Family, workload: Workload, point: Point) -> dict[str, Any]:
+def content(family: Family, workload: Workload, point: prediction.Point) -> dict[str, Any]:
     """The workload file of a point: the template with other numbers."""
     name = "-".join(f"{name}{value}" for name, value in point.items())
     arrays: dict[str, Any] = {}
@@ -242,11 +233,11 @@ def run(plan: Plan, out: Console, err: Console) -> None:
 def _next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
-    return next_point(plan.over, state.seen, state.taught, dict)
+    return prediction.next_point(plan.over, state.seen, state.taught, dict)
 
 
 def _swept(
-    plan: Plan, state: _Progress, session: Session, point: Point, out: Console, err: Console
+    plan: Plan, state: _Progress, session: Session, point: prediction.Point, out: Console, err: Console
 ) -> None:  # fmt: skip
     request, family = plan.request, plan.request.family
     path = _written(plan, content(family, plan.template, point))
@@ -291,7 +282,7 @@ def near_the_best(
 
 def _promise(plan: Plan, state: _Progress) -> float | None:
     known = state.taught
-    return promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
+    return prediction.promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
 
 
 def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:

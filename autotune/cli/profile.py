@@ -21,15 +21,7 @@ from autotune.device import Backend, open_backend
 from autotune.errors import DeviceError, StoreError, UsageError
 from autotune.figures import number, si, spread
 from autotune.files import write_text
-from autotune.measure import (
-    CEILINGS,
-    COUNTERS,
-    WatchedResult,
-    WatchedTask,
-    find_ncu,
-    measured_ceilings,
-    profile,
-)
+from autotune.measure import WatchedResult, WatchedTask, ceilings, ncu
 from autotune.record import Store, Study, fastest_first, holds_store, newest, read_ceilings
 
 
@@ -63,7 +55,7 @@ def profile_command(
         )
     loaded = load_family(family)
     record = record or str(Path("autotune-results") / loaded.name)
-    ncu = find_ncu()
+    command = ncu.find_ncu()
     if not holds_store(record):
         raise StoreError(
             f"{record} holds no record (store.journal) to keep counters in: run autotune sweep first"
@@ -77,8 +69,8 @@ def profile_command(
         family=str(loaded.folder), workload=workload or study.workload,
         configurations=tuple(one.id for one in which), result="", **{**asked, "data": str(asked["data"] or "")},
     )  # fmt: skip
-    out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {ncu}")
-    found, result = profile(task, tuple(loaded.kernels), ncu, cold=cold)
+    out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
+    found, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
     for one, reason in result.failed.items():
         out.print(f"not profiled {one}: {reason}")
     if not found:
@@ -152,7 +144,7 @@ def print_counters(found: Mapping[str, Mapping[str, Mapping[str, float]]], out: 
     """A table for each configuration: a row a counter, a column a kernel."""
     for one, of in found.items():
         table = Table("counter", *of, "what", title=one, title_justify="left", box=None)
-        for name, (_, what) in COUNTERS.items():
+        for name, (_, what) in ncu.COUNTERS.items():
             if any(name in values for values in of.values()):
                 figures = (number(values[name]) if name in values else "" for values in of.values())
                 table.add_row(name, *figures, what)
@@ -183,7 +175,7 @@ def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> d
         with suppress(StoreError):  # what cannot be read is measured again
             if kept := read_ceilings(place):
                 return kept
-    found = measured_ceilings(backend, cache)
+    found = ceilings.measured_ceilings(backend, cache)
     write_ceilings(found, place)
     return found
 
@@ -195,12 +187,12 @@ def write_ceilings(found: Mapping[str, Any], path: Path) -> Path:
 
 def print_ceilings(found: Mapping[str, Any], out: Console) -> None:
     """The ceilings with what they count."""
-    ceilings, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
+    values, spreads = (found.get(name) or {} for name in ("ceilings", "spread_relative"))
     clock = f", {found['clock_mhz']} MHz" if found.get("clock_mhz") else ""
     out.print(f"{found['device_name']}{clock}, measured {found.get('date', 'at an unknown time')}")
     table = Table("ceiling", "per s", "±", "what", box=None)
-    for name, value in ceilings.items():
+    for name, value in values.items():
         noise = spread(spreads[name]) if name in spreads else ""
-        what = CEILINGS[name].what if name in CEILINGS else ""
+        what = ceilings.CEILINGS[name].what if name in ceilings.CEILINGS else ""
         table.add_row(name, si(value).strip(), noise, what)
     out.print(table)

@@ -12,11 +12,9 @@ from rich.console import Console
 
 from autotune.cli import options
 from autotune.compile import (
-    OF_THE_BLOCK,
     Cache,
     CompileFailure,
     HostCxx,
-    Known,
     Nvcc,
     Nvrtc,
     Toolchain,
@@ -30,7 +28,7 @@ from autotune.compile import (
     profiles,
     ptx,
     sass,
-    static_toolchain,
+    static_pass,
 )
 from autotune.declaration import Configuration, Family, load_family
 from autotune.declaration import families as known_families
@@ -88,9 +86,9 @@ def _gpu() -> str:
 
 
 def _ncu() -> str:
-    from autotune.measure import find_ncu
+    from autotune.measure import ncu
 
-    return find_ncu()
+    return ncu.find_ncu()
 
 
 def _package(name: str) -> Callable[[], str]:
@@ -118,18 +116,25 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 
 def print_listing(
-    family: Family, configuration: Configuration, arch: str, known: Known, *, is_machine_code: bool
+    family: Family,
+    configuration: Configuration,
+    arch: str,
+    known: static_pass.Known,
+    *,
+    is_machine_code: bool,
 ) -> None:
     """Print what the compiler makes of the configuration, as SASS or as PTX. Raises CompilerError."""
     variants = batch(family, (Variant.of(family, configuration, known.options),))
-    toolchain = static_toolchain(arch)
+    toolchain = static_pass.static_toolchain(arch)
     if is_machine_code:
         print(sass(compile_one(variants, toolchain, Cache(default_root()), "it does not compile:\n")), end="")
     else:
         print(ptx(variants, toolchain), end="")
 
 
-def show(family: Family, configuration: Configuration, arch: str, known: Known, out: Console) -> None:
+def show(
+    family: Family, configuration: Configuration, arch: str, known: static_pass.Known, out: Console
+) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     from rich.syntax import Syntax
     from rich.table import Table
@@ -156,7 +161,9 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         out.print(str(conversion))
     out.print("")
     try:
-        (compiled,) = compile_batch(batch(family, (variant,)), static_toolchain(arch), Cache(default_root()))
+        (compiled,) = compile_batch(
+            batch(family, (variant,)), static_pass.static_toolchain(arch), Cache(default_root())
+        )
     except CompilerError as problem:
         out.print(f"no static profile: {problem}")
         return
@@ -173,7 +180,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
         for name in profile.__dataclass_fields__:
             is_known = (
                 profile.limited_by
-                or name not in OF_THE_BLOCK
+                or name not in static_pass.OF_THE_BLOCK
                 or (name == "block_size" and profile.block_size)
             )
             if name not in ("kernel", "numbers") and is_known:
@@ -184,7 +191,7 @@ def show(family: Family, configuration: Configuration, arch: str, known: Known, 
 def families_command() -> None:
     from rich.table import Table
 
-    from autotune.declaration import MOST_LISTED, listed
+    from autotune.search import MOST_LISTED, listed
 
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
@@ -240,7 +247,7 @@ def show_command(
     if asked["header"]:
         print(default_header(loaded), end="")
         return
-    known = Known.of(loaded, workload, data_root(data), options.sized(size))
+    known = static_pass.Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
     if asked["ptx"] and asked["sass"]:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")

@@ -7,20 +7,12 @@ from statistics import median_low
 from rich.console import Console
 from rich.table import Table
 
-from autotune.compile import (
-    Cache,
-    KernelProfile,
-    Known,
-    StaticProfile,
-    default_root,
-    static_sweep,
-    static_toolchain,
-)
+from autotune.compile import Cache, KernelProfile, StaticProfile, default_root, static_pass
 from autotune.declaration import Configuration, Policy
 from autotune.engine import SweepRequest
 from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
-from autotune.record import holds_store, read_record, reasons
+from autotune.record import holds_store, read_record, remarks
 from autotune.report import pace, write_static, write_static_report
 from autotune.search import Search
 
@@ -38,14 +30,14 @@ def run_static(
         raise UsageError("--static takes sizes from one --workload at most")
     configurations = _drawn(request)
     writable(request.folder)
-    known = Known.of(request.family, "".join(request.workloads), data_root(request.data))
+    known = static_pass.Known.of(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
         err.print(f"note: {known.note}")
     rows: list[StaticProfile] = []
     for arch in archs:
-        toolchain = static_toolchain(arch, request.compiler)
+        toolchain = static_pass.static_toolchain(arch, request.compiler)
         with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
-            found = static_sweep(
+            found = static_pass.static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"), known,
             )  # fmt: skip
@@ -66,10 +58,11 @@ def run_static(
     without = [arch for arch in archs if not any(row.kernels for row in rows if row.arch == arch)]
     if without:
         raise CompilerError(
-            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n{reasons(failures)}"
+            f"no configuration compiles for {', '.join(without)}; all reasons are in {path}\n"
+            f"{remarks.reasons(failures)}"
         )
     if failures:
-        err.print(f"warning: some do not compile\n{reasons(failures)}")
+        err.print(f"warning: some do not compile\n{remarks.reasons(failures)}")
     return rows
 
 

@@ -23,7 +23,7 @@ from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
 from autotune.errors import FailedTrials, Interrupted, StoreError, UsageError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
-from autotune.record import Study, failures, latest
+from autotune.record import Study, latest, remarks
 from autotune.report import live
 
 
@@ -99,7 +99,7 @@ def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str
     if interrupted:
         raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
     raise_unless_measured(studies, f"{request.folder}/results.csv")
-    if strict and (told := [line for study in studies for line in failures(study)]):
+    if strict and (told := [line for study in studies for line in remarks.failures(study)]):
         raise FailedTrials(
             f"--strict: {'; '.join(told)}; everything is recorded, all reasons are in {request.folder}/results.csv"
         )

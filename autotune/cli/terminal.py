@@ -11,19 +11,7 @@ from autotune.errors import StoreError
 from autotune.figures import duration
 from autotune.hardware import Device
 from autotune.measure import KERNEL, find_objective
-from autotune.record import (
-    Decision,
-    Study,
-    Trial,
-    close_to_winner,
-    coverage,
-    failures,
-    margin,
-    margin_text,
-    moved,
-    states_text,
-    unbeaten,
-)
+from autotune.record import Decision, Study, Trial, close_to_winner, margin, remarks
 
 
 def print_study(
@@ -36,12 +24,12 @@ def print_study(
     about = study.about
     sizes = " x ".join(str(n) for name, n in about.features.items() if name not in about.constants)
     out.print(f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}")
-    ended = states_text(study.states()) or "nothing tried"
-    if covered := coverage(study):  # which counts the excluded ones
-        ended = f"{covered}: {states_text(_tried(study)) or 'nothing yet'}"
+    ended = remarks.states_text(study.states()) or "nothing tried"
+    if covered := remarks.coverage(study):  # which counts the excluded ones
+        ended = f"{covered}: {remarks.states_text(_tried(study)) or 'nothing yet'}"
     ended += f", {before:,} of them recorded before" if before else ""
     out.print("; ".join([ended, *_spent(wall_s, spent_s)]))
-    for line in failures(study):
+    for line in remarks.failures(study):
         out.print(line)
     if idle := about.idle_policies:
         out.print(f"nothing changed by {', '.join(idle)}: the same machine code and data whatever its value")
@@ -90,11 +78,11 @@ def _figures_beside(decision: Decision) -> Iterable[str]:
 
 
 def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
-    if told := unbeaten(decision):
+    if told := remarks.unbeaten(decision):
         yield told
     if decision.control is None:
         yield "control has no time here: there is no margin over it"
-    if told := moved(study.trials):
+    if told := remarks.moved(study.trials):
         yield f"warning: {told}"
     spread = decision.winner.measurement.spread if decision.winner.measurement else 0.0
     near = close_to_winner(study.trials, decision)
@@ -152,7 +140,7 @@ def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
     if trial is decision.winner:
         return "the winner"
     tied = "tied, " if role == "runner-up" and trial in decision.tie_set else ""
-    return tied + margin_text(margin(trial, decision.winner, decision.objective))
+    return tied + remarks.margin_text(margin(trial, decision.winner, decision.objective))
 
 
 # -- Markdown, for the summary of a CI job and for a comment

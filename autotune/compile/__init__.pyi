@@ -1,3 +1,9 @@
+from . import (
+    occupancy_model as occupancy_model,
+    same_code as same_code,
+    stand_ins as stand_ins,
+    static_pass as static_pass,
+)
 from .batches import (
     compile_batch as compile_batch,
     compile_many as compile_many,
@@ -23,27 +29,15 @@ from .hostcxx import (
 )
 from .nvcc import (
     Nvcc as Nvcc,
-    find_nvcc as find_nvcc,
     sass as sass,
     toolkit_program as toolkit_program,
     variable_names as variable_names,
 )
 from .nvrtc import Nvrtc as Nvrtc, ptx as ptx
-from .occupancy_model import LIMITS as LIMITS, next_step as next_step, occupancy as occupancy
 from .plain_source import element_type as element_type, enumeration as enumeration
 from .pool import Pool as Pool, ProcessDied as ProcessDied
 from .profile import KernelProfile as KernelProfile, profiles as profiles
-from .same_code import idle_policies as idle_policies, sameness as sameness
-from .stand_ins import lacked as lacked, lacking as lacking
-from .static_pass import (
-    BLOCK_SIZES as BLOCK_SIZES,
-    OF_THE_BLOCK as OF_THE_BLOCK,
-    Known as Known,
-    StaticProfile as StaticProfile,
-    occupancy_curve as occupancy_curve,
-    static_sweep as static_sweep,
-    static_toolchain as static_toolchain,
-)
+from .static_pass import StaticProfile as StaticProfile
 from .toolchain import (
     Batch as Batch,
     BuildError as BuildError,

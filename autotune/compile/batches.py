@@ -31,7 +31,7 @@ from autotune.compile.toolchain import (
     Toolchain,
     VariantSource,
 )
-from autotune.declaration import EDITORS_HEADER
+from autotune.declaration import source_files
 from autotune.errors import CompilerError, FamilyError
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def _require_known(read: Sequence[Path], known: Collection[Path]) -> None:
         if path not in known:
             how = (
                 "only editors should: include it between #ifndef AUTOTUNE_VARIANTS and #endif"
-                if path.name == EDITORS_HEADER
+                if path.name == source_files.EDITORS_HEADER
                 else "nothing includes by a name that can be followed, so that nobody could tell when what was "
                 "measured with it is out of date: write #include with the file's own name"
             )

@@ -13,7 +13,7 @@ from autotune.compile.batches import compile_one
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.hostcxx import RuntimeCxx, find_compiler
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, run_compiler
-from autotune.declaration import hashed, reached, together
+from autotune.declaration import source_files
 
 
 @cache
@@ -21,9 +21,12 @@ def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: 
     """C++ for the host: ``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its
     loops are made for this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that
     is no int. Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
-    files = hashed(reached((source, *headers), source.parent))
+    files = source_files.hashed(source_files.reached((source, *headers), source.parent))
     batch = Batch(
-        source, (), (VariantSource(together(files), source.stem, "", ()),), sources=tuple(files.values())
+        source,
+        (),
+        (VariantSource(source_files.together(files), source.stem, "", ()),),
+        sources=tuple(files.values()),
     )
     command = find_compiler()
     made = _loaded(batch, RuntimeCxx(command, arithmetic), shlex.join(command))

@@ -1,7 +1,6 @@
-from . import elements as elements, foreign as foreign
+from . import elements as elements, foreign as foreign, transform as transform
 from .backend import (
     Backend as Backend,
-    Beginning as Beginning,
     Call as Call,
     Closing as Closing,
     Constant as Constant,
@@ -14,19 +13,13 @@ from .backend import (
     raw as raw,
 )
 from .clock_lock import locked_clocks as locked_clocks
-from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, ClockWatch as ClockWatch
+from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, ClockWatch as ClockWatch, nvml_handle as nvml_handle
 from .cpu.backend import CpuBackend as CpuBackend, CpuModule as CpuModule, CpuPlaced as CpuPlaced
-from .cpu.native import LaunchRequest as LaunchRequest, runtime as runtime
-from .cuda.backend import CudaBackend as CudaBackend
+from .cpu.native import runtime as runtime
 from .cuda.driver import devices as devices
-from .energy import Counter as Counter, Reading as Reading, energy_counter as energy_counter, watts as watts
 from .execution import Execution as Execution
 from .foreign import View as View
-from .open import (
-    device_names as device_names,
-    has_driver as has_driver,
-    open_backend as open_backend,
-)
+from .open import device_names as device_names, has_driver as has_driver, open_backend as open_backend
 from .orders import Ordering as Ordering
 from .placed import PlacedInput as PlacedInput, Shared as Shared, linear as linear
 from .program import DeviceProgram as DeviceProgram, Room as Room
@@ -37,13 +30,5 @@ from .resident import (
     compiled_module as compiled_module,
     content_refusal as content_refusal,
     run_each as run_each,
-    run_once as run_once,
 )
-from .transform import (
-    Mover as Mover,
-    alignment as alignment,
-    is_as_stored as is_as_stored,
-    lie_merged as lie_merged,
-    refusal as refusal,
-    staged as staged,
-)
+from .transform import Mover as Mover

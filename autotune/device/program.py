@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
-from autotune.declaration import hashed, reached, together
+from autotune.declaration import source_files
 from autotune.device.backend import Backend, Closing, LaunchError, Placed
 from autotune.files import include_dir
 from autotune.layout import Bytes, Stored, handle
@@ -62,8 +62,8 @@ class DeviceProgram:
             f" static constexpr unsigned {name} = {value};" for name, value in constants.items()
         )
         struct = f"struct Program {{{members} }};\n"
-        files = hashed(reached((source,), source.parent, include_dir()))
-        key = hashlib.sha256("\n".join((together(files), struct, *kernels)).encode()).hexdigest()
+        files = source_files.hashed(source_files.reached((source,), source.parent, include_dir()))
+        key = hashlib.sha256("\n".join((source_files.together(files), struct, *kernels)).encode()).hexdigest()
         variant = VariantSource(key, "Program", struct, tuple(kernels))
         batch = Batch(source, (include_dir(),), (variant,))
         with backend.current():

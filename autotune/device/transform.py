@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
-from autotune.declaration import hashed, reached, together
+from autotune.declaration import source_files
 from autotune.device.backend import Backend, Launch, Module, Placed
 from autotune.device.foreign import View
 from autotune.files import include_dir
@@ -52,7 +52,9 @@ MOVE = np.dtype(
 def batch() -> Batch:
     """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
     source = Path(__file__).with_name("transform.cu")
-    key = together(hashed(reached([source], source.parent, include_dir())))
+    key = source_files.together(
+        source_files.hashed(source_files.reached([source], source.parent, include_dir()))
+    )
     variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
     return Batch(source, (include_dir(),), (variant,))
 

@@ -11,20 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import (
-    Call,
-    Constant,
-    Placed,
-    Resident,
-    View,
-    alignment,
-    can_be_staged,
-    is_as_stored,
-    linear,
-    raw,
-    refusal,
-    staged,
-)
+from autotune.device import Call, Constant, Placed, Resident, View, can_be_staged, linear, raw, transform
 from autotune.dispatch.target import Chosen, Target
 from autotune.errors import UsageError
 from autotune.layout import Data, Layout, handle
@@ -54,9 +41,9 @@ def transfer_in(variant: Variant, name: str, array: Any, can_stage: bool, orders
 
 def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward: bool) -> str:
     layout = variant.layouts[name]
-    if not obstacle and is_as_stored(layout, view):
+    if not obstacle and transform.is_as_stored(layout, view):
         return LENT
-    if reason := obstacle or refusal(layout, view, inward):
+    if reason := obstacle or transform.refusal(layout, view, inward):
         _say_once("%s: %s goes through the host: %s", variant.family.name, name, reason)
     return HOST if reason else MOVED
 
@@ -254,7 +241,7 @@ class Launcher:
             self._backend.upload(self._staging[name], content)
         else:
             self._staging[name] = self._backend.place(content)
-        return staged(array, self._staging[name].address)
+        return transform.staged(array, self._staging[name].address)
 
     def receive(self, outputs: Mapping[str, View]) -> None:
         """Other arrays for the results of the next run."""
@@ -272,7 +259,7 @@ class Launcher:
     def alignment(self, name: str) -> int:
         """Bytes whose multiple the address of the caller's array for ``name`` has to be, to be used as it is now."""
         is_lent = LENT in (self._inward.get(name), self._outward.get(name))
-        return max(_WIDEST, alignment(self._variant.layouts[name]) if is_lent else 1)
+        return max(_WIDEST, transform.alignment(self._variant.layouts[name]) if is_lent else 1)
 
     def point(self, place: str, address: int) -> None:
         """The caller's array at ``place`` in ``call`` is at ``address``."""

@@ -20,7 +20,7 @@ from autotune.device import (
     check_numbers,
     content_refusal,
     foreign,
-    lie_merged,
+    transform,
 )
 from autotune.dispatch.call import (
     NOTHING,
@@ -335,7 +335,7 @@ class Prepared(Closing):
         views = [array for name in group if isinstance(array := self._kept.arrays.get(name), View)]
         is_reordered = any(variant.is_reordered(name) for name in group)
         whole = len(views) == len(group) and not is_reordered
-        return whole and lie_merged([variant.layouts[name] for name in group], views)
+        return whole and transform.lie_merged([variant.layouts[name] for name in group], views)
 
     def _on_host(self, name: str, array: Any) -> Any:
         """The canonical array; what is on a GPU is copied."""

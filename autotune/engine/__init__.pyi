@@ -15,4 +15,10 @@ from .session import (
     raise_unless_measured as raise_unless_measured,
     sweeping as sweeping,
 )
-from .sweep import Sweep as Sweep, SweepInterrupted as SweepInterrupted
+from .shared_inputs import (
+    SharedArray as SharedArray,
+    SharedInputs as SharedInputs,
+    shared_array as shared_array,
+    shared_arrays as shared_arrays,
+)
+from .sweep import Sweep as Sweep

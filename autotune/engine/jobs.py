@@ -15,8 +15,7 @@ from autotune.compile import (
     batch,
     compile_batch,
     compile_many,
-    idle_policies,
-    sameness,
+    same_code,
 )
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.engine.messages import Job, Made
@@ -149,7 +148,7 @@ class JobCompiler:
         """The policies that changed no machine code in this sweep; None where it saw none."""
         jobs = dict(self._jobs)  # after an interruption the compiler may still be at it, in its thread
         known = {configuration: job.same for configuration, job in jobs.items()}
-        return idle_policies(self.family.space.policies, known) if any(known.values()) else None
+        return same_code.idle_policies(self.family.space.policies, known) if any(known.values()) else None
 
     def _watched(
         self, chunks: Iterable[list[Compiled | CompileFailure]], total: int
@@ -165,7 +164,7 @@ class JobCompiler:
         configuration = variant.configuration
         if isinstance(compiled, CompileFailure):
             return configuration, compiled
-        same = sameness(variant, compiled, self._names(configuration))
+        same = same_code.sameness(variant, compiled, self._names(configuration))
         job = self._jobs[configuration] = Job(configuration, compiled, same=same)
         return job
 

@@ -33,19 +33,14 @@ from autotune.errors import AutotuneError, LayoutRefusal, cause
 from autotune.measure import (
     AGAIN,
     GUARD_BYTES,
-    LONG_MS,
-    PRODUCERS,
     PROOF_VERSION,
     Deviations,
     Figure,
-    Producer,
     Protocol,
     Samples,
     Timing,
     Verifier,
-    floors,
-    hopeless_ms,
-    produce,
+    sampling,
 )
 from autotune.record import Measurement, State
 
@@ -104,7 +99,7 @@ class Measurer:
     _resident: Resident = field(init=False)
     _verifier: Verifier = field(init=False)
     _watch: ClockWatch = field(init=False)
-    _producer: Producer | None = field(init=False)
+    _producer: sampling.Producer | None = field(init=False)
     _deviations: Deviations | None = field(init=False)
     _ragged: dict[int, tuple[Resident, Verifier]] = field(default_factory=dict)
 
@@ -113,7 +108,7 @@ class Measurer:
         self._resident = Resident(self.backend, self.inputs, most=most, guard=GUARD_BYTES)
         self._verifier = Verifier(self.backend, self.family, self.expected)
         self._watch = ClockWatch(self.backend.device)
-        producer = PRODUCERS.get(self.protocol.figure)
+        producer = sampling.PRODUCERS.get(self.protocol.figure)
         self._producer = producer(self.backend) if producer else None
         told = self.family.has_storage and self.expected is not None
         self._deviations = Deviations(self.expected) if told and self.expected else None
@@ -186,7 +181,7 @@ class Measurer:
         # A preset is there to be compared with, so it is always verified and sampled properly.
         in_full = job.in_full or job.configuration in self._presets
         best_ms = math.inf if in_full else self.best_ms
-        once_above_ms = hopeless_ms(self.protocol, best_ms)
+        once_above_ms = sampling.hopeless_ms(self.protocol, best_ms)
         if self.backend.device.kind == "cpu":  # often busy: more runs cost no more than samples would
             once_above_ms = max(once_above_ms, self.protocol.seconds * 1e3)
         ran_ms = self._verifier.ran_ms
@@ -200,7 +195,7 @@ class Measurer:
         with attempt.phase("measure"):
             # The last verified run is as any other: in the order of timed ones, the caches flushed before.
             last_ms = self._verifier.last_ms
-            begun = (last_ms,) if self.workload.cold and last_ms > LONG_MS else ()
+            begun = (last_ms,) if self.workload.cold and last_ms > sampling.LONG_MS else ()
             samples = self._timing.measure(execution.run, first_ms, best_ms, begun)
             measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
@@ -213,7 +208,7 @@ class Measurer:
         """What the last two runs did wrong, since a fault may come in every second one; of a long kernel, which has
         few, the last."""
         reason = self._verifier.left(execution)
-        if reason or samples.abandoned or samples.median_ms > LONG_MS:
+        if reason or samples.abandoned or samples.median_ms > sampling.LONG_MS:
             return reason
         self.backend.sample(execution.run, 1, self.workload.cold)
         return self._verifier.left(execution)
@@ -249,7 +244,7 @@ class Measurer:
         found = {name: Figure(getattr(execution, name)) for name in names}
         if self._producer is None or samples.abandoned:
             return found
-        return found | produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
+        return found | sampling.produce(self._producer, {None: execution}, {None: samples.median_ms})[None]
 
     def _kernel_ms(self, execution: Execution, samples: Samples, attempt: _Attempt) -> dict[str, float]:
         """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
@@ -278,7 +273,7 @@ class Measurer:
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
-            figures = produce(self._producer, executions, times, _PRODUCED_TURNS)
+            figures = sampling.produce(self._producer, executions, times, _PRODUCED_TURNS)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
             self._verifier.mend(execution)
@@ -360,7 +355,7 @@ class Measurer:
         about: dict[str, Any] = {}
         with suppress(LaunchError):
             about |= self.backend.describe()
-            about |= floors(self.backend)
+            about |= sampling.floors(self.backend)
         return about
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.compile import Compiled
-from autotune.declaration import Configuration, has_arrays, read_arrays
+from autotune.declaration import Configuration
 from autotune.device import Backend, LaunchError
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import (
@@ -33,6 +33,7 @@ from autotune.engine.messages import (
     write_expected,
 )
 from autotune.engine.ragged import ragged_files
+from autotune.engine.shared_inputs import has_arrays, read_arrays
 from autotune.errors import AutotuneError
 from autotune.measure import SweptDevice, expected_outputs
 from autotune.processes import Answer, reporting

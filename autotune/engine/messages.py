@@ -16,16 +16,9 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, CompileFailure, KernelProfile, Toolchain, Variant, profiles
-from autotune.declaration import (
-    Configuration,
-    Family,
-    Inputs,
-    SharedInputs,
-    Workload,
-    read_arrays,
-    write_arrays,
-)
+from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.device import LaunchError
+from autotune.engine.shared_inputs import SharedInputs, read_arrays, write_arrays
 from autotune.errors import StoreError
 from autotune.hardware import Device
 from autotune.measure import Figure, Protocol, Samples

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Variant
-from autotune.declaration import Family, Inputs, Workload, bind, write_arrays
+from autotune.declaration import Family, Inputs, Workload, bind
 from autotune.engine.messages import RaggedSize, RaggedSizes, Setting
+from autotune.engine.shared_inputs import write_arrays
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 

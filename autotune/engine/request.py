@@ -22,16 +22,14 @@ from autotune.declaration import (
     Inputs,
     Space,
     Workload,
-    can_be_listed,
     families,
     load_family,
     load_workload,
-    narrowed,
     workloads,
 )
 from autotune.errors import StoreError, UsageError
 from autotune.measure import CPU, CUDA, KERNEL, OBJECTIVES, find_objective
-from autotune.search import SAMPLERS, Strategy
+from autotune.search import SAMPLERS, Strategy, can_be_listed, narrowed
 
 if TYPE_CHECKING:
     from autotune.measure import Protocol, Reference

@@ -10,20 +10,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
-from autotune.declaration import (
-    MOST_LISTED,
-    Configuration,
-    Inputs,
-    Workload,
-    prepare,
-)
+from autotune.declaration import Configuration, Inputs, Workload, prepare
 from autotune.device import device_names, locked_clocks
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import launched, opened
 from autotune.errors import DeviceError, NothingMeasured
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
-from autotune.record import Study, Trial, first_guesses, reasons, states_text
+from autotune.record import Study, Trial, first_guesses, remarks
+from autotune.search import MOST_LISTED
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker
@@ -254,8 +249,10 @@ def raise_unless_measured(studies: Sequence[Study], where: str) -> None:
     if lost := studies[-1].about.lost:
         raise DeviceError(lost)
     if not any(study.decision for study in studies):
-        ended = "; ".join(states_text(study.states()) or "nothing tried" for study in studies)
-        why = reasons((t.state, t.reason, t.configuration.id) for study in studies for t in study.selection)
+        ended = "; ".join(remarks.states_text(study.states()) or "nothing tried" for study in studies)
+        why = remarks.reasons(
+            (t.state, t.reason, t.configuration.id) for study in studies for t in study.selection
+        )
         raise NothingMeasured(
             f"no configuration could be measured: {ended}; all reasons are in {where}\n{why}".rstrip()
         )

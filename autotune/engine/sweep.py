@@ -18,15 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.compile import Cache, Pool
-from autotune.declaration import (
-    Configuration,
-    Family,
-    Inputs,
-    Unlisted,
-    Workload,
-    listed,
-    shared_arrays,
-)
+from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.device import LaunchError
 from autotune.engine.finalists import Finalists, baseline_digest, fingerprint, time_baseline
 from autotune.engine.jobs import JobCompiler, Proposals
@@ -36,6 +28,7 @@ from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover
 from autotune.engine.request import NotAsked, SweepRequest
 from autotune.engine.runner import DeviceLost
+from autotune.engine.shared_inputs import shared_arrays
 from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
@@ -48,7 +41,7 @@ from autotune.record import (
     header,
     set_aside,
 )
-from autotune.search import Search
+from autotune.search import Search, Unlisted, listed
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 _TRIED_AGAIN = ("compile_failed", "launch_failed")

@@ -11,14 +11,7 @@ from typing import Any
 from autotune.compile import Variant
 from autotune.declaration import KEYWORDS, Configuration, Family
 from autotune.errors import FamilyError, PolicyFileError
-from autotune.policy import (
-    PolicyFile,
-    feature_values,
-    file_refusal,
-    of_objective,
-    own_configuration,
-    stale,
-)
+from autotune.policy import PolicyFile, acceptance, feature_values, of_objective
 
 
 @dataclass(frozen=True)
@@ -159,8 +152,8 @@ def _take(found: Choices, file: PolicyFile, objective: str) -> None:
     if others := [name for name in file.entries if name not in counted]:
         found.left_out.append(f"{device}: entries of another objective than {objective}: {', '.join(others)}")
     for item in sorted(counted.values(), key=lambda e: e.name):
-        configuration, reason = own_configuration(family, item.configuration)
-        reason = stale(family, item) or reason
+        configuration, reason = acceptance.own_configuration(family, item.configuration)
+        reason = acceptance.stale(family, item) or reason
         if reason or configuration is None:
             found.left_out.append(f"{device}: entry {item.name}: {reason}")
             continue
@@ -176,7 +169,7 @@ def _take(found: Choices, file: PolicyFile, objective: str) -> None:
         found.left_out.append(
             f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
         )
-    configuration, reason = own_configuration(family, file.default)
+    configuration, reason = acceptance.own_configuration(family, file.default)
     if reason or configuration is None:
         found.left_out.append(f"{device}: the default: {reason}")
     else:
@@ -190,7 +183,7 @@ def _capability(family: Family, file: PolicyFile) -> int:
             f"{file.path}: it is for the {file.device.kind} {file.device.name}, and an export is CUDA: "
             "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
         )
-    if reason := file_refusal(family, file, "cuda"):
+    if reason := acceptance.file_refusal(family, file, "cuda"):
         raise PolicyFileError(f"{file.path}: {reason}")
     text = file.device.compute_capability
     if not text:

@@ -21,16 +21,7 @@ from rich.console import Console
 from autotune import __version__
 from autotune import files as paths
 from autotune.compile import default_root
-from autotune.declaration import (
-    EDITORS_HEADER,
-    SUFFIXES,
-    Family,
-    Inputs,
-    load_workload,
-    prepare,
-    quoted_includes,
-    reached,
-)
+from autotune.declaration import Family, Inputs, load_workload, prepare, source_files
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
 from autotune.export.choices import chosen
 from autotune.export.orders import permutations
@@ -193,13 +184,13 @@ def included(family: Family) -> dict[str, Path]:
     one that lies in neither the family's folder nor the layout library."""
     library = paths.include_dir()
     needed = [library / header for header in family.layout_headers]
-    found = reached([family.source, *needed], family.folder, library)
-    if (editors := family.folder / EDITORS_HEADER).is_file():
-        found[EDITORS_HEADER] = editors
+    found = source_files.reached([family.source, *needed], family.folder, library)
+    if (editors := family.folder / source_files.EDITORS_HEADER).is_file():
+        found[source_files.EDITORS_HEADER] = editors
     for path in list(found.values()):
-        for name in quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
+        for name in source_files.quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
             is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
-            if not is_there and Path(name).suffix in SUFFIXES:
+            if not is_there and Path(name).suffix in source_files.SUFFIXES:
                 raise FamilyError(
                     f"family {family.name} cannot be exported: {name} is included and in neither of "
                     f"{family.folder} and {library}"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import Kernel
-from autotune.declaration import Parameter, signature
+from autotune.declaration import kernel_text
 from autotune.device import foreign
 from autotune.errors import UsageError
 from autotune.kernel_tuner.parameters import BLOCK_NAMES, Parameters
@@ -169,11 +169,11 @@ class AskedKernel:
         return f"{ahead}// __global__\n#{'#el'.join(branches)}#endif\n", texts
 
     @cached_property
-    def _signature(self) -> tuple[Parameter, ...]:
+    def _signature(self) -> tuple[kernel_text.Parameter, ...]:
         text = self._texts[0]
         if callable(self.source):
             text = self.source(self.parameters.given(self.parameters.control))
-        return signature(text, self.name)
+        return kernel_text.signature(text, self.name)
 
     @cached_property
     def _grid(self) -> list[str]:
@@ -196,7 +196,7 @@ class AskedKernel:
         taken = {*self.parameters.values, *self._symbols}
         found = []
         for number, value in enumerate(self._values):
-            known = told[number] if told else Parameter("", True, "input", is_certain=False)
+            known = told[number] if told else kernel_text.Parameter("", True, "input", is_certain=False)
             name = known.name or f"argument_{number}"
             right = None if answer is None else answer[number]
             right = right if right is None or np.isscalar(right) else on_host(right)

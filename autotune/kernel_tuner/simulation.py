@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autotune.declaration import Configuration, can_be_listed, listed
+from autotune.declaration import Configuration
 from autotune.errors import UsageError
 from autotune.kernel_tuner.cache import read_cache
 from autotune.kernel_tuner.exchange import PHASES
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import Metrics, environment, error, warn
-from autotune.search import Search, Strategy
+from autotune.search import Search, Strategy, can_be_listed, listed
 
 _MEASURED = [name for name, ours in PHASES.items() if ours]  # the phases that a configuration takes
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune.api import sweep
 from autotune.compile import Cache, default_root
-from autotune.declaration import Configuration, Space, bind, can_be_listed, listed
+from autotune.declaration import Configuration, Space, bind
 from autotune.device import open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
 from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
@@ -33,6 +33,7 @@ from autotune.kernel_tuner.results import (
 )
 from autotune.kernel_tuner.simulation import simulated
 from autotune.record import Trial
+from autotune.search import can_be_listed, listed
 
 _SEARCHES = {
     "brute_force": "exhaustive",

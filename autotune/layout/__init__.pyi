@@ -23,18 +23,13 @@ from .order import (
     reordered as reordered,
     restored as restored,
 )
-from .storage import (
-    ELEMENTS as ELEMENTS,
-    STORAGES as STORAGES,
-    Storage as Storage,
-)
+from .storage import ELEMENTS as ELEMENTS, STORAGES as STORAGES
 from .stored import POINTER_BYTES as POINTER_BYTES, Bytes as Bytes, Stored as Stored, handle as handle
 from .trees import Links as Links
 from .views import (
     ALIAS as ALIAS,
     COPIED as COPIED,
     SAME as SAME,
-    SEEN as SEEN,
     converted as converted,
     relation as relation,
     tile_edge as tile_edge,

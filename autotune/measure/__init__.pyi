@@ -1,4 +1,4 @@
-from .ceilings import CEILINGS as CEILINGS, measured_ceilings as measured_ceilings
+from . import ceilings as ceilings, ncu as ncu, sampling as sampling
 from .deviation import Deviations as Deviations
 from .figure import (
     KERNEL as KERNEL,
@@ -8,12 +8,11 @@ from .figure import (
     TIME as TIME,
     Figure as Figure,
     Objective as Objective,
-    figure_text as figure_text,
     find_objective as find_objective,
     spread as spread,
     unit as unit,
 )
-from .ncu import COUNTERS as COUNTERS, find_ncu as find_ncu, profile as profile
+from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched
 from .reference import (
     GivenOutputs as GivenOutputs,
     Reference as Reference,
@@ -24,15 +23,9 @@ from .reference import (
 from .sampling import (
     CPU as CPU,
     CUDA as CUDA,
-    LONG_MS as LONG_MS,
-    PRODUCERS as PRODUCERS,
-    Producer as Producer,
     Protocol as Protocol,
     Samples as Samples,
     Timing as Timing,
-    floors as floors,
-    hopeless_ms as hopeless_ms,
-    produce as produce,
 )
 from .verify import (
     AGAIN as AGAIN,
@@ -40,4 +33,3 @@ from .verify import (
     PROOF_VERSION as PROOF_VERSION,
     Verifier as Verifier,
 )
-from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched

@@ -30,7 +30,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import FOR_FLOATS, IGNORE, WRONG, Configuration, Family, Tolerance
+from autotune.declaration import Configuration, Family, Tolerance, tolerance
 from autotune.device import Backend, Execution, LaunchError, Placed, PlacedInput, Shared, linear
 from autotune.layout import Layout, Stored
 
@@ -301,7 +301,7 @@ class Verifier:
         shape = layout.data.shape_for(execution.names)
         if self.family.data[name].dtype not in _NUMBERS or is_coded or not layout.is_dense(shape):
             return False
-        return self.family.tolerances(execution.names)[name].nan != WRONG
+        return self.family.tolerances(execution.names)[name].nan != tolerance.WRONG
 
     def _apart(self, execution: Execution, name: str, right: Placed) -> int:
         within = self.family.tolerances(execution.names)[name]
@@ -440,9 +440,9 @@ def _wrong(got: NDArray[Any], expected: NDArray[Any], within: Tolerance) -> NDAr
             )
         return wrong
     wrong = ~np.isclose(got, expected, rtol=within.relative, atol=within.absolute, equal_nan=True)
-    if within.nan == IGNORE:
+    if within.nan == tolerance.IGNORE:
         return np.asarray(wrong & ~np.isnan(expected))
-    return np.asarray(wrong | np.isnan(got) if within.nan == WRONG else wrong)
+    return np.asarray(wrong | np.isnan(got) if within.nan == tolerance.WRONG else wrong)
 
 
 def _distance(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
@@ -455,7 +455,7 @@ def _distance(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
 
 def _beside(name: str, dtype: np.dtype[Any], within: Tolerance, allowed: int) -> str:
     """What a reason says of the tolerance."""
-    if dtype.kind in "iub" and within.declared == FOR_FLOATS:
+    if dtype.kind in "iub" and within.declared == tolerance.FOR_FLOATS:
         return (
             f" (tolerance does not apply to {name}: {dtype}; integers are compared exactly where they have none of "
             f"their own, tolerance: {{{name}: {{absolute: 1}}}})"

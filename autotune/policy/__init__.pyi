@@ -1,37 +1,12 @@
-from .acceptance import (
-    Claim as Claim,
-    file_refusal as file_refusal,
-    known_configuration as known_configuration,
-    own_configuration as own_configuration,
-    stale as stale,
-)
-from .comparison import (
-    Change as Change,
-    Comparison as Comparison,
-    comparisons as comparisons,
-    read_side as read_side,
-)
+from . import acceptance as acceptance, prediction as prediction
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
     file_name as file_name,
     read_policy_file as read_policy_file,
 )
-from .merge import (
-    covering as covering,
-    merged as merged,
-    new_entries as new_entries,
-    update as update,
-)
-from .prediction import (
-    Point as Point,
-    Range as Range,
-    Taught as Taught,
-    feature_values as feature_values,
-    next_point as next_point,
-    promised as promised,
-    taught_at as taught_at,
-)
+from .merge import covering as covering, merged as merged, new_entries as new_entries, update as update
+from .prediction import feature_values as feature_values
 from .refined import keep_refined as keep_refined
 from .selection import (
     Candidate as Candidate,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from autotune.compile import occupancy
+from autotune.compile import occupancy_model
 from autotune.declaration import Configuration, Family
 from autotune.errors import AutotuneError, DeviceError, UnknownName
 from autotune.figures import loss_percent
@@ -51,7 +51,7 @@ def unmet_need(of_kernels: Mapping[str, Mapping[str, int]], device: Device) -> s
         with suppress(DeviceError):  # an architecture whose limits are not known: the launch will tell
             if (
                 device.kind == "cuda"
-                and occupancy(device.arch, block, registers, shared).limited_by == "launch"
+                and occupancy_model.occupancy(device.arch, block, registers, shared).limited_by == "launch"
             ):
                 return (
                     f"kernel {kernel}: {block} threads of {registers} registers do not fit a multiprocessor"

@@ -1,4 +1,4 @@
-"""Trials, studies, their identity, what they say (decision, effects), and ways to keep and exchange them."""
+"""Trials, studies, their identity, what they say (the decision), and ways to keep and exchange them."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
+from . import remarks as remarks
 from .decision import (
     MOST as MOST,
     TIE as TIE,
-    BreakEven as BreakEven,
     Decision as Decision,
     Margin as Margin,
     Minimax as Minimax,
@@ -18,17 +18,6 @@ from .decision import (
     ranked as ranked,
     set_aside as set_aside,
 )
-from .effects import (
-    Importance as Importance,
-    Pairing as Pairing,
-    Timed as Timed,
-    contributions as contributions,
-    effects_frame as effects_frame,
-    every_effect as every_effect,
-    importance as importance,
-    policy_values as policy_values,
-    summarised as summarised,
-)
 from .identity import header as header
 from .provenance import Baseline as Baseline, Provenance as Provenance
 from .readers import (
@@ -38,15 +27,6 @@ from .readers import (
     read_ceilings as read_ceilings,
     read_record as read_record,
 )
-from .remarks import (
-    coverage as coverage,
-    failures as failures,
-    margin_text as margin_text,
-    moved as moved,
-    reasons as reasons,
-    states_text as states_text,
-    unbeaten as unbeaten,
-)
 from .results_csv import (
     read_results as read_results,
     results_frame as results_frame,
@@ -54,13 +34,7 @@ from .results_csv import (
 )
 from .storages import holds_store as holds_store
 from .store import Store as Store, StudyStore as StudyStore
-from .study import (
-    Study as Study,
-    added as added,
-    latest as latest,
-    newest as newest,
-    times_of as times_of,
-)
+from .study import Study as Study, added as added, latest as latest, newest as newest, times_of as times_of
 from .trial import (
     FAILED as FAILED,
     STATES as STATES,

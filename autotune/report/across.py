@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from autotune.declaration import Configuration
-from autotune.record import Minimax, Study, effects_frame, minimax, times_of
+from autotune.record import Minimax, Study, minimax, times_of
 from autotune.report.blocks import CONFIGURATION, SPREAD, TIME, Block, Column, Table
 from autotune.report.charts import heat
+from autotune.report.policy_effects import effects_frame
 
 TOP = 4  # configurations of each workload that the choice across workloads shows
 MOST_COLUMNS = 400  # of the heat map

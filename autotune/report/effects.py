@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune import figures as units
-from autotune.record import Importance, Pairing, Study, Timed, Trial, effects_frame, importance, summarised
+from autotune.record import Study, Trial
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, whiskers
+from autotune.report.policy_effects import Importance, Pairing, Timed, effects_frame, importance, summarised
 
 TOTAL = "whole plan"
 MOST_BARS = 64

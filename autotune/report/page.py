@@ -16,10 +16,11 @@ from plotly.offline import get_plotlyjs
 from autotune import figures as units
 from autotune.declaration import Configuration, PolicyValue
 from autotune.files import clean, write_text
-from autotune.record import Study, Timed, effects_frame
+from autotune.record import Study
 from autotune.report.across import Across, across
 from autotune.report.blocks import Block, Table
 from autotune.report.effects import effects_blocks
+from autotune.report.policy_effects import Timed, effects_frame
 from autotune.report.ranking import configurations, untied
 from autotune.report.search_section import search_blocks
 from autotune.report.static_pass import Static

@@ -7,14 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.compile import (
-    BLOCK_SIZES,
-    OF_THE_BLOCK,
-    KernelProfile,
-    StaticProfile,
-    next_step,
-    occupancy_curve,
-)
+from autotune.compile import KernelProfile, StaticProfile, occupancy_model, static_pass
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
 from autotune.files import cell_text, clean, csv_text, plain_file, write_text
@@ -60,11 +53,11 @@ def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterat
             yield {**line, "state": "compile_failed", "reason": clean(row.message)}
         for kernel in row.kernels:
             of_block = (kernel.block_size, kernel.registers, kernel.shared_bytes)
-            registers = next_step(arch, *of_block) if kernel.limited_by else None
+            registers = occupancy_model.next_step(arch, *of_block) if kernel.limited_by else None
             figures = asdict(kernel)
             del figures["numbers"]
             if not kernel.limited_by:  # what depends on a block that is not known is blank
-                figures |= dict.fromkeys(OF_THE_BLOCK)
+                figures |= dict.fromkeys(static_pass.OF_THE_BLOCK)
             yield {**line, "state": "compiled", "reason": "", **figures, "registers_to_next_block": registers}
 
 
@@ -201,7 +194,7 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
             continue
         registers, shared = int(some["registers"].median()), int(used.iloc[0])
         try:
-            of = occupancy_curve(str(arch), registers, shared)
+            of = static_pass.occupancy_curve(str(arch), registers, shared)
         except DeviceError:  # an architecture whose limits are not known
             continue
         curves[f"{arch}: {registers} registers, {shared:,} B shared"] = of
@@ -211,7 +204,9 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
         Column("block_size", "threads", "count"),
         *(Column(f"occupancy_{name.split(':')[0]}", name, "share") for name in curves),
     )
-    table = tuple((size, *(of[i] for of in curves.values())) for i, size in enumerate(BLOCK_SIZES))
+    table = tuple(
+        (size, *(of[i] for of in curves.values())) for i, size in enumerate(static_pass.BLOCK_SIZES)
+    )
     caption = f"Kernel {clean(kernel)}: theoretical occupancy against threads of a block"
     text = (
         "For the median of the registers and the most frequent shared memory of a block, as if both were the same at "
@@ -227,7 +222,8 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
 
 def _chart(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
     given = [
-        Line(label, BLOCK_SIZES, [100 * share for share in of], steps=True) for label, of in curves.items()
+        Line(label, static_pass.BLOCK_SIZES, [100 * share for share in of], steps=True)
+        for label, of in curves.items()
     ]
     across = {"title": {"text": "threads of a block"}, "rangemode": "tozero", "zeroline": False, "dtick": 128}
     up = {"title": {"text": "occupancy"}, "ticksuffix": " %", "range": [0, 105]}

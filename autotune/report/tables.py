@@ -8,18 +8,8 @@ import pandas as pd
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import (
-    Baseline,
-    Decision,
-    Study,
-    Timed,
-    effects_frame,
-    every_effect,
-    importance,
-    margin,
-    minimax,
-    times_of,
-)
+from autotune.record import Baseline, Decision, Study, margin, minimax, times_of
+from autotune.report.policy_effects import Timed, effects_frame, every_effect, importance
 from autotune.report.verdict import ladder, verdict
 
 # In their order; docs/results-csv.md says what each of them is.

@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import Decision, Study, Trial, policy_values, ranked
+from autotune.record import Decision, Study, Trial, ranked
 from autotune.report.blocks import (
     ERROR,
     FOOTPRINT,
@@ -20,6 +20,7 @@ from autotune.report.blocks import (
     TIME,
     Column,
 )
+from autotune.report.policy_effects import policy_values
 from autotune.report.verdict import Roles
 from autotune.report.why import of_ceiling
 

@@ -20,14 +20,10 @@ from autotune.record import (
     Decision,
     Margin,
     Study,
-    Timed,
     Trial,
     break_even,
     close_to_winner,
-    contributions,
-    coverage,
-    moved,
-    unbeaten,
+    remarks,
 )
 from autotune.report.blocks import (
     CONFIGURATION,
@@ -41,6 +37,7 @@ from autotune.report.blocks import (
     without_empty,
 )
 from autotune.report.charts import Bar, Chart, bars
+from autotune.report.policy_effects import Timed, contributions
 
 Roles = Mapping[Configuration, tuple[str, ...]]
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
@@ -121,11 +118,11 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline
     return Headline(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
-        is_reliable=not unbeaten(decision),
+        is_reliable=not remarks.unbeaten(decision),
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
-        covered=str(coverage(study) or _tried(study)),
+        covered=str(remarks.coverage(study) or _tried(study)),
         use=use,
     )
 
@@ -178,7 +175,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
     tried = sum(n for state, n in states.items() if state != "excluded")
     ended = ", ".join(f"{states[state]:,} {state}" for state in STATES if state in states)
-    covered = coverage(study)
+    covered = remarks.coverage(study)
     of = f"{tried:,} of {covered.whole:,}" if covered and covered.whole else units.count(tried)
     how = ", ".join(covered.how) if covered else ""
     counts = Card("trials", "configurations tried", tried, of, "; ".join(filter(None, (how, ended))))
@@ -355,9 +352,9 @@ def _warnings(
             f"{sum(failed.values()):,} of {len(study.trials):,} configurations failed: {kinds}. "
             "The last table has the reasons."
         )
-    if decision and (told := unbeaten(decision)):
+    if decision and (told := remarks.unbeaten(decision)):
         yield f"{told[0].upper()}{told[1:]}."
-    if told := moved(study.trials):
+    if told := remarks.moved(study.trials):
         yield f"{told[0].upper()}{told[1:]}."
     yield from _beside(study)
     if study.about.interrupted:

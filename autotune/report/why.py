@@ -7,7 +7,7 @@ from statistics import median, mode
 from typing import Any
 
 from autotune import figures as units
-from autotune.compile import LIMITS, KernelProfile, occupancy
+from autotune.compile import KernelProfile, occupancy_model
 from autotune.declaration import Configuration
 from autotune.record import Decision, Study, Trial, fastest_first
 from autotune.report.blocks import CONFIGURATION, OCCUPANCY, TIME, Block, Column, Table
@@ -98,7 +98,9 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     """(the most registers that still fit so many blocks, "8 → 7") within the range of registers, for the block
     size and shared memory that most configurations have."""
     arch = study.about.arch
-    if not profiles or arch.removeprefix("sm_") not in {one.replace(".", "") for one in LIMITS}:
+    if not profiles or arch.removeprefix("sm_") not in {
+        one.replace(".", "") for one in occupancy_model.LIMITS
+    }:
         return []
     kinds = sorted((p.block_size, p.shared_bytes) for p in profiles)
     block_size, shared = mode(kinds)
@@ -107,7 +109,7 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
         return []
 
     def blocks(registers: int) -> int:
-        return occupancy(arch, block_size, registers, shared).blocks_per_sm
+        return occupancy_model.occupancy(arch, block_size, registers, shared).blocks_per_sm
 
     return [
         (r, f"{blocks(r)} → {blocks(r + 1)}") for r in range(low, high) if blocks(r + 1) < blocks(r)

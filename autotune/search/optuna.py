@@ -14,8 +14,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIISampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from autotune.declaration import Configuration, Members, encode
+from autotune.declaration import Configuration
 from autotune.processes import quiet_optuna
+from autotune.search.members import Members, encode
 
 
 class OptunaSampler(BaseSampler):

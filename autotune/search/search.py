@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autotune.declaration import Configuration, Listed, Members, Space, Unlisted, single_presets
+from autotune.declaration import Configuration, Space, single_presets
+from autotune.search.members import Listed, Members, Unlisted
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 

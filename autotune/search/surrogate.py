@@ -18,8 +18,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Members, Policy, columns, encode
+from autotune.declaration import Configuration, Policy
 from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
+from autotune.search.members import Members, columns, encode
 
 STARTS = 4  # visited before the model has a say, presets among them
 APART_STARTS = 2  # of them far from each other at least

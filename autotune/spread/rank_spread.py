@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Configuration, Family, Inputs, SharedArray
+from autotune.declaration import Configuration, Family, Inputs
+from autotune.engine import SharedArray
 from autotune.errors import UsageError
 from autotune.spread.plan import Allocation, Chunk, Model, Times
 from autotune.spread.ranks import Ranks, device_of

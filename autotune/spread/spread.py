@@ -19,18 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import default_root
-from autotune.declaration import (
-    Configuration,
-    Family,
-    Inputs,
-    SharedArray,
-    Units,
-    bind,
-    shared_array,
-    shared_arrays,
-)
+from autotune.declaration import Configuration, Family, Inputs, Units, bind
 from autotune.device import Closing
 from autotune.dispatch import arguments
+from autotune.engine import SharedArray, shared_array, shared_arrays
 from autotune.errors import UsageError
 from autotune.figures import seconds as in_words
 from autotune.processes import own_folder

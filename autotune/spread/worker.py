@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Cache, Variant
-from autotune.declaration import Configuration, SharedArray, SharedInputs, Units
+from autotune.declaration import Configuration, Units
 from autotune.device import (
     Backend,
     Copy,
@@ -33,6 +33,7 @@ from autotune.device import (
     open_backend,
 )
 from autotune.dispatch import Choosing, Target
+from autotune.engine import SharedArray, SharedInputs
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout

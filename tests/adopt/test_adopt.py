@@ -24,7 +24,8 @@ from autotune.authoring.lint import lint
 from autotune.cli.commands import main
 from autotune.compile import Cache, default_root
 from autotune.declaration import bind, load_family
-from autotune.device import open_backend, run_once
+from autotune.device import open_backend
+from autotune.device.resident import run_once
 from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError
 
 HEAD = "__global__ void k"

@@ -197,8 +197,8 @@ def test_the_command(
         of = {"l2_hit_share": 0.25, "stall_wait_warps": 1.5}
         return {one: {"doubler": of} for one in given.configurations}, ran(swept)
 
-    monkeypatch.setattr(profiling, "profile", profiled)
-    monkeypatch.setattr(profiling, "find_ncu", lambda: "ncu")
+    monkeypatch.setattr(profiling.ncu, "profile", profiled)
+    monkeypatch.setattr(profiling.ncu, "find_ncu", lambda: "ncu")
     out = tmp_path / "out"
     assert main(["profile", str(folder), "--top", "2", "--record", str(out)]) == 0
     said = capsys.readouterr().out

@@ -19,12 +19,13 @@ from autotune.compile import (
     compile_many,
     find_compiler,
     profiles,
-    sameness,
+    same_code,
 )
 from autotune.compile.nvcc import Nvcc
 from autotune.compile.nvrtc import Nvrtc
 from autotune.declaration import Family, Inputs, bind, load_family
-from autotune.device import LaunchError, open_backend, run_once
+from autotune.device import LaunchError, open_backend
+from autotune.device.resident import run_once
 from autotune.hardware import Device, Limits
 
 SOURCE = """
@@ -114,7 +115,7 @@ def test_what_is_known_before_and_after_it_is_compiled(tiled: Family, tmp_path: 
     (profile,) = profiles(variant, compiled, names, device)
     assert (profile.blocks, profile.dynamic_shared_bytes) == (100, 64)
     assert profile.numbers == compiled.numbers
-    assert sameness(variant, compiled, names)
+    assert same_code.sameness(variant, compiled, names)
 
 
 def test_a_launch_that_no_device_has_is_refused_when_it_is_bound(tiled: Family, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from demo_family import at, load, refusal
 
-from autotune.declaration import Space, Unlisted, listed, narrowed
-from autotune.declaration.completions import Completions
+from autotune.declaration import Space
 from autotune.errors import UsageError
+from autotune.search import Unlisted, listed, narrowed
+from autotune.search.completions import Completions
 
 POLICIES = {
     "memory": {"layout": "memory", "data": ["x"], "values": ["global", "texture"], "default": "global"},

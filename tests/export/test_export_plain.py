@@ -8,7 +8,7 @@ from exports import exporting
 from plain import vector_add, workload
 
 from autotune.cli.commands import main
-from autotune.compile import find_nvcc
+from autotune.compile.nvcc import find_nvcc
 
 FAMILY = """\
 schema: 1

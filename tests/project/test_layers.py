@@ -180,7 +180,6 @@ INSIDE = {
     },
     "declaration": {
         "kernel_of": "what names no T1 file, as a dispatcher, does without",
-        "own_folder": "only where other processes measure",
     },
     "device": {"CpuBackend CudaBackend": "the device that is opened needs nothing of the other"},
     "dispatch": {

@@ -5,7 +5,8 @@ import pytest
 from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import load_family
 from autotune.files import bundled
-from autotune.ranking import Forecast, by_cycles, static_ranking
+from autotune.ranking import static_ranking
+from autotune.ranking.forecasts import Forecast, by_cycles
 
 pytestmark = pytest.mark.tracing
 TEXTS = ("packing=int32", "packing=planes2", "memory=texture", "accumulate=shared_memory")

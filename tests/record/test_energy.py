@@ -16,12 +16,11 @@ from rich.console import Console
 from autotune.cli.commands import main
 from autotune.cli.terminal import print_study
 from autotune.declaration import load_family
-from autotune.device.energy import Reading
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.measure import Figure
-from autotune.measure.energy import EnergyMeter
-from autotune.policy import Claim, read_policy_file, update
+from autotune.measure.energy import EnergyMeter, Reading
+from autotune.policy import acceptance, read_policy_file, update
 from autotune.record import Study, read_results, results_frame, write_results
 
 GPU = Device(kind="cuda", name="Some GPU", arch="sm_90")
@@ -133,11 +132,11 @@ def test_an_entry_is_held_against_new_energy(study: Study, folder: Path, tmp_pat
     (item,) = read_policy_file(update(tmp_path, [study], "energy")).entries.values()
     trials = {trial.configuration: trial for trial in study.trials}
     family = load_family(folder)
-    assert Claim(family, item).contradictions(trials, 0.1) == []
+    assert acceptance.Claim(family, item).contradictions(trials, 0.1) == []
     claimed = replace(
         item, figures={"energy_j": Figure(item.cost / 2)}, margin_over_control=2 * item.margin_over_control
     )
-    said = Claim(family, claimed).contradictions(trials, 0.1)
+    said = acceptance.Claim(family, claimed).contradictions(trials, 0.1)
     assert any("more than the recorded energy" in line for line in said)
     assert any("control takes" in line for line in said)
 

@@ -10,8 +10,8 @@ from report_pages import fake_study
 from autotune.declaration import Configuration
 from autotune.device.clocks import POWER_OR_HEAT, reasons
 from autotune.record import Provenance, Store, newest
-from autotune.record.effects import COLUMNS
 from autotune.record.study import newest_of_each
+from autotune.report.policy_effects import COLUMNS
 from autotune.report.tables import EFFECTS
 
 TOLD = Provenance(

@@ -13,12 +13,12 @@ from result_files import read_frame
 from autotune import figures as units
 from autotune.declaration.space import Configuration
 from autotune.record import Provenance, cheapest
-from autotune.record.effects import Timed, contributions, importance
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
 from autotune.report.across import across
 from autotune.report.effects import clustered, effects_blocks
+from autotune.report.policy_effects import Timed, contributions, importance
 from autotune.report.search_section import improvements, search_blocks
 from autotune.report.trade_offs import front
 from autotune.report.trials import rows

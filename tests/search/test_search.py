@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autotune.declaration.expression import Expression
-from autotune.declaration.members import Listed, Unlisted, encode, listed, narrowed
 from autotune.declaration.space import Configuration, Constraint, Policy, Preset, Space
 from autotune.errors import UnknownName, UsageError
 from autotune.search import search as module
 from autotune.search import strategy
+from autotune.search.members import Listed, Unlisted, encode, listed, narrowed
 from autotune.search.optuna import OptunaSampler
 from autotune.search.search import Search
 from autotune.search.strategy import Strategy
@@ -283,7 +283,7 @@ def test_rare_members_are_found_and_all_of_them() -> None:
 
 
 def test_a_list_longer_than_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autotune.declaration.members.POOL", 1000)
+    monkeypatch.setattr("autotune.search.members.POOL", 1000)
     space = space_of(8, 8, 8, 8, 2)
     members = space.configurations()
     assert len(members) == 8192

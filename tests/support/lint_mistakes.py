@@ -158,29 +158,4 @@ MISTAKES: list[Mistake] = [
         WORKLOAD, "  weights:", "  wieghts:",
         "workload", True, "wieghts", ["unknown input 'wieghts'", "did you mean 'weights'?"],
     ),
-    (
-        "a workload without an input",
-        WORKLOAD, "  weights: {random: uniform, shape: [16], seed: 2}\n", "",
-        "workload", True, "arrays:", ["input 'weights' of family mine is not given"],
-    ),
-    (
-        "a workload with a shape that does not fit",
-        WORKLOAD, "shape: [16]", "shape: [16, 1]",
-        "workload", True, "weights:", ["has shape (16, 1), and (fields) is declared"],
-    ),
-    (
-        "a workload with sizes that disagree",
-        WORKLOAD, "shape: [16]", "shape: [17]",
-        "workload", True, "", ["extent fields: weights gives 17", "they must agree"],
-    ),
-    (
-        "a workload with a file that is not there",
-        WORKLOAD, "weights: {random: uniform, shape: [16], seed: 2}", "weights: {npy: gone.npy}",
-        "workload", True, "weights:", ["gone.npy"],
-    ),
-    (
-        "a workload with parameters and nobody to take them",
-        WORKLOAD, "arrays:\n", "parameters: {seed: 1}\narrays:\n",
-        "workload", True, "parameters:", ["family.py has no inputs(parameters, root)"],
-    ),
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, bind
 from autotune.declaration.plain_kernel import Kernel
-from autotune.device import CpuBackend, run_once
+from autotune.device import CpuBackend
+from autotune.device.resident import run_once
 
 ADD = """\
 extern "C" __global__ void vector_add(float* c, const float* a, const float* b, int n) {

@@ -8,7 +8,8 @@ from autotune.compile.cache import Cache, default_root
 from autotune.declaration import family, workload
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import run_once
-from autotune.spread import ALLOCATIONS, Spread
+from autotune.spread import Spread
+from autotune.spread.plan import ALLOCATIONS
 
 DEEP = "memory=constant,points_z=8,points_x=4,precalculate=thread,accumulate=at_end,slices_per_launch=all,rsqrt=fast"
 

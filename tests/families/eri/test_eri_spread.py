@@ -9,7 +9,8 @@ from eri_helpers import FAMILY, inputs, libcint
 
 from autotune.cli.commands import main
 from autotune.errors import UsageError
-from autotune.spread import ALLOCATIONS, Spread
+from autotune.spread import Spread
+from autotune.spread.plan import ALLOCATIONS
 
 WATER2 = {"waters": 2, "basis": "6-31g", "output": "coulomb_exchange", "seed": 3}
 FAST = {"order": "subclass", "pair_table": "device", "boys": "rational"}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.declaration import completions as module
-from autotune.declaration.completions import Completions
 from autotune.declaration.expression import Expression
 from autotune.declaration.space import Constraint, Policy, Space
+from autotune.search import completions as module
+from autotune.search.completions import Completions
 
 NUMBERS = (1, 2, 3, 4, 6, 8)
 

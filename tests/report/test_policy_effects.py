@@ -15,10 +15,10 @@ from report_pages import POLICIES, RESULTS, fake_study, measured
 from result_files import read_frame
 
 from autotune.declaration.space import Configuration
-from autotune.record.effects import Timed, effects_frame, importance, pairs, settings
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
+from autotune.report.policy_effects import Timed, effects_frame, importance, pairs, settings
 from autotune.report.tables import effects_csv_frame
 
 PAPER = sorted((RESULTS / "mummergpu-8800gtx").glob("*.csv"))

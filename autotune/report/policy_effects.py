@@ -15,8 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, PolicyValue
-from autotune.record.study import Study
-from autotune.record.trial import Trial
+from autotune.record import Study, Trial
 
 MOST_VALUES = 12  # of a policy whose values are all compared with each other: 66 rows
 

@@ -10,7 +10,7 @@ from typing import Literal
 from autotune.declaration import Configuration
 from autotune.errors import StoreError
 from autotune.measure import Figure
-from autotune.policy.file import read_policy_file
+from autotune.policy import read_policy_file
 from autotune.record import MOST, TIE, Study, minimax, read_record, times_of
 
 _ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.device import energy
-from autotune.device.energy import Reading, energy_counter, watts
 from autotune.errors import DeviceError
 from autotune.hardware import Device
+from autotune.measure import energy
+from autotune.measure.energy import Reading, energy_counter, watts
 
 CPU = Device(kind="cpu", name="Some cpu", arch="x86_64")
 GPU = Device(kind="cuda", name="Some GPU", arch="sm_90")

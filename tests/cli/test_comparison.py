@@ -9,10 +9,10 @@ from report_pages import CONTROL, RESULTS, fake_study, measured
 from result_files import read_frame
 
 from autotune.cli.commands import main
+from autotune.cli.comparison import Side, comparisons, read_side, sides_of
 from autotune.errors import StoreError
 from autotune.measure import Figure
 from autotune.policy import merge as policyfile_write
-from autotune.policy.comparison import Side, comparisons, read_side, sides_of
 from autotune.record.decision import noise
 from autotune.record.results_csv import write_results
 from autotune.record.study import Study

@@ -14,8 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.expression import Expression
-from autotune.declaration.space import Configuration, Constraint, PolicyValue, Space
+from autotune.declaration import Configuration, Constraint, Expression, PolicyValue, Space
 from autotune.errors import FamilyError
 
 _MOST_CELLS = 100_000  # of all tables of a space: some tenths of a second

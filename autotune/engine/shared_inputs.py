@@ -12,11 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.family import load_family
-from autotune.declaration.family_folder import Family
-from autotune.declaration.workload import Inputs
+from autotune.declaration import Family, Inputs, load_family
 from autotune.errors import FamilyError, StoreError
 from autotune.layout import Data
+from autotune.processes import own_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +65,6 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 @contextmanager
 def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
     """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
-    from autotune.processes import own_folder
-
     with own_folder() as name:
         try:
             write_arrays(Path(name), "input", arrays)

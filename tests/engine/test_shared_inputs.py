@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from autotune.declaration import family as families
-from autotune.declaration.shared import SharedArray, SharedInputs, shared_array, shared_arrays
 from autotune.declaration.workload import load_workload, prepare
+from autotune.engine.shared_inputs import SharedArray, SharedInputs, shared_array, shared_arrays
 from autotune.errors import DeviceError, FamilyError, StoreError
 from autotune.processes import Child
 

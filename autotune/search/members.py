@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration.completions import Completions
-from autotune.declaration.space import Configuration, Policy, PolicyValue, Space, Steps
+from autotune.declaration import Configuration, Policy, PolicyValue, Space, Steps
+from autotune.search.completions import Completions
 
 MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
 POOL = 12_000  # candidates that a model is asked about at once
