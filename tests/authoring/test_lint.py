@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from fakes import FAMILY, write_family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lint_mistakes import CONSTRAINTS, MISTAKES, POLICIES, PYTHON, SOURCE, WORKLOAD, YAML, Mistake
@@ -13,6 +14,7 @@ from autotune.authoring.lint import __file__ as lint_file
 from autotune.authoring.new import new_family
 from autotune.cli.commands import main
 from autotune.declaration.family import families
+from autotune.declaration.family import load_family as load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
 
@@ -220,3 +222,29 @@ def test_findings_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert set(found) == {"path", "line", "severity", "rule", "message"}
     assert (found["path"], found["severity"]) == (str(folder / "family.yaml"), "error")
     assert at_line(Finding(**{**found, "path": Path(found["path"])})) == "shema: 2"
+
+
+def test_a_tab_that_one_parser_takes_is_linted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_family(tmp_path / "doubler", FAMILY.replace("title: y", "title:\ty"))
+    load(folder)
+    assert main(["lint", str(folder)]) in (0, 3)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_product_of_products_is_for_the_sweep_to_refuse(tmp_path: Path) -> None:
+    lines = ["  e0: {value: 'n ** 200'}", "  e1: {value: 'e0 * e0'}"]
+    extents = "\nextents:\n" + "\n".join(lines) + "\ndata:"
+    assert main(["lint", str(write_family(tmp_path / "doubler", FAMILY.replace("\ndata:", extents)))]) == 0
+
+
+def test_it_runs_no_python_of_the_family(tmp_path: Path) -> None:
+    """As SECURITY.md says."""
+    folder = write_family(tmp_path / "doubler")
+    (folder / "family.py").write_text(
+        "import pathlib\n\npathlib.Path(__file__).with_name('imported').touch()\n"
+    )
+    assert main(["lint", str(folder)]) in (0, 3)
+    assert not (folder / "imported").exists()
+    security = (Path(__file__).parents[2] / "SECURITY.md").read_text(encoding="utf-8")
+    (row,) = [line for line in security.splitlines() if "`lint`" in line and line.startswith("|")]
+    assert row.split("|")[2].strip().startswith("no")

@@ -22,7 +22,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("autotune exp", ["explain", "export"]),
+        ("autotune sh", ["show"]),
         ("autotune sweep allp", ["allpairs"]),
         ("autotune sweep allpairs -w wi", ["wide"]),
         ("autotune sweep allpairs --preset lad", ["ladder"]),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -289,3 +290,9 @@ def test_records_of_every_kind(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         with pytest.raises(StoreError, match=name):
             read_record(str(tmp_path / name))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(StoreError, match="no file"):
+        read_record(str(tmp_path / "pipe.json"))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 ITS_OWN = ("tests/project", "tests/examples", "tests/support", "tests/families", "benchmarks", "docs")
 SUITE = os.environ.get("AUTOTUNE_EXTENSIONS_SUITE", "")  # what pytest runs of the core's tests; all: tests
 
-_READ = ("benchmarks", "docs", "examples", "README.md", "CHANGELOG.md")  # by the core's tests
+_READ = ("benchmarks", "docs", "examples", "CHANGELOG.md", "README.md", "SECURITY.md")  # by the core's tests
 
 
 def imported(path: Path) -> set[str]:
@@ -64,13 +64,13 @@ assert main([*sweep, "--policies", "own-policies"]) == 0
 @pytest.mark.parametrize("gone", [*([name] for name in EXTENSIONS), list(EXTENSIONS)], ids=" ".join)
 def test_the_core_works_without(gone: list[str], tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    for name in ("autotune", *(("tests", "pyproject.toml") if SUITE else ())):
+    for name in ("autotune", *(("kernels", "tests", "pyproject.toml") if SUITE else ())):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns(*gone))
         else:
             shutil.copy(source, tree / name)
-    for name in ("kernels", "workloads", "policies", *(_READ if SUITE else ())):
+    for name in ("workloads", "policies", *(_READ if SUITE else ("kernels",))):
         (tree / name).symlink_to(ROOT / name)
     registry = tree / "autotune" / "extensions.py"
     text = registry.read_text()
