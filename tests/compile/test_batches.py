@@ -24,6 +24,8 @@ from autotune.compile.toolchain import (
 )
 from autotune.errors import CompilerError
 
+pytestmark = pytest.mark.usefixtures("fresh_children")
+
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Fake:
@@ -328,7 +330,6 @@ def test_a_script_without_a_guard_compiles_in_processes_that_do_not_run_it(tmp_p
     assert int(pid) not in made.processes
 
 
-@pytest.mark.usefixtures("fresh_children")
 def test_where_no_process_starts_all_is_compiled_here(fake, cache, monkeypatch):
     monkeypatch.setattr("autotune.processes._BEGIN", "raise SystemExit(3)")
     with pytest.warns(UserWarning, match="worker processes do not start"):

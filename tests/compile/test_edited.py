@@ -87,7 +87,7 @@ def test_a_sweep_ends_with_what_was_measured_before(
     source = folder / "doubler.cu"
     tools = Editing(during=lambda: _written(source, SOURCE.replace("2 *", "3 *")), calm=1)
     with pytest.raises(FamilyError, match="was edited"):
-        sweep(folder, tmp_path, FakeBackend(tools=tools), processes=1).run()
+        sweep(folder, tmp_path, FakeBackend(tools=tools)).run()
     recorded = [trial for study in Store(tmp_path / "out").studies() for trial in study.trials]
     assert len(tools.calls) == 2
     assert len(recorded) <= tools.calls[0]
