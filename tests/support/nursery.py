@@ -71,6 +71,11 @@ class Forked:
         self.pid, self._status = pid, status
         self.returncode: int | None = None
 
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0.0)
+        return self.returncode
+
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
             if not select.select([self._status], [], [], timeout)[0]:
