@@ -85,7 +85,7 @@ def test_the_core_works_without(gone: list[str], tmp_path: Path) -> None:
         done = subprocess.run(
             [sys.executable, *words],
             cwd=tree,
-            env=os.environ | {"PYTHONPATH": str(tree)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tree), os.environ.get("PYTHONPATH", "")])},
             capture_output=True,
             text=True,
             check=False,
