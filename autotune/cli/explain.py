@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -69,9 +68,8 @@ def explain_command(
     inputs = _resized(loaded, prepare(loaded, asked, paths.data_root(data)), resized)
     folders = paths.policy_folders(policies, loaded.folder)
     opened = device_named(loaded, device, folders)
-    known, passed = find(loaded, opened, folders)
     name = f"{asked.name} resized" if resized else asked.name
-    print_chain(_Explained(loaded, name, opened, inputs, known, passed, objective), options.out)
+    print_chain(loaded, name, opened, inputs, folders, objective, options.out)
 
 
 def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
@@ -111,21 +109,11 @@ def device_named(family: Family, name: str, folders: list[Path]) -> Device:
     raise UnknownName("device or policy file", name, allowed, ", ".join(map(str, looked)))
 
 
-class _Explained(NamedTuple):
-    """``inputs``, which a reader knows as ``workload``, and what is ``known`` of ``device``; ``passed`` are the files
-    that cannot be used."""
-
-    family: Family
-    workload: str
-    device: Device
-    inputs: Inputs
-    known: Policies | None
-    passed: list[Candidate]
-    objective: str
-
-
-def print_chain(one: _Explained, out: Console) -> None:
-    family, workload, device, inputs, known, passed, objective = one
+def print_chain(
+    family: Family, workload: str, device: Device, inputs: Inputs, folders: list[Path], objective: str, out: Console
+) -> None:  # fmt: skip
+    """What policy files in ``folders`` say of ``inputs``, which a reader knows as ``workload``."""
+    known, passed = find(family, device, folders)
     numbers = {**inputs.sizes, **inputs.scalars}
     listed = candidates(family, known, numbers, inputs.options, device.kind, objective=objective)
 

@@ -68,18 +68,20 @@ def plan_command(
     where: str,
     workload: str,
     regret: str,
+    sizes: int,
+    seconds: float,
     policies: Path | None,
     **asked: Any,
 ) -> None:
     found, names = load_family(family), ranges(over)
-    limits = {name: asked.pop(name) for name in ("sizes", "seconds")}
     planned = Plan(
         request=SweepRequest(family=found, **asked),
         policies=policy_folder(policies),
         template=template(found, workload, list(names)),
         over=prediction.Range(names, condition(where, names)),
         regret=share(regret),
-        **limits,
+        sizes=sizes,
+        seconds=seconds,
     )
     run(planned, options.out, options.err)
 

@@ -44,15 +44,15 @@ def profile_command(
     top: int | None,
     workload: str,
     record: str,
-    **asked: Any,
+    device: str,
+    data: Path | None,
+    compiler: str,
 ) -> None:
     """Profile, keep the counters in the record, make its report again where it is a folder. Raises DeviceError without
     ncu or a GPU, StoreError without a record."""
     out = options.out
-    if not asked["device"].startswith("cuda"):
-        raise DeviceError(
-            f"hardware counters are a GPU's: --device {asked['device']} has none, name cuda or cuda:N"
-        )
+    if not device.startswith("cuda"):
+        raise DeviceError(f"hardware counters are a GPU's: --device {device} has none, name cuda or cuda:N")
     loaded = load_family(family)
     record = record or str(Path("autotune-results") / loaded.name)
     command = ncu.find_ncu()
@@ -67,7 +67,8 @@ def profile_command(
     which = chosen(study, loaded, configurations, top)
     task = WatchedTask(
         family=str(loaded.folder), workload=workload or study.workload,
-        configurations=tuple(one.id for one in which), result="", **{**asked, "data": str(asked["data"] or "")},
+        data=str(data or ""), device=device, compiler=compiler,
+        configurations=tuple(one.id for one in which), result="",
     )  # fmt: skip
     out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
     found, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)

@@ -241,18 +241,20 @@ def show_command(
     workload: str,
     size: tuple[str, ...],
     data: Path | None,
-    **asked: bool,
+    header: bool,
+    ptx: bool,
+    sass: bool,
 ) -> None:
     loaded = load_family(family)
-    if asked["header"]:
+    if header:
         print(default_header(loaded), end="")
         return
     known = static_pass.Known.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
-    if asked["ptx"] and asked["sass"]:
+    if ptx and sass:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")
-    if asked["ptx"] or asked["sass"]:
-        print_listing(loaded, chosen, arch, known, is_machine_code=asked["sass"])
+    if ptx or sass:
+        print_listing(loaded, chosen, arch, known, is_machine_code=sass)
         return
     show(loaded, chosen, arch, known, options.out)
 
