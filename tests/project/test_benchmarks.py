@@ -48,6 +48,7 @@ SMALL = {
     "mummergpu_index": "--device cpu --letters 9000 --runs 1 --host --kinds tree ranges --out {out}",
     "mummergpu_large": "--device cpu --letters 90000 --records 2 --reads 50 --out {out}",
     "layout_pictures": "",
+    "layout_share": "",
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
