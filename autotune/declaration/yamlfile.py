@@ -23,6 +23,7 @@ __all__ = ["check", "editor_line", "explained", "fault", "nodes", "read", "schem
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
 _DEEPEST = 20
 _MOST_NODES = 200_000
+_TOO_MUCH = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} items"
 
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's where it is there
@@ -67,6 +68,8 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
         mark = getattr(problem, "problem_mark", None)
         place = f" line {mark.line + 1} column {mark.column + 1}" if mark else ""
         what = getattr(problem, "problem", None) or problem
+        if "maximum nesting depth" in str(what):  # libyaml's own limit, reached while it looks ahead
+            what = _TOO_MUCH
         raise error(f"{path}{place}: malformed YAML: {what}") from None
     if not isinstance(content, dict):
         raise error(f"{path}: a mapping of key: value is needed, found {type(content).__name__}")
@@ -105,7 +108,7 @@ def _screen(text: str) -> None:
         elif getattr(event, "tag", None) is not None:
             problem = f"tags ({event.tag}) are not allowed"
         elif depth > _DEEPEST or nodes > _MOST_NODES:
-            problem = f"nested deeper than {_DEEPEST} levels, or more than {_MOST_NODES} items"
+            problem = _TOO_MUCH
         if problem:
             raise yaml.constructor.ConstructorError(None, None, problem, event.start_mark)
 
