@@ -29,7 +29,7 @@ struct V {
   static constexpr int tile = 1;
   static constexpr Pairs pairs = Pairs::all;
   static constexpr Missing missing = Missing::category;
-  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, autotune::Global<autotune::Texel<4>>, \
+  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, autotune::Global<const autotune::Texel<4>>, \
 autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, \
 autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, \
@@ -65,7 +65,7 @@ def test_struct() -> None:
 @pytest.mark.parametrize(
     ("choice", "cpp"),
     [
-        ({}, f"int, autotune::Global<autotune::Texel<4>>, autotune::Strided<{ROWS}>, autotune::Dims1D"),
+        ({}, f"int, autotune::Global<const autotune::Texel<4>>, autotune::Strided<{ROWS}>, autotune::Dims1D"),
         (
             {"axes": ["m", "n"]},
             "autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 1, 0>>, autotune::Dims1D",
@@ -82,11 +82,11 @@ def test_struct() -> None:
         ({"records": "soa"}, "autotune::Dims1D, autotune::Soa, "),
         (
             {"packing": "int8", "vector": 4},
-            "autotune::Packed<autotune::Bits<8>, 4>, autotune::Global<autotune::Texel<16>>",
+            "autotune::Packed<autotune::Bits<8>, 4>, autotune::Global<const autotune::Texel<16>>",
         ),
         (
             {"packing": "planes2"},
-            "autotune::Packed<autotune::Planes<2>, 1>, autotune::Global<autotune::Texel<8>>",
+            "autotune::Packed<autotune::Planes<2>, 1>, autotune::Global<const autotune::Texel<8>>",
         ),
     ],
 )
@@ -142,7 +142,9 @@ def test_record_type(tmp_path: Path) -> None:
     layouts = made(
         load_demo(tmp_path, at("data", "tree", "plane", value={"width": 65536, "rows": 4}))
     ).layouts
-    assert layouts["tree"].cpp.startswith("autotune::Array<Node, autotune::Global<autotune::Texel<8>>, ")
+    assert layouts["tree"].cpp.startswith(
+        "autotune::Array<Node, autotune::Global<const autotune::Texel<8>>, "
+    )
     assert layouts["tree"].data.plane == (65536, 4)
 
 
