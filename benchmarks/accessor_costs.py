@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 from harness import arguments, bound, check
-from result_files import write_rows
+from result_files import RESULTS, read_rows, write_rows
 from rich.console import Console
 
 from autotune.adopt.process import AdoptRequest, adopt
@@ -158,6 +158,31 @@ def plain_batch(source: Path) -> Batch:
     key = hashlib.sha256(text.encode()).hexdigest()
     instances = tuple((kernel, kernel) for kernel in kernels)
     return Batch(source, (), (VariantSource(key, "Plain", "", kernels, "", instances, is_plain=True),), ())
+
+
+def tables() -> dict[str, str]:
+    """What docs/accessor-costs.md has (pages.py): registers and instructions with accessors, and with pointers."""
+    archs: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    for row in read_rows(RESULTS / "accessor-costs.csv"):
+        archs.setdefault((row["kind"], row["kernel"]), {})[row["arch"]] = row
+    return {
+        kind: "\n".join(
+            [
+                f"| kernel | {' | '.join(f'{arch}: registers | instructions' for arch in ARCHS)} |",
+                f"|---|{'---|---|' * len(ARCHS)}",
+                *(
+                    f"| {kernel} | {' | '.join(_cells(rows[arch]) for arch in ARCHS)} |"
+                    for (of, kernel), rows in archs.items()
+                    if of == kind
+                ),
+            ]
+        )
+        for kind in ("readme", "adopted", "example")
+    }
+
+
+def _cells(row: Mapping[str, str]) -> str:
+    return " | ".join(f"{row[name]} ({row[f'plain_{name}']})" for name in ("registers", "instructions"))
 
 
 # -- times ----------------------------------------------------------------------------------------------------

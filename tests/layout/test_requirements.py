@@ -86,8 +86,8 @@ def test_what_is_allowed_compiles(tmp_path: Path) -> None:
             f"this Grouping lacks what {LACKS} one",
         ),
         (
-            "void used(Of<Pair, autotune::Global<unsigned>, autotune::Apart<autotune::Together<0>>> it) "
-            "{ autotune::load_field<&Pair::a>(it, 0, 0); }",
+            """void used(Of<Pair, autotune::Global<unsigned>, autotune::Apart<autotune::Together<0>>> it) {
+              autotune::load_field<&Pair::a>(it, 0, 0); }""",
             "each part is in one group",
         ),
     ],
