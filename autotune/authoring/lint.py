@@ -326,7 +326,7 @@ class Rules:
     def _arguments(self, kernel: str) -> Iterator[Finding]:
         """The parameters of a kernel as its text has them against the arguments: a launch hands over bytes, and no
         compiler compares the two. A kernel whose parameter list cannot be found is left alone."""
-        arguments = self.family.kernels[kernel].arguments
+        arguments = self.family.kernels[kernel].parameters
         for path, text in self.sources.items():
             if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue

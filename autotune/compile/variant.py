@@ -177,12 +177,19 @@ class Variant:
         value = self.configuration[policy.name]
         return self.family.means.get(policy.name, {}).get(str(value), value)
 
-    @cached_property
-    def members(self) -> str:
-        """The policy struct's members as C++ text."""
+    def _members(self, struct: str) -> str:
+        """The members of the policy struct, which is called ``struct``, as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
         lines += [conversion.member for conversion in self.conversions.values()]
+        structs = {
+            kernel.struct: kernel.arguments for kernel in self.family.kernels.values() if kernel.struct
+        }
+        for name, arguments in structs.items():
+            inside = "".join(
+                f"    {argument_type(self.family, each, struct)} {each};\n" for each in arguments
+            )
+            lines.append(f"  struct {name} {{\n{inside}  }};")
         return "\n".join(lines)
 
     @property
@@ -220,11 +227,11 @@ class Variant:
         checks = _includes(self.headers) + _record_checks(family.data.values()) + symbol_checks(symbols)
         checks += "".join(conversion.text for conversion in self.conversions.values())
         kernels, numbers = tuple(self.kernels), tuple(family.compiled.items())
-        told = [self.members, checks, repr(instances_of(family, choices, "")), *kernels]
+        told = [self._members(""), checks, repr(instances_of(family, choices, "")), *kernels]
         key = key_of(family, told, self.compile_options)
         name = f"V{key[:16]}"
         return VariantSource(
-            key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks,
+            key, name, f"struct {name} {{\n{self._members(name)}\n}};\n", kernels, checks,
             instances_of(family, choices, name), symbols=symbols, options=self.compile_options, numbers=numbers,
         )  # fmt: skip
 
@@ -354,7 +361,7 @@ def default_header(family: Family) -> str:
     variant = Variant.of(family, family.space.control, family.chosen_options({}))
     if family.is_plain:
         return plain_header(variant.source)
-    members, instances = variant.members, instances_of(family, variant._choices, "Default")  # noqa: SLF001 - one module
+    members, choices = variant._members("Default"), variant._choices  # noqa: SLF001 - one module
     lines = [
         "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
         "// the kernel source on its own.",
@@ -364,8 +371,9 @@ def default_header(family: Family) -> str:
         "",
         f"struct Default {{\n{members}\n}};",
     ]
+    instances = dict(instances_of(family, choices, "Default"))
     for kernel in family.kernels.values():
-        types = [argument_type(family, name, "Default") for name in kernel.arguments]
-        instance = dict(instances).get(kernel.name, f"{kernel.name}<Default>")
+        types = [argument_type(family, name, "Default") for name in kernel.parameters]
+        instance = instances.get(kernel.name, f"{kernel.name}<Default>")
         lines.append(f"template __global__ void {instance}({', '.join(types)});")
     return "\n".join(lines) + "\n"

@@ -18,7 +18,7 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
     taken = {*names, *data, *content["policies"]}
     taken |= {
         name
-        for section in ("extents", "scalars", "launch", "options", "compiled")
+        for section in ("extents", "scalars", "launch", "options", "compiled", "structs")
         for name in content.get(section, {})
     }
     extents = dict(content.get("extents", {}))

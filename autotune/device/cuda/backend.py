@@ -50,12 +50,11 @@ from autotune.device.cuda.memory import (
     CudaPlaced,
     loaded,
     over,
-    packed,
     place,
 )
 from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
-from autotune.layout import Stored
+from autotune.layout import Stored, members
 
 COMPILERS = ("nvrtc", "nvcc")
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
@@ -284,7 +283,11 @@ class CudaBackend(Closing):
         with self._launching(kernel):
             consent(self._driver, function, geometry)
             function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+                geometry.grid,
+                geometry.block,
+                bytes(members(arguments)[0]),
+                geometry.shared_bytes,
+                self._stream,
             )
 
     def launch_cooperative(

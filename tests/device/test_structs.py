@@ -1,0 +1,215 @@
+"""Kernels whose arguments are one struct: its members lie where the compiler has them, on every way to a launch."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import renew_alike
+import yaml
+from exports import exporting
+
+from autotune.authoring.lint import lint
+from autotune.cli.commands import main
+from autotune.compile.cache import Cache, default_root
+from autotune.compile.toolchain import Compiled
+from autotune.compile.variant import Variant, default_header
+from autotune.declaration.family import load_family
+from autotune.declaration.workload import bind
+from autotune.device.cpu.backend import CpuBackend
+from autotune.device.resident import Resident, compiled_module, run_each
+from autotune.errors import AutotuneError
+from autotune.layout.stored import handle
+
+FAMILY = """\
+schema: 1
+family: affine
+source: affine.cu
+extents: {n: {type: int64}}
+scalars:
+  shift: {type: uint8, default: 3}
+  factor: {type: float64, default: 0.5}
+data:
+  x: {role: input, type: float32, shape: [n]}
+  weight: {role: input, type: float64, shape: [n], access: pointer}
+  table: {role: input, type: int32, shape: [4]}
+  y: {role: output, type: float64, shape: [n]}
+  z: {role: output, type: float64, shape: [n]}
+structs:
+  line: [shift, x, weight, y, factor, table, n]
+  two: [shift, table, z]
+kernels:
+  first: {arguments: line, grid: ["ceil_div(n, block_size)"], block: [block_size]}
+  again: {arguments: line, grid: ["ceil_div(n, block_size)"], block: [block_size]}
+  copy: {arguments: [y, z], grid: ["ceil_div(n, block_size)"], block: [block_size]}
+policies:
+  memory: {layout: memory, data: [x, table], values: [global, readonly, texture, constant], default: global}
+  block_size: {values: [64], default: 64}
+reference: control
+"""
+SOURCE = """\
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void __launch_bounds__(Policy::block_size) first(typename Policy::line a) {
+  const long long i = blockIdx.x * Policy::block_size + threadIdx.x;
+  if (i < a.n) a.y.store(a.factor * a.x.load(i) * a.weight[i] + a.shift + a.table.load(i % a.table.extent(0)), i);
+}
+template <class Policy>
+__global__ void again(const typename Policy::line a) {
+  const long long i = blockIdx.x * Policy::block_size + threadIdx.x;
+  if (i < a.n) a.y.store(a.y.load(i) + a.shift, i);
+}
+template <class Policy>
+__global__ void copy(typename Policy::y y, typename Policy::z z) {
+  const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
+  if (i < y.extent(0)) z.store(y.load(i), i);
+}
+"""
+WORKLOAD = """\
+schema: 1
+workload: small
+family: affine
+arrays:
+  x: {random: uniform, shape: [130]}
+  weight: {random: uniform, shape: [130]}
+  table: {random: integers, high: 9, shape: [4]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "affine"
+    (made / "workloads").mkdir(parents=True)
+    (made / "family.yaml").write_text(FAMILY)
+    (made / "affine.cu").write_text(SOURCE)
+    (made / "workloads" / "small.yaml").write_text(WORKLOAD)
+    return made
+
+
+def given() -> dict[str, Any]:
+    random = np.random.default_rng(5)
+    table = np.array([7, -1, 0, 2], np.int32)
+    return {"x": random.random(130, np.float32), "weight": random.random(130), "table": table}
+
+
+def test_every_configuration_finds_its_members(folder: Path) -> None:
+    family, arrays = load_family(folder), given()
+    inputs = bind(family, arrays, {}, {"shift": 200})
+    expected = (
+        0.5 * arrays["x"].astype(np.float64) * arrays["weight"] + 400 + arrays["table"][np.arange(130) % 4]
+    )
+    configurations = list(family.space.configurations())
+    assert len(configurations) == 4
+    for found in run_each(family, configurations, inputs, CpuBackend(2), Cache(default_root())):
+        np.testing.assert_allclose(found["z"], expected, rtol=1e-14)
+
+
+def test_a_launch_knows_where_addresses_are(folder: Path) -> None:
+    family, backend = load_family(folder), CpuBackend(1)
+    inputs = bind(family, given(), {}, {})
+    variant = Variant.of(family, family.space.control, inputs.options)
+    module = compiled_module(backend, Cache(default_root()), variant)
+    execution = Resident(backend, inputs).execution(variant, module)
+    first, again, copied = execution.launches
+    assert first.addresses == again.addresses == (
+        ("x", 0, 8), ("weight", 0, 32), ("y", 0, 40), ("table", 0, 72),
+    )  # fmt: skip
+    assert copied.addresses == (("y", 0, 0), ("z", 1, 0))
+    (argument,) = first.arguments
+    assert len(argument) == 104
+    for name, number, byte in first.addresses:
+        assert argument[byte : byte + 8] == execution.placed[name].argument[:8]
+        assert handle(copied.arguments[0]) == handle(execution.placed["y"].argument), number
+    assert struct.unpack_from("<d", argument, 64) == (0.5,)
+    assert struct.unpack_from("<q", argument, 96) == (130,)
+
+
+MISTAKES = [
+    ("arguments: line", "arguments: lime", "unknown struct 'lime' in family affine: kernel .*did you mean 'line'"),
+    ("[shift, x,", "[shift, ex,", "unknown argument 'ex' in family affine: kernel first"),
+    ("  line:", "  y:", "the name 'y' is used twice; .* structs"),
+    ("schema: 1", "schema: 1\nchoices: macros", "structs are members of Policy, which a source with choices: macros"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "said"), MISTAKES)
+def test_a_struct_that_cannot_be_is_refused(folder: Path, old: str, new: str, said: str) -> None:
+    (folder / "family.yaml").write_text(FAMILY.replace(old, new))
+    with pytest.raises(AutotuneError, match=said):
+        load_family(folder)
+
+
+def test_lint_holds_the_parameter_against_the_struct(folder: Path) -> None:
+    assert not [found for found in lint(str(folder)) if found.rule.startswith("argument")]
+    (folder / "affine.cu").write_text(
+        SOURCE.replace("const typename Policy::line a", "typename Policy::two a")
+    )
+    (found,) = [found for found in lint(str(folder)) if found.rule == "argument-order"]
+    assert "takes Policy::two where family.yaml passes 'line'" in found.message
+
+
+def test_the_struct_is_in_the_header_once(folder: Path) -> None:
+    header = default_header(load_family(folder))
+    assert (
+        header.count(
+            "  struct line {\n    unsigned char shift;\n    Default::x x;\n    const double* weight;\n"
+        )
+        == 1
+    )
+    assert "struct two" not in header  # no kernel takes it
+    assert "template __global__ void first<Default>(Default::line);\n" in header
+    assert "template __global__ void copy<Default>(Default::y, Default::z);\n" in header
+
+
+def test_an_export_hands_over_the_struct(folder: Path, tmp_path: Path) -> None:
+    content = {
+        "schema": 2, "family": "affine", "default": {"block_size": 64, "memory": "global"}, "entries": {},
+        "device": {"kind": "cuda", "name": "NVIDIA H200", "compute_capability": "9.0"},
+    }  # fmt: skip
+    policies = tmp_path / "policies" / "affine"
+    policies.mkdir(parents=True)
+    (policies / "nvidia-h200.yaml").write_text(yaml.safe_dump(content))
+    out = tmp_path / "out"
+    assert main(exporting(folder, policies.parent, out, device="nvidia-h200")) == 0
+    text = "".join(path.read_text() for path in sorted(out.rglob("affine_*.cu*")))
+    assert text.count("typename Policy::line{static_cast<unsigned char>(v.shift), ") == 2
+    ((name, inside),) = [
+        (part.split(" {\n", 1)[0], part) for part in text.split("\nstruct ")[1:] if "struct line" in part
+    ]
+    assert f"{name}::x x;\n" in inside
+
+
+def parameter(number: int, offset: int, size: int) -> bytes:
+    """An attribute of a kernel in a cubin."""
+    return struct.pack("<BBHIHHI", 4, renew_alike.PARAMETER, 12, 0, number, offset, size << 18)
+
+
+def test_members_count_as_arguments_of_a_cubin(folder: Path) -> None:
+    family = load_family(folder)
+    variant = Variant.of(family, family.space.control, {})
+    expected = renew_alike.parameters(variant, family.kernels["first"])
+    told = struct.pack("<BBHIHH", 4, renew_alike.PARAMETERS, 8, 0, 0x210, 104) + parameter(0, 0, 104)
+    places = renew_alike.argument_places(told, expected)
+    assert places == {
+        "shift": [0x210, 1], "x": [0x218, 24], "weight": [0x230, 8], "y": [0x238, 24], "factor": [0x250, 8],
+        "table": [0x258, 24], "n": [0x270, 8],
+    }  # fmt: skip
+    plain = renew_alike.parameters(variant, family.kernels["copy"])
+    both = told[:12] + parameter(1, 24, 24) + parameter(0, 0, 24)
+    assert renew_alike.argument_places(both, plain) == {"y": [0x210, 24], "z": [0x228, 24]}
+    with pytest.raises(ValueError, match="a struct of 96 bytes, which the host makes of 104 bytes"):
+        renew_alike.argument_places(told[:12] + parameter(0, 0, 96), expected)
+
+
+@pytest.mark.nvrtc
+def test_the_compiler_has_the_same_struct(folder: Path, tmp_path: Path) -> None:
+    from autotune.compile.batches import compile_one
+    from autotune.compile.nvrtc import Nvrtc
+    from autotune.compile.variant import batch
+
+    family = load_family(folder)
+    variant = Variant.of(family, family.space.control, {})
+    compiled: Compiled = compile_one(batch(family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), "")
+    code = renew_alike.machine_code(variant, compiled)  # raises where sizes differ
+    assert list(code["arguments"]["first"]) == list(family.kernels["first"].arguments)
