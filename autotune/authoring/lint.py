@@ -355,6 +355,8 @@ class Rules:
                 "argument-order",
                 f"takes Policy::{called} where family.yaml passes {argument!r}: make both agree",
             )
+        if argument in family.typed_names:  # the source says it in its own way
+            return None
         if is_pointer and called:
             how = f"declare {argument} with access: accessor, or take a pointer here"
             what = (

@@ -108,7 +108,7 @@ class Variant:
 
     @classmethod
     def of(cls, family: Family, configuration: Configuration, options: Mapping[str, str | int]) -> "Variant":
-        return cls(family, configuration, tuple(options.items()))
+        return cls(family.typed(options), configuration, tuple(options.items()))
 
     @cached_property
     def layouts(self) -> Mapping[str, Layout]:
@@ -181,6 +181,12 @@ class Variant:
         """The members of the policy struct, which is called ``struct``, as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
+        named = [
+            name
+            for name in self.family.typed_names
+            if name not in self.layouts or name in self.family.accesses
+        ]
+        lines += [f"  using {name} = {argument_type(self.family, name, struct)};" for name in named]
         lines += [conversion.member for conversion in self.conversions.values()]
         structs = {
             kernel.struct: kernel.arguments for kernel in self.family.kernels.values() if kernel.struct

@@ -1,9 +1,14 @@
 """What a declaration leaves to be written out: a number or an expression in a shape, which becomes an extent with a
-name; and what the baseline, the kernel that a family is held against, shares with it."""
+name; types that depend on options; and what the baseline, the kernel that a family is held against, shares with it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
+
+from autotune.declaration.expression import Expression
+from autotune.errors import FamilyError
+from autotune.layout import SCALAR_TYPES
 
 _IN_WORDS = {"//": " over ", "+": " plus ", "-": " minus ", "*": " times "}
 
@@ -38,6 +43,51 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
         for key, array in data.items()
     }
     return {**content, "data": shaped, "extents": extents}
+
+
+Types = Mapping[tuple[str, str], Expression]  # by section and name
+
+
+def types_by_options(content: Mapping[str, Any]) -> Types:
+    """Find the types that are expressions: of arrays, scalars and numbers of a launch.
+
+    Args:
+        content: a family's declaration.
+
+    Returns:
+        The expressions, by the section and the name of what has the type.
+
+    Raises:
+        FamilyError: for an expression that reads more than options and the names of types.
+    """
+    known = {*content.get("options", {}), *SCALAR_TYPES}
+    return {
+        (section, name): Expression(text, f"family {content['family']}: {name}: type").require(known)
+        for section in ("data", "scalars", "launch")
+        for name, value in content.get(section, {}).items()
+        if (text := value.get("type", "")) and not text.isidentifier()
+    }
+
+
+def combinations(content: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+    """Every combination of the values of options, that of their defaults first."""
+    options = {name: content["options"][name] for name in names}
+    values = [dict.fromkeys([each["default"], *each["values"]]) for each in options.values()]
+    return [dict(zip(options, chosen, strict=True)) for chosen in product(*values)]
+
+
+def with_types(content: Mapping[str, Any], types: Types, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Give ``content`` the types that the ``chosen`` options make of ``types``. Raises FamilyError for what is none."""
+    made = dict(content)
+    for (section, name), expression in types.items():
+        kind = expression.evaluate({**{each: each for each in SCALAR_TYPES}, **chosen})
+        if kind not in SCALAR_TYPES:
+            given = ", ".join(f"{option}={value}" for option, value in chosen.items())
+            raise FamilyError(
+                f"{expression.where}: {expression.text!r} is {kind!r} with {given}; it can be {', '.join(SCALAR_TYPES)}"
+            )
+        made[section] = {**made[section], name: {**made[section][name], "type": kind}}
+    return made
 
 
 _OF_ACCESSORS = frozenset(
