@@ -293,7 +293,12 @@ class Variant:
         if name in self.aliases:
             return ""
         if layout.data.is_view:
-            owner = self.layouts[layout.data.of]
+            owner, used = self.layouts[layout.data.of], self.family.used.get(name)
+            if used is not None and not used.evaluate(names):
+                return ""
+            is_declared = owner.storage == Layout.plain(owner.data).storage
+            if not (is_declared and owner.is_in_place(owner.data.shape_for(names))):
+                return f"{name}: a layout moves the elements of {owner.data.name}, which a view has to find in order"
             whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)
         extent = self.family.windowed.get(name, "")

@@ -108,7 +108,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         )
     data = with_converted(data, found, content["kernels"], is_plain, where)
     check_policies(found, policies, where)
-    check_views(data, policies, where)
+    check_views(data, policies, {key for key, value in content["data"].items() if "used" in value}, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     numbers = {**content.get("scalars", {}), **content.get("launch", {})}
     given = [key for key, value in numbers.items() if "value" not in value]
@@ -204,8 +204,8 @@ def _conditions(
         for key, conditions in found.items():
             if text := str(value.get(key, "")):
                 conditions[name] = Expression(text, f"{place}: {key}").require(names)
-        if name in found["used"] and value["role"] != "input":
-            raise FamilyError(f"{place}: used is for inputs, and this is {value['role']}")
+        if name in found["used"] and (value["role"] not in ("input", "view") or "converted" in value):
+            raise FamilyError(f"{place}: used is for inputs and plain views, and this is {value['role']}")
     return found
 
 
