@@ -23,14 +23,7 @@ from autotune.compile.plain_source import (
     symbol_checks,
 )
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import (
-    LIBRARY,
-    Configuration,
-    Family,
-    FamilyKernel,
-    Policy,
-    PolicyValue,
-)
+from autotune.declaration import LIBRARY, Configuration, Family, FamilyKernel, Policy, PolicyValue
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (

@@ -2,7 +2,7 @@
 name; types that depend on options; and what the baseline, the kernel that a family is held against, shares with it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -45,65 +45,43 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "data": shaped, "extents": extents}
 
 
-Types = Mapping[tuple[str, str], Expression]  # by section and name
-
-
-def types_by_options(content: Mapping[str, Any]) -> Types:
-    """Find the types that are expressions: of arrays, scalars and numbers of a launch.
-
-    Args:
-        content: a family's declaration.
+def with_plain_types(
+    content: Mapping[str, Any],
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Work out types that are expressions of options. Raises FamilyError for what is none, or reads something else.
 
     Returns:
-        The expressions, by the section and the name of what has the type.
-
-    Raises:
-        FamilyError: for an expression that reads more than options and the names of types.
+        What has such a type, the options that are read, and for each combination of their values, the one of the
+        defaults first, ``content`` with the types as they are then.
     """
-    known = {*content.get("options", {}), *SCALAR_TYPES}
-    return {
-        (section, name): Expression(text, f"family {content['family']}: {name}: type").require(known)
+    options = content.get("options", {})
+    made: dict[tuple[str | int, ...], Mapping[str, Any]] = {}
+    types = {
+        (section, name): Expression(text, f"family {content['family']}: {name}: type")
         for section in ("data", "scalars", "launch")
         for name, value in content.get(section, {}).items()
         if (text := value.get("type", "")) and not text.isidentifier()
     }
+    read = {each for one in types.values() for each in one.require({*options, *SCALAR_TYPES}).names}
+    by = [name for name in options if name in read]
+    for values in product(*(dict.fromkeys([options[n]["default"], *options[n]["values"]]) for n in by)):
+        told, chosen = dict(content), dict(zip(by, values, strict=True))
+        for (section, name), expression in types.items():
+            kind = expression.evaluate({**{each: each for each in SCALAR_TYPES}, **chosen})
+            if kind not in SCALAR_TYPES:
+                given = ", ".join(f"{option}={value}" for option, value in chosen.items())
+                allowed = f"it can be {', '.join(SCALAR_TYPES)}"
+                raise FamilyError(
+                    f"{expression.where}: {expression.text!r} is {kind!r} with {given}; {allowed}"
+                )
+            told[section] = {**told[section], name: {**told[section][name], "type": kind}}
+        made[values] = told
+    return tuple(name for _, name in types), tuple(by), made
 
 
-def combinations(content: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
-    """Every combination of the values of options, that of their defaults first."""
-    options = {name: content["options"][name] for name in names}
-    values = [dict.fromkeys([each["default"], *each["values"]]) for each in options.values()]
-    return [dict(zip(options, chosen, strict=True)) for chosen in product(*values)]
-
-
-def with_types(content: Mapping[str, Any], types: Types, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Give ``content`` the types that the ``chosen`` options make of ``types``. Raises FamilyError for what is none."""
-    made = dict(content)
-    for (section, name), expression in types.items():
-        kind = expression.evaluate({**{each: each for each in SCALAR_TYPES}, **chosen})
-        if kind not in SCALAR_TYPES:
-            given = ", ".join(f"{option}={value}" for option, value in chosen.items())
-            raise FamilyError(
-                f"{expression.where}: {expression.text!r} is {kind!r} with {given}; it can be {', '.join(SCALAR_TYPES)}"
-            )
-        made[section] = {**made[section], name: {**made[section][name], "type": kind}}
-    return made
-
-
-_OF_ACCESSORS = frozenset(
-    [
-        "access",
-        "layout",
-        "packed",
-        "windowed",
-        "plane",
-        "image",
-        "constant_bytes",
-        "index_bits",
-        "used",
-        "symbol",
-    ]
-)
+_OF_ACCESSORS = frozenset([
+    "access", "layout", "packed", "windowed", "plane", "image", "constant_bytes", "index_bits", "used", "symbol",
+])  # fmt: skip
 
 
 def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,13 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.content import (
-    baseline_content,
-    combinations,
-    named_extents,
-    types_by_options,
-    with_types,
-)
+from autotune.declaration.content import baseline_content, named_extents, with_plain_types
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
@@ -341,20 +335,15 @@ def read_family(folder: Path, check: bool = True) -> Family:
         yamlfile.check(content, "family", file, FamilyError)
     try:
         content = named_extents(content)
-        types = types_by_options(content)
-        typed_by = [n for n in content.get("options", {}) if any(n in each.names for each in types.values())]
+        typed_names, typed_by, contents = with_plain_types(content)
         by_types: dict[tuple[str | int, ...], Family] = {}
-        for chosen in combinations(content, typed_by):
-            told = with_types(content, types, chosen)
+        for values, told in contents.items():
             declared = parse(told, folder.resolve())
-            by_types[tuple(chosen.values())] = Family(
-                **declared,
-                space_digest=_space_digest(content, declared),
-                baseline=_baseline(told, folder.resolve(), declared),
-                typed_names=tuple(name for _, name in types),
-                typed_by=tuple(typed_by),
-                by_types=by_types if types else {},
-            )
+            baseline = _baseline(told, folder.resolve(), declared)
+            by_types[values] = Family(
+                **declared, space_digest=_space_digest(content, declared), baseline=baseline,
+                typed_names=typed_names, typed_by=typed_by, by_types=by_types if typed_by else {},
+            )  # fmt: skip
         return next(iter(by_types.values()))
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
@@ -378,15 +367,8 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
 
 
 _NOT_MEASURED = [
-    "title",
-    "presets",
-    "explore",
-    "default_workload",
-    "features",
-    "accuracy",
-    "needs",
-    "baseline",
-]
+    "title", "presets", "explore", "default_workload", "features", "accuracy", "needs", "baseline",
+]  # fmt: skip
 
 
 def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:

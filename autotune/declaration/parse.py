@@ -119,15 +119,8 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     compiled = content.get("compiled", {})
-    declared = [
-        structs,
-        content.get("scalars", {}),
-        content.get("launch", {}),
-        data,
-        compiled,
-        [p.name for p in policies],
-    ]
-    _distinct([extents, options, *declared], where)
+    numbered = [content.get(key, {}) for key in ("scalars", "launch")]
+    _distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
     taken = _Taken(
         (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled), structs
     )

@@ -259,15 +259,8 @@ def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -
 
 # What numpy raises for bytes that are no .npy file: its header is Python, tokenized and parsed.
 MalformedNpy = (
-    ValueError,
-    EOFError,
-    MemoryError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    RecursionError,
-    TokenError,
-)
+    ValueError, EOFError, MemoryError, OverflowError, SyntaxError, TypeError, RecursionError, TokenError,
+)  # fmt: skip
 
 
 def read_npy(path: Path, place: str) -> NDArray[Any]:

@@ -29,12 +29,7 @@ from autotune.device.backend import (
 )
 from autotune.device.clocks import ClockWatch
 from autotune.device.cuda.calls import CudaCall, Joints, consent
-from autotune.device.cuda.driver import (
-    call,
-    describe_device,
-    open_device,
-    open_driver,
-)
+from autotune.device.cuda.driver import call, describe_device, open_device, open_driver
 from autotune.device.cuda.graph import (
     Graph,
     beside_captures,
@@ -44,14 +39,7 @@ from autotune.device.cuda.graph import (
     launch_cooperative,
     resident_blocks,
 )
-from autotune.device.cuda.memory import (
-    CONSTANT_BYTES,
-    CudaModule,
-    CudaPlaced,
-    loaded,
-    over,
-    place,
-)
+from autotune.device.cuda.memory import CONSTANT_BYTES, CudaModule, CudaPlaced, loaded, over, place
 from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored, members
