@@ -101,7 +101,7 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
     (
         "used on an output",
         at("data", "y", "used", value="mode == 'fast'"),
-        ["family demo: data y: used is for inputs, and this is output"],
+        ["family demo: data y: used is for inputs and plain views, and this is output"],
     ),
     (
         "misspelt name in a scalar",
