@@ -39,13 +39,23 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
 
-  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return this->extents()[axis]; }
+  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const {
+    if constexpr (Mapping::extents_type::given == Mapping::rank)
+      return this->Mapping::extents_type::number[axis];
+    else
+      return this->extents()[axis];
+  }
   template <int AXIS>
   AUTOTUNE_DEVICE constexpr unsigned extent() const {
     return this->extents()[AXIS];
   }
-  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
-  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr Runs& runs() { return *this; }
+  AUTOTUNE_DEVICE Offset part_stride() const {
+    if constexpr (Runs::given > 0)
+      return static_cast<Offset>(this->Runs::number[0]);
+    else
+      return 0;
+  }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
@@ -79,7 +89,11 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
 
  private:
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
-    return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(part_stride()[0]));
+    if constexpr (Runs::given > 0)
+      return Records::template offset<parts>(element, static_cast<Offset>(part),
+                                             static_cast<Offset>(this->Runs::number[0]));
+    else
+      return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(0));
   }
 };
 

@@ -36,7 +36,7 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   for (int p = 0; p < Read::count; ++p) {
     const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride()[0]));
+                                                                   array.part_stride());
     if constexpr (Rebound<Memory, typename Read::Piece>::is_possible) {
       const auto memory = bit_cast<typename Rebound<Memory, typename Read::Piece>::type>(array.memory);
       read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
@@ -79,7 +79,7 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
   for (int p = 0; p < Written::count; ++p) {
     const unsigned byte = begin + p * Written::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride()[0]));
+                                                                   array.part_stride());
     memory.template store<Dims1D>(Dims::linear(place) * Written::in_texel + byte % sizeof(Texel) / Written::bytes,
                                   written.piece[p]);
   }

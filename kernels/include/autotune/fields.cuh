@@ -92,8 +92,8 @@ struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping>
   AUTOTUNE_DEVICE constexpr unsigned extent() const {
     return this->extents()[AXIS];
   }
-  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
-  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr Runs& runs() { return *this; }
+  AUTOTUNE_DEVICE Offset part_stride() const { return static_cast<Offset>(this->Runs::number[0]); }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
@@ -143,7 +143,7 @@ struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping>
   // The first unit of the group, behind that of so many parts.
   template <class Group>
   AUTOTUNE_DEVICE Offset first(Offset element, int before) const {
-    return before * static_cast<Offset>(part_stride()[0] / width<Group>) + element * (Group::count / width<Group>);
+    return before * static_cast<Offset>(part_stride() / width<Group>) + element * (Group::count / width<Group>);
   }
 
   template <class Group>
