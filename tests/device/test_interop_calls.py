@@ -111,6 +111,20 @@ def test_a_call_is_repeated_at_other_addresses() -> None:
     ]  # fmt: skip
 
 
+def test_an_address_inside_of_a_struct_is_another_one() -> None:
+    driver, function = Notes(), Function()
+    module: Any = SimpleNamespace(functions={"k": function})
+    arguments = (b"\1\2\3\4", struct_of([b"\5", accessor(16), accessor(32)]))
+    addresses = (("x", 1, 8), ("y", 1, 24))
+    made = CudaCall(
+        driver, driver, threading.local(), {}, [Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), arguments, addresses)]
+    )  # fmt: skip
+    made.point("y", 0x1122)
+    made()
+    (launched,) = function.launched
+    assert launched[2] == b"\1\2\3\4" + bytes(4) + struct_of([b"\5", accessor(16), accessor(0x1122)])
+
+
 def test_a_launch_that_fails_leaves_no_context() -> None:
     driver, function = Notes(), Function(fails=True)
     made = call(driver, function, threading.local())

@@ -10,6 +10,7 @@ import pytest
 import renew_alike
 import yaml
 from exports import exporting
+from lending import Array, loaded, make_world
 
 from autotune.authoring.lint import lint
 from autotune.cli.commands import main
@@ -18,6 +19,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, default_header
 from autotune.declaration.family import load_family
 from autotune.declaration.workload import bind
+from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.execution import Execution
 from autotune.device.resident import Resident, compiled_module, run_each
@@ -88,22 +90,53 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def given() -> dict[str, Any]:
-    random = np.random.default_rng(5)
+def given(seed: int = 5) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
     table = np.array([7, -1, 0, 2], np.int32)
     return {"x": random.random(130, np.float32), "weight": random.random(130), "table": table}
 
 
-def test_every_configuration_finds_its_members(folder: Path) -> None:
+def expected(arrays: dict[str, Any], shift: int) -> Any:
+    """Of z."""
+    scaled = 0.5 * arrays["x"].astype(np.float64) * arrays["weight"]
+    return scaled + 2 * shift + arrays["table"][np.arange(130) % 4]
+
+
+def check(folder: Path, backend: Backend) -> None:
     family, arrays = load_family(folder), given()
     inputs = bind(family, arrays, {}, {"shift": 200})
-    expected = (
-        0.5 * arrays["x"].astype(np.float64) * arrays["weight"] + 400 + arrays["table"][np.arange(130) % 4]
-    )
     configurations = list(family.space.configurations())
     assert len(configurations) == 4
-    for found in run_each(family, configurations, inputs, CpuBackend(2), Cache(default_root())):
-        np.testing.assert_allclose(found["z"], expected, rtol=1e-14)
+    for found in run_each(family, configurations, inputs, backend, Cache(default_root())):
+        np.testing.assert_allclose(found["z"], expected(arrays, 200), rtol=1e-14)
+
+
+def test_every_configuration_finds_its_members(folder: Path) -> None:
+    check(folder, CpuBackend(2))
+
+
+@pytest.mark.gpu
+def test_every_configuration_finds_its_members_on_a_gpu(folder: Path) -> None:
+    from autotune.device.cuda.backend import CudaBackend
+
+    with CudaBackend(0) as backend:
+        check(folder, backend)
+    with loaded(folder) as kernel:  # a call that is made ready, and its addresses changed
+        for seed in range(3):
+            found = kernel(**given(seed))["z"]
+            np.testing.assert_allclose(found, expected(given(seed), 3), rtol=1e-14)
+
+
+def test_the_next_call_only_changes_addresses_in_the_struct(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(monkeypatch)
+    with loaded(folder) as kernel:
+        for seed in range(3):
+            arrays = {name: Array(array) for name, array in given(seed).items()}
+            found = kernel(**arrays)["z"].memory
+            np.testing.assert_allclose(found, expected(given(seed), 3), rtol=1e-14)
+    assert world.gpu.seen == ["bound"]  # nothing was placed, nothing copied
 
 
 NUMBERS = {
