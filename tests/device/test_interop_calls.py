@@ -115,10 +115,8 @@ def test_an_address_inside_of_a_struct_is_another_one() -> None:
     driver, function = Notes(), Function()
     module: Any = SimpleNamespace(functions={"k": function})
     arguments = (b"\1\2\3\4", struct_of([b"\5", accessor(16), accessor(32)]))
-    addresses = (("x", 1, 8), ("y", 1, 24))
-    made = CudaCall(
-        driver, driver, threading.local(), {}, [Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), arguments, addresses)]
-    )  # fmt: skip
+    one = Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), arguments, (("x", 1, 8), ("y", 1, 24)))
+    made = CudaCall(driver, driver, threading.local(), {}, [one])
     made.point("y", 0x1122)
     made()
     (launched,) = function.launched
