@@ -32,36 +32,11 @@ if TYPE_CHECKING:
     from autotune.layout import Links, named_orders
 
 __all__ = [
-    "Application",
-    "AutotuneError",
-    "CompilerError",
-    "DeviceProgram",
-    "Execution",
-    "Inputs",
-    "Latest",
-    "Links",
-    "Prepared",
-    "Room",
-    "StoreError",
-    "TunedKernel",
-    "Units",
-    "UnknownName",
-    "UsageError",
-    "WorkloadError",
-    "cuda_library",
-    "data_root",
-    "family_module",
-    "find_data",
-    "library",
-    "load_family",
-    "load_workload",
-    "named_orders",
-    "on_demand",
-    "pip_install",
-    "prepare",
-    "read_npy",
-    "suggestion",
-]
+    "Application", "AutotuneError", "CompilerError", "DeviceProgram", "Execution", "Inputs", "Latest", "Links",
+    "Prepared", "Room", "StoreError", "TunedKernel", "Units", "UnknownName", "UsageError", "WorkloadError",
+    "cuda_library", "data_root", "family_module", "find_data", "library", "load_family", "load_workload",
+    "named_orders", "on_demand", "pip_install", "prepare", "read_npy", "suggestion",
+]  # fmt: skip
 
 _ON_DEMAND = {  # by package
     "compile": "cuda_library library",

@@ -35,23 +35,9 @@ from typing import Any
 from autotune.errors import AutotuneError, StoreError
 
 __all__ = [
-    "Answer",
-    "Child",
-    "Failure",
-    "Warned",
-    "attended",
-    "beside",
-    "death",
-    "exchange",
-    "guard",
-    "has_ended",
-    "own_folder",
-    "process_name",
-    "program",
-    "python",
-    "reporting",
-    "warn",
-]
+    "Answer", "Child", "Failure", "Warned", "attended", "beside", "death", "exchange", "guard", "has_ended",
+    "own_folder", "process_name", "program", "python", "reporting", "warn",
+]  # fmt: skip
 
 
 _END_SECONDS = 10.0  # for a process that was asked to end

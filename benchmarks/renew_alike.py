@@ -28,6 +28,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parent.parent
 DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 DRAWN_SIZES = 64  # at which launches are compared
@@ -402,14 +404,38 @@ def machine_code(variant: Any, compiled: Any) -> dict[str, Any]:
             "rest": _hash([part for part in rest if part is not reading]),
         }
         arguments[kernel] = argument_places(
-            module.sections[f".nv.info.{symbol}"][0], variant.kernels[kernel].arguments
+            module.sections[f".nv.info.{symbol}"][0], parameters(variant, variant.kernels[kernel])
         )
         arguments[kernel] = with_members(arguments[kernel], variant)
     return {"kernels": kernels, "arguments": arguments}
 
 
-def argument_places(attributes: bytes, names: Sequence[str]) -> dict[str, list[int]]:
-    """Where a kernel's arguments lie in the constants of a launch: offset and size in bytes, by name."""
+def parameters(variant: Any, kernel: Any) -> list[dict[str, tuple[int, int]]]:
+    """The arguments in each parameter of a kernel, by name: all of one that is no struct (0, 0), or the offset and the
+    size in bytes of each member, as the host lays them out."""
+    if not getattr(kernel, "struct", ""):  # of a tree that knows none, or a parameter each
+        return [{name: (0, 0)} for name in kernel.arguments]
+    from autotune.layout import POINTER_BYTES, members, struct_of
+
+    def content(name: str) -> bytes:
+        if number := variant.family.number_type(name):
+            return bytes(np.dtype(number).itemsize)
+        if name in variant.family.accesses:
+            return bytes(POINTER_BYTES)
+        layout = variant.layouts[name]
+        return bytes(layout.room((64,) * len(layout.data.shape)).argument(0))
+
+    contents = [content(name) for name in kernel.arguments]
+    offsets = members(contents)[1]
+    laid = {name: (at, len(one)) for name, at, one in zip(kernel.arguments, offsets, contents, strict=True)}
+    return [{**laid, "": (0, len(struct_of(contents)))}]
+
+
+def argument_places(
+    attributes: bytes, expected: Sequence[Mapping[str, tuple[int, int]]]
+) -> dict[str, list[int]]:
+    """Where a kernel's arguments lie in the constants of a launch: offset and size in bytes, by name. ``expected`` is
+    as ``parameters`` gives it. Raises ValueError where the compiler's struct has another size."""
     places, base, at = {}, 0, 0
     while at < len(attributes):
         form, attribute, size = struct.unpack_from("<BBH", attributes, at)
@@ -422,7 +448,13 @@ def argument_places(attributes: bytes, names: Sequence[str]) -> dict[str, list[i
         elif attribute == PARAMETERS:
             _, base, _ = struct.unpack_from("<IHH", attributes, at)
         at += size
-    return {name: [base + places[number][0], places[number][1]] for number, name in enumerate(names)}
+    found: dict[str, list[int]] = {}
+    for number, inside in enumerate(expected):
+        first, whole = base + places[number][0], places[number][1]
+        if inside.get("", (0, whole))[1] != whole:
+            raise ValueError(f"a struct of {whole} bytes, which the host makes of {inside[''][1]} bytes")
+        found |= {name: [first + at, size or whole] for name, (at, size) in inside.items() if name}
+    return found
 
 
 def arranged(layout: Any) -> Any:

@@ -326,7 +326,7 @@ class Rules:
     def _arguments(self, kernel: str) -> Iterator[Finding]:
         """The parameters of a kernel as its text has them against the arguments: a launch hands over bytes, and no
         compiler compares the two. A kernel whose parameter list cannot be found is left alone."""
-        arguments = self.family.kernels[kernel].arguments
+        arguments = self.family.kernels[kernel].parameters
         for path, text in self.sources.items():
             if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue
@@ -355,6 +355,8 @@ class Rules:
                 "argument-order",
                 f"takes Policy::{called} where family.yaml passes {argument!r}: make both agree",
             )
+        if argument in family.typed_names:  # the source says it in its own way
+            return None
         if is_pointer and called:
             how = f"declare {argument} with access: accessor, or take a pointer here"
             what = (

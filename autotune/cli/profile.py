@@ -28,10 +28,7 @@ from autotune.record import Store, Study, fastest_first, holds_store, newest, re
 @options.family_argument
 @click.argument("configurations", nargs=-1, metavar="[CONFIG…]", help="Presets or policy=value,…")
 @options.option(
-    "--top",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="The N fastest of the record, and its control.",
+    "--top", type=click.IntRange(min=1), metavar="N", help="The N fastest of the record, and its control."
 )
 @options.one_workload("Default: the newest in the record.")
 @options.option("--record", default="", metavar="DIR|URL", help="Default ./autotune-results/FAMILY.")

@@ -94,11 +94,11 @@ def enumeration(name: str) -> str:
 
 
 def argument_type(family: Family, name: str, struct: str) -> str:
-    """The C++ type of a kernel's argument; of an array, what ``struct`` has for it or a pointer."""
+    """The C++ type of a kernel's parameter; of an array, what ``struct`` has for it or a pointer."""
     if number := family.number_type(name):
         return SCALAR_TYPES[number]
-    data = family.data[name]
     if family.accesses.get(name) == POINTER:
+        data = family.data[name]
         return f"{'const ' if data.role in ('input', 'view') else ''}{element_type(data)}*"
     return f"{struct}::{name}"
 

@@ -9,13 +9,8 @@ from collections.abc import Iterable
 from autotune.errors import CompilerError, suggestion
 
 FIGURES = (
-    "registers",
-    "local_bytes",
-    "spill_store_bytes",
-    "spill_load_bytes",
-    "static_shared_bytes",
-    "constant_bytes",
-)
+    "registers", "local_bytes", "spill_store_bytes", "spill_load_bytes", "static_shared_bytes", "constant_bytes",
+)  # fmt: skip
 
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")

@@ -23,14 +23,7 @@ from autotune.compile.plain_source import (
     symbol_checks,
 )
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import (
-    LIBRARY,
-    Configuration,
-    Family,
-    FamilyKernel,
-    Policy,
-    PolicyValue,
-)
+from autotune.declaration import LIBRARY, Configuration, Family, FamilyKernel, Policy, PolicyValue
 from autotune.files import include_dir
 from autotune.hardware import Limits
 from autotune.layout import (
@@ -108,7 +101,7 @@ class Variant:
 
     @classmethod
     def of(cls, family: Family, configuration: Configuration, options: Mapping[str, str | int]) -> "Variant":
-        return cls(family, configuration, tuple(options.items()))
+        return cls(family.typed(options), configuration, tuple(options.items()))
 
     @cached_property
     def layouts(self) -> Mapping[str, Layout]:
@@ -184,12 +177,25 @@ class Variant:
         value = self.configuration[policy.name]
         return self.family.means.get(policy.name, {}).get(str(value), value)
 
-    @cached_property
-    def members(self) -> str:
-        """The policy struct's members as C++ text."""
+    def _members(self, struct: str) -> str:
+        """The members of the policy struct, which is called ``struct``, as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
+        named = [
+            name
+            for name in self.family.typed_names
+            if name not in self.layouts or name in self.family.accesses
+        ]
+        lines += [f"  using {name} = {argument_type(self.family, name, struct)};" for name in named]
         lines += [conversion.member for conversion in self.conversions.values()]
+        structs = {
+            kernel.struct: kernel.arguments for kernel in self.family.kernels.values() if kernel.struct
+        }
+        for name, arguments in structs.items():
+            inside = "".join(
+                f"    {argument_type(self.family, each, struct)} {each};\n" for each in arguments
+            )
+            lines.append(f"  struct {name} {{\n{inside}  }};")
         return "\n".join(lines)
 
     @property
@@ -227,11 +233,11 @@ class Variant:
         checks = _includes(self.headers) + _record_checks(family.data.values()) + symbol_checks(symbols)
         checks += "".join(conversion.text for conversion in self.conversions.values())
         kernels, numbers = tuple(self.kernels), tuple(family.compiled.items())
-        told = [self.members, checks, repr(instances_of(family, choices, "")), *kernels]
+        told = [self._members(""), checks, repr(instances_of(family, choices, "")), *kernels]
         key = key_of(family, told, self.compile_options)
         name = f"V{key[:16]}"
         return VariantSource(
-            key, name, f"struct {name} {{\n{self.members}\n}};\n", kernels, checks,
+            key, name, f"struct {name} {{\n{self._members(name)}\n}};\n", kernels, checks,
             instances_of(family, choices, name), symbols=symbols, options=self.compile_options, numbers=numbers,
         )  # fmt: skip
 
@@ -280,7 +286,12 @@ class Variant:
         if name in self.aliases:
             return ""
         if layout.data.is_view:
-            owner = self.layouts[layout.data.of]
+            owner, used = self.layouts[layout.data.of], self.family.used.get(name)
+            if used is not None and not used.evaluate(names):
+                return ""
+            is_declared = owner.storage == Layout.plain(owner.data).storage
+            if not (is_declared and owner.is_in_place(owner.data.shape_for(names))):
+                return f"{name}: a layout moves the elements of {owner.data.name}, which a view has to find in order"
             whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)
         extent = self.family.windowed.get(name, "")
@@ -361,7 +372,7 @@ def default_header(family: Family) -> str:
     variant = Variant.of(family, family.space.control, family.chosen_options({}))
     if family.is_plain:
         return plain_header(variant.source)
-    members, instances = variant.members, instances_of(family, variant._choices, "Default")  # noqa: SLF001 - one module
+    members, choices = variant._members("Default"), variant._choices  # noqa: SLF001 - one module
     lines = [
         "// Made by `autotune show FAMILY control --header`: the default configuration, for editors and for compiling",
         "// the kernel source on its own.",
@@ -371,8 +382,9 @@ def default_header(family: Family) -> str:
         "",
         f"struct Default {{\n{members}\n}};",
     ]
+    instances = dict(instances_of(family, choices, "Default"))
     for kernel in family.kernels.values():
-        types = [argument_type(family, name, "Default") for name in kernel.arguments]
-        instance = dict(instances).get(kernel.name, f"{kernel.name}<Default>")
+        types = [argument_type(family, name, "Default") for name in kernel.parameters]
+        instance = instances.get(kernel.name, f"{kernel.name}<Default>")
         lines.append(f"template __global__ void {instance}({', '.join(types)});")
     return "\n".join(lines) + "\n"

@@ -1,9 +1,14 @@
 """What a declaration leaves to be written out: a number or an expression in a shape, which becomes an extent with a
-name; and what the baseline, the kernel that a family is held against, shares with it."""
+name; types that depend on options; and what the baseline, the kernel that a family is held against, shares with it."""
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
+
+from autotune.declaration.expression import Expression
+from autotune.errors import FamilyError
+from autotune.layout import SCALAR_TYPES
 
 _IN_WORDS = {"//": " over ", "+": " plus ", "-": " minus ", "*": " times "}
 
@@ -18,7 +23,7 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
     taken = {*names, *data, *content["policies"]}
     taken |= {
         name
-        for section in ("extents", "scalars", "launch", "options", "compiled")
+        for section in ("extents", "scalars", "launch", "options", "compiled", "structs")
         for name in content.get(section, {})
     }
     extents = dict(content.get("extents", {}))
@@ -40,20 +45,43 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "data": shaped, "extents": extents}
 
 
-_OF_ACCESSORS = frozenset(
-    [
-        "access",
-        "layout",
-        "packed",
-        "windowed",
-        "plane",
-        "image",
-        "constant_bytes",
-        "index_bits",
-        "used",
-        "symbol",
-    ]
-)
+def with_plain_types(
+    content: Mapping[str, Any],
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Work out types that are expressions of options. Raises FamilyError for what is none, or reads something else.
+
+    Returns:
+        What has such a type, the options that are read, and for each combination of their values, the one of the
+        defaults first, ``content`` with the types as they are then.
+    """
+    options = content.get("options", {})
+    made: dict[tuple[str | int, ...], Mapping[str, Any]] = {}
+    types = {
+        (section, name): Expression(text, f"family {content['family']}: {name}: type")
+        for section in ("data", "scalars", "launch")
+        for name, value in content.get(section, {}).items()
+        if (text := value.get("type", "")) and not text.isidentifier()
+    }
+    read = {each for one in types.values() for each in one.require({*options, *SCALAR_TYPES}).names}
+    by = [name for name in options if name in read]
+    for values in product(*(dict.fromkeys([options[n]["default"], *options[n]["values"]]) for n in by)):
+        told, chosen = dict(content), dict(zip(by, values, strict=True))
+        for (section, name), expression in types.items():
+            kind = expression.evaluate({**{each: each for each in SCALAR_TYPES}, **chosen})
+            if kind not in SCALAR_TYPES:
+                given = ", ".join(f"{option}={value}" for option, value in chosen.items())
+                allowed = f"it can be {', '.join(SCALAR_TYPES)}"
+                raise FamilyError(
+                    f"{expression.where}: {expression.text!r} is {kind!r} with {given}; {allowed}"
+                )
+            told[section] = {**told[section], name: {**told[section][name], "type": kind}}
+        made[values] = told
+    return tuple(name for _, name in types), tuple(by), made
+
+
+_OF_ACCESSORS = frozenset([
+    "access", "layout", "packed", "windowed", "plane", "image", "constant_bytes", "index_bits", "used", "symbol",
+])  # fmt: skip
 
 
 def baseline_content(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,9 +42,12 @@ def _is_settled(place: str, data: Data, layout: str, choice: Any) -> bool:
     return False
 
 
-def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+def check_views(
+    data: Mapping[str, Data], policies: tuple[Policy, ...], sometimes: Collection[str], where: str
+) -> None:
     """Raise for a view of what is no scratch array, or of one whose elements a layout moves: a view finds them by its
-    own shape, in canonical order. A converted one finds them in any layout but a surface's."""
+    own shape, in canonical order. Those that are ``sometimes`` used may be of such an array where they are not. A
+    converted one finds them in any layout but a surface's."""
     scratch = [array.name for array in data.values() if array.role == "scratch"]
     for array in data.values():
         place = f"{where}: data {array.name}"
@@ -59,6 +62,8 @@ def check_views(data: Mapping[str, Data], policies: tuple[Policy, ...], where: s
             continue
         if array.of not in scratch:
             raise UnknownName("scratch array", array.of, scratch, f"{place}: of")
+        if array.name in sometimes:
+            continue
         drivers = [f"its own layout ({name})" for name in data[array.of].fixed if name != "memory"]
         drivers += [f"policy {p.name}" for p in policies if array.of in p.data and p.layout != "memory"]
         if drivers:
@@ -232,17 +237,8 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
 
 
 _NOT_OF_A_VIEW = [
-    "record",
-    "image",
-    "range",
-    "packed",
-    "link",
-    "none",
-    "constant_bytes",
-    "plane",
-    "zero",
-    "windowed",
-]
+    "record", "image", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed",
+]  # fmt: skip
 _NOT_OF_A_CONVERTED_VIEW = [*_NOT_OF_A_VIEW[1:], "pitch", "access", "index_bits", "begins_as"]
 
 

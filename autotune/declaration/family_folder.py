@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.content import baseline_content, named_extents
+from autotune.declaration.content import baseline_content, named_extents, with_plain_types
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
@@ -39,7 +39,9 @@ class Family:
     an array is a copy of before the launches, ``zero`` the condition under which it has to be cleared first; ``used``
     that under which kernels read an input: where it is not met, there is room for the array and nothing is copied.
     ``compiled`` has the C++ of the numbers that only the compiled source knows.
-    ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices."""
+    ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices.
+    ``typed_names`` have types that depend on the options ``typed_by``: those of the defaults, or of the options for
+    which ``typed`` gave this family."""
 
     name: str
     folder: Path
@@ -78,6 +80,19 @@ class Family:
     operations: Expression | None = None
     operation_unit: str = ""
     space_digest: str = ""
+    typed_names: tuple[str, ...] = ()
+    typed_by: tuple[str, ...] = ()
+    by_types: Mapping[tuple[str | int, ...], "Family"] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def typed(self, options: Mapping[str, Any]) -> "Family":
+        """Give every array and number the type that it has with ``options``; those not named have their defaults.
+        Raises UnknownName."""
+        if not self.typed_by:
+            return self
+        chosen = self.chosen_options(options)
+        return self.by_types[tuple(chosen[name] for name in self.typed_by)]
 
     @cached_property
     def inputs(self) -> tuple[Data, ...]:
@@ -174,7 +189,8 @@ class Family:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
         policies, extents and scalars. Raises FamilyError."""
         bound = {**self.held, **names}
-        return tolerances_of(self.tolerance_rules, self.outputs, bound, f"family {self.name}")
+        typed = self.typed({name: names[name] for name in self.options if name in names})
+        return tolerances_of(typed.tolerance_rules, typed.outputs, bound, f"family {self.name}")
 
     @cached_property
     def module(self) -> ModuleType | None:
@@ -319,12 +335,19 @@ def read_family(folder: Path, check: bool = True) -> Family:
         yamlfile.check(content, "family", file, FamilyError)
     try:
         content = named_extents(content)
-        declared = parse(content, folder.resolve())
-        baseline = _baseline(content, folder.resolve(), declared)
+        typed_names, typed_by, contents = with_plain_types(content)
+        by_types: dict[tuple[str | int, ...], Family] = {}
+        for values, told in contents.items():
+            declared = parse(told, folder.resolve())
+            baseline = _baseline(told, folder.resolve(), declared)
+            by_types[values] = Family(
+                **declared, space_digest=_space_digest(content, declared), baseline=baseline,
+                typed_names=typed_names, typed_by=typed_by, by_types=by_types if typed_by else {},
+            )  # fmt: skip
+        return next(iter(by_types.values()))
     except (AutotuneError, KeyError, TypeError, AttributeError, ValueError):
         yamlfile.check(content, "family", file, FamilyError)
         raise
-    return Family(**declared, space_digest=_space_digest(content, declared), baseline=baseline)
 
 
 def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -> Family | None:
@@ -344,15 +367,8 @@ def _baseline(content: Mapping[str, Any], folder: Path, of: Mapping[str, Any]) -
 
 
 _NOT_MEASURED = [
-    "title",
-    "presets",
-    "explore",
-    "default_workload",
-    "features",
-    "accuracy",
-    "needs",
-    "baseline",
-]
+    "title", "presets", "explore", "default_workload", "features", "accuracy", "needs", "baseline",
+]  # fmt: skip
 
 
 def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> str:

@@ -42,7 +42,8 @@ _WORD = r"[\w.+-]+"  # what goes into C++ text
 @dataclass(frozen=True)
 class FamilyKernel:
     """One kernel: its arguments in order and its launch geometry (blocks; threads; bytes). ``template`` is what it is
-    instantiated with where that is not the policy struct alone."""
+    instantiated with where that is not the policy struct alone. ``struct`` is the type that has its arguments as
+    members, where they are one parameter."""
 
     name: str
     arguments: tuple[str, ...]
@@ -50,6 +51,12 @@ class FamilyKernel:
     block: tuple[Expression, ...]
     shared_bytes: Expression
     template: tuple[str | int, ...] = ()
+    struct: str = ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters by name: the arguments, or the struct of them."""
+        return (self.struct,) if self.struct else self.arguments
 
     @property
     def block_names(self) -> frozenset[str]:
@@ -94,10 +101,14 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     one_choice_each(data, policies, where)
     found = accesses(content, where)
-    is_plain = content.get("choices") == "macros"
+    structs, is_plain = content.get("structs", {}), content.get("choices") == "macros"
+    if structs and is_plain:
+        raise FamilyError(
+            f"{where}: structs are members of Policy, which a source with choices: macros does not have"
+        )
     data = with_converted(data, found, content["kernels"], is_plain, where)
     check_policies(found, policies, where)
-    check_views(data, policies, where)
+    check_views(data, policies, {key for key, value in content["data"].items() if "used" in value}, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     numbers = {**content.get("scalars", {}), **content.get("launch", {})}
     given = [key for key, value in numbers.items() if "value" not in value]
@@ -108,16 +119,10 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         scalars[key] = _scalar(key, value, known, key in content.get("launch", {}), where)
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     compiled = content.get("compiled", {})
-    declared = [
-        content.get("scalars", {}),
-        content.get("launch", {}),
-        data,
-        compiled,
-        [p.name for p in policies],
-    ]
-    _distinct([extents, options, *declared], where)
+    numbered = [content.get(key, {}) for key in ("scalars", "launch")]
+    _distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
     taken = _Taken(
-        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled)
+        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled), structs
     )
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
@@ -192,8 +197,8 @@ def _conditions(
         for key, conditions in found.items():
             if text := str(value.get(key, "")):
                 conditions[name] = Expression(text, f"{place}: {key}").require(names)
-        if name in found["used"] and value["role"] != "input":
-            raise FamilyError(f"{place}: used is for inputs, and this is {value['role']}")
+        if name in found["used"] and (value["role"] not in ("input", "view") or "converted" in value):
+            raise FamilyError(f"{place}: used is for inputs and plain views, and this is {value['role']}")
     return found
 
 
@@ -263,7 +268,7 @@ def _distinct(groups: list[Any], where: str) -> None:
         for name in group:
             if name in seen:
                 raise FamilyError(
-                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, compiled "
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, structs, compiled "
                     "numbers and policies share one namespace"
                 )
             seen.add(name)
@@ -377,12 +382,13 @@ def _scalar(
 @dataclass(frozen=True)
 class _Taken:
     """What a kernel may take: ``arguments``, how arrays are found, ``choices``, which may be template arguments, and
-    ``compiled`` numbers, which its grid and its shared memory may read."""
+    ``compiled`` numbers, which its grid and its shared memory may read, ``structs`` of arguments."""
 
     arguments: tuple[str, ...]
     accesses: Mapping[str, str]
     choices: tuple[str, ...]
     compiled: tuple[str, ...]
+    structs: Mapping[str, list[str]]
 
 
 def _macros(
@@ -399,7 +405,11 @@ def _kernel(
     name: str, value: Mapping[str, Any], taken: _Taken, names: Collection[str], where: str
 ) -> FamilyKernel:
     place = f"{where}: kernel {name}"
-    check_arguments(name, value["arguments"], taken.accesses, taken.arguments, where)
+    given = value["arguments"]
+    if isinstance(given, str) and given not in taken.structs:
+        raise UnknownName("struct", given, taken.structs, f"{place}: arguments")
+    arguments = taken.structs[given] if isinstance(given, str) else given
+    check_arguments(name, arguments, taken.accesses, taken.arguments, where)
     accessors = [key for key in taken.arguments if key not in taken.accesses]
 
     def parsed(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
@@ -407,11 +417,12 @@ def _kernel(
 
     return FamilyKernel(
         name,
-        tuple(value["arguments"]),
+        tuple(arguments),
         parsed(value["grid"], "grid"),
         parsed(value["block"], "block", ()),
         parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
         check_template(value.get("template", ()), taken.choices, accessors, f"{place}: template"),
+        given if isinstance(given, str) else "",
     )
 
 

@@ -63,6 +63,13 @@ class Inputs:
                 f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
             )
         chosen = family.chosen_options(options)
+        family = family.typed(chosen)
+        for data in family.inputs if family.typed_by else ():
+            if isinstance(array := arrays[data.name], np.ndarray) and array.dtype != data.dtype:
+                raise WorkloadError(
+                    f"{data.name}: it is {array.dtype}, and with these options it is {data.dtype}: give the options "
+                    "where it is prepared"
+                )
         values: dict[str, float] = {}
         for name, scalar in family.scalars.items():
             number = scalars.get(name, scalar.default if scalar.value is None else None)
@@ -205,6 +212,7 @@ def bind(
     for name in scalars:
         if name not in family.scalars:
             raise UnknownName("scalar", name, family.callers_scalars, f"family {family.name}")
+    family = family.typed(options)
     arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs if data.name in given}
     inputs = Inputs.of(
         family, arrays, options, {**{n: given[n] for n in family.scalars if n in given}, **scalars}
@@ -251,15 +259,8 @@ def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -
 
 # What numpy raises for bytes that are no .npy file: its header is Python, tokenized and parsed.
 MalformedNpy = (
-    ValueError,
-    EOFError,
-    MemoryError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    RecursionError,
-    TokenError,
-)
+    ValueError, EOFError, MemoryError, OverflowError, SyntaxError, TypeError, RecursionError, TokenError,
+)  # fmt: skip
 
 
 def read_npy(path: Path, place: str) -> NDArray[Any]:

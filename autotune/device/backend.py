@@ -273,14 +273,14 @@ class Outlet(Closing):
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch with its arguments' bytes. ``names`` says whose address each argument begins with, and is empty for
-    one that has none."""
+    """One launch with the bytes of its kernel's parameters. ``addresses`` says where those of arrays are: the array's
+    name, which of ``arguments``, and the byte in it."""
 
     module: Module
     kernel: str
     geometry: Geometry
     arguments: tuple[bytes, ...]
-    names: tuple[str, ...]
+    addresses: tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from autotune.compile import Geometry, Variant, scalar_bytes
 from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import POINTER_BYTES, Order, Stored, handle, restored
+from autotune.layout import POINTER_BYTES, Order, Stored, handle, members, restored, struct_of
 
 Made = TypeVar("Made")
 
@@ -146,15 +146,20 @@ class Execution:
 
     @property
     def launches(self) -> list[Launch]:
-        """The default plan's launches, each argument with the name of its array; what is in constant memory has no
-        address to be named for."""
-        family = self.variant.family
-        unnamed = {*family.scalars, *family.extents, *self._windowed}
+        """The default plan's launches, with the addresses of arrays; what is in constant memory has none."""
         made = []
         for kernel, geometry, arguments in self._launches:
-            named = map(self._array, self.variant.kernels[kernel].arguments)
-            names = tuple("" if name in unnamed else name for name in named)
-            made.append(Launch(self.module, kernel, geometry, tuple(arguments), names))
+            declared = self.variant.kernels[kernel]
+            named = list(map(self._array, declared.arguments))
+            places = [(number, 0) for number in range(len(named))]
+            if declared.struct:
+                places = [(0, byte) for byte in members(self._values(kernel)[1])[1]]
+            addresses = tuple(
+                (name, *place)
+                for name, place in zip(named, places, strict=True)
+                if name in self.placed and name not in self._windowed
+            )
+            made.append(Launch(self.module, kernel, geometry, tuple(arguments), addresses))
         return made
 
     @property
@@ -256,6 +261,11 @@ class Execution:
         self.backend.launch_cooperative(self.module, kernel, *self.bound(kernel, **scalars))
 
     def bound(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
+        """A launch's geometry and the bytes of its kernel's parameters."""
+        geometry, values = self._values(kernel, **scalars)
+        return geometry, [struct_of(values)] if self.variant.kernels[kernel].struct else values
+
+    def _values(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
         """A launch's geometry and arguments. What the scalars decide is worked out once, since a plan may launch many
         thousand times; the arrays may be others at each launch."""
         key = kernel, *scalars.items()

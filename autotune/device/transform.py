@@ -203,7 +203,11 @@ class Mover:
             move(layout, view, inward),
         )
         return Launch(
-            self._loaded(), KERNEL, Geometry((blocks, 1, 1), (_BLOCK, 1, 1)), arguments, (*names, "")
+            self._loaded(),
+            KERNEL,
+            Geometry((blocks, 1, 1), (_BLOCK, 1, 1)),
+            arguments,
+            tuple((name, number, 0) for number, name in enumerate(names) if name),
         )
 
     def _loaded(self) -> Module:

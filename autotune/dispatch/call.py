@@ -97,6 +97,7 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
         first = example if example is not None else next(iter(given.arrays.values()), None)
         is_on_gpu = foreign.is_on_gpu(example)
     handle = foreign.current_stream(first) if stream is None else foreign.stream_handle(stream)
+    family = family.typed({**kept.options, **given.options})
     arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
     inputs = Inputs.of(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
     if family.has_links:
@@ -165,7 +166,7 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[De
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
     given, found = _by_name(family, out), []
-    for data in family.outputs:
+    for data in family.typed(asked.inputs.options).outputs:
         shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
         if array is None and can_lend and asked.is_on_gpu:

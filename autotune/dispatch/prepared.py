@@ -65,7 +65,7 @@ class Prepared(Closing):
         self, target: Target, kept: Arguments, example: Any = None, parent: "Prepared | None" = None
     ) -> None:
         self.target = target
-        self._family = target.family
+        self._family = target.family.typed(kept.options)
         self._given = kept.arrays
         self._kept = replace(kept, arrays=self._as_in(parent) if parent else dict(kept.arrays))
         self._example = example

@@ -108,7 +108,7 @@ def _shaping(torch: Any, family: Family) -> Callable[..., Any]:
         shapes = {data.name: _shape(data, given[data.name]) for data in family.inputs}
         sizes = _sizes(family, shapes, _given(named))
         results = []
-        for data in family.outputs:
+        for data in family.typed({n: v for n, v in _given(named).items() if n in family.options}).outputs:
             extents = [sizes[extent] for extent in data.shape]
             if data.record:
                 extents.append(data.dtype.itemsize)

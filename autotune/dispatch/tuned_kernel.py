@@ -220,9 +220,8 @@ class TunedKernel(Closing):
             kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
         else:
             given = self._arguments(arrays, named)
-            kept = replace(
-                given, arrays={name: taken(self.family.data[name], a) for name, a in given.arrays.items()}
-            )
+            data = self.family.typed(given.options).data
+            kept = replace(given, arrays={name: taken(data[name], a) for name, a in given.arrays.items()})
             example = next(
                 iter([*filter(foreign.is_on_gpu, given.arrays.values()), *given.arrays.values()]), None
             )

@@ -331,7 +331,7 @@ class Measurer:
 
     def _placed(self, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> tuple[Resident, Verifier]:
         resident = Resident(self.backend, inputs, guard=GUARD_BYTES)
-        return resident, Verifier(self.backend, self.family, outputs)
+        return resident, Verifier(self.backend, self.family.typed(inputs.options), outputs)
 
     def _proved_large(self, job: Job, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> Proved:
         """On inputs that may be as large as the swept ones, right after a run on those where it is the same binary:

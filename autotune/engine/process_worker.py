@@ -16,18 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from autotune.compile import Toolchain
 from autotune.device import Backend, LaunchError
 from autotune.engine.measuring_process import Measuring, serve
-from autotune.engine.messages import (
-    Died,
-    Ended,
-    Job,
-    Opened,
-    Proved,
-    Question,
-    Refused,
-    Setting,
-    Sign,
-    Tried,
-)
+from autotune.engine.messages import Died, Ended, Job, Opened, Proved, Question, Refused, Setting, Sign, Tried
 from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned, own_folder, warn
@@ -64,11 +53,7 @@ class ProcessWorker:
     toolchain: Toolchain
 
     def __init__(
-        self,
-        name: str,
-        opened: Callable[[], Backend],
-        compiler: str = "",
-        trial_seconds: float = 120.0,
+        self, name: str, opened: Callable[[], Backend], compiler: str = "", trial_seconds: float = 120.0
     ) -> None:
         self.name, self.lost = name, ""
         self._opened, self._compiler, self._trial_seconds = opened, compiler, trial_seconds

@@ -53,7 +53,9 @@ class SharedInputs:
                 f"{edited} was edited during {during}, run the same command again for the new text"
             )
         arrays = read_arrays(self.arrays, "input", family.inputs)
-        return family, Inputs(arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars)
+        return family.typed(self.options), Inputs(
+            arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars
+        )
 
 
 def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:

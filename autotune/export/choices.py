@@ -135,6 +135,17 @@ def _obstacles(family: Family) -> Iterator[str]:
                 f"policy {policy.name} chooses compile options, and an export is compiled with the same ones for all "
                 "configurations: put the options that win into compile_options"
             )
+    yield from _obstacles_of_arrays(family)
+
+
+def _obstacles_of_arrays(family: Family) -> Iterator[str]:
+    called = [
+        n for n in family.typed_names if n not in family.data or family.data[n].role in ("input", "output")
+    ]
+    for name in called:
+        yield (
+            f"the type of {name} depends on an option, and what calls an export has one type for it: declare one"
+        )
     for data in family.data.values():
         if data.converted:
             yield (

@@ -40,7 +40,7 @@ def winner_parts(
         "about": winner.about,
         "id": variant.configuration.id + (f"; {options}" if options else ""),
         "options": places_of(declared, dict(variant.options)),
-        "policy": _policy(variant),
+        "policy": _policy(variant, winner.name),
         "layouts": [{"cpp": identifier(name), "members": members(item)} for name, item in variant.layouts.items()],
         "buffers": [str(_owner(variant, name)) for name in family.data],
         "constraints": [
@@ -77,8 +77,8 @@ def _owner(variant: Variant, name: str) -> int:
     return min(names.index(member) for member in group)
 
 
-def _policy(variant: Variant) -> str:
-    lines = variant.source.struct.splitlines()[1:-1]
+def _policy(variant: Variant, name: str) -> str:
+    lines = variant.source.struct.replace(variant.source.name, name).splitlines()[1:-1]
     return "\n".join(
         line if len(line) <= _WIDEST else line.replace(", autotune::", ",\n      autotune::")
         for line in lines
@@ -317,11 +317,10 @@ def _kernel(family: Family, name: str) -> dict[str, Any]:
         return f"static_cast<{SCALAR_TYPES[family.number_type(item)]}>(v.{identifier(item)})"
 
     kernel = family.kernels[name]
-    return {
-        "name": name,
-        "template": f"::{name.removeprefix('::')}",
-        "arguments": [argument(item) for item in kernel.arguments],
-    }
+    arguments = [argument(item) for item in kernel.arguments]
+    if kernel.struct:
+        arguments = [f"typename Policy::{kernel.struct}{{{', '.join(arguments)}}}"]
+    return {"name": name, "template": f"::{name.removeprefix('::')}", "arguments": arguments}
 
 
 # -- the table ----------------------------------------------------------------------------------------------

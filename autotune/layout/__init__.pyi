@@ -24,7 +24,14 @@ from .order import (
     restored as restored,
 )
 from .storage import ELEMENTS as ELEMENTS, STORAGES as STORAGES
-from .stored import POINTER_BYTES as POINTER_BYTES, Bytes as Bytes, Stored as Stored, handle as handle
+from .stored import (
+    POINTER_BYTES as POINTER_BYTES,
+    Bytes as Bytes,
+    Stored as Stored,
+    handle as handle,
+    members as members,
+    struct_of as struct_of,
+)
 from .trees import Links as Links
 from .views import (
     ALIAS as ALIAS,

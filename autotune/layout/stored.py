@@ -1,5 +1,6 @@
 """An array as a device holds it: its bytes, what a kernel is given of it, and whether a device takes it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,33 @@ POINTER_BYTES = 8  # which an accessor begins with
 def handle(argument: bytes) -> int:
     """The handle that an accessor begins with, as ``Stored.argument`` was given it: an address, or a texture's."""
     return int.from_bytes(argument[:POINTER_BYTES], "little")
+
+
+def members(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
+    """Lay ``arguments`` out as C++ does the members of a struct, and a launch its parameters.
+
+    Args:
+        arguments: the bytes of each; an accessor's are 8-aligned.
+
+    Returns:
+        Their bytes, and where each begins: at its natural alignment, its size up to 8.
+    """
+    buffer, offsets = bytearray(), []
+    for argument in arguments:
+        buffer += bytes(-len(buffer) % _alignment(argument))
+        offsets.append(len(buffer))
+        buffer += argument
+    return buffer, offsets
+
+
+def struct_of(arguments: Sequence[bytes]) -> bytes:
+    """The bytes of a C++ struct whose members are ``arguments``, in that order."""
+    buffer, _ = members(arguments)
+    return bytes(buffer + bytes(-len(buffer) % max(map(_alignment, arguments))))
+
+
+def _alignment(argument: bytes) -> int:
+    return len(argument) if len(argument) in (1, 2, 4) else 8
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ def expected_outputs(
 
     Raises FamilyError when the reference does not give what the family declares.
     """
+    family = family.typed(inputs.options)
     reference = getattr(family.module, "reference", None)
     if family.is_own_reference or not (reference or family.reference):
         why = (
@@ -186,7 +187,7 @@ def _kept(
 def checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """What a reference made, canonical. Raises FamilyError for what is not as declared."""
     outputs = {}
-    for data in family.outputs:
+    for data in family.typed(inputs.options).outputs:
         if data.name not in made:
             raise FamilyError(
                 f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"

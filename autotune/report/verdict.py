@@ -42,23 +42,12 @@ from autotune.report.policy_effects import Timed, contributions
 Roles = Mapping[Configuration, tuple[str, ...]]
 _WIDE = 0.05  # a 95 % interval wider than this deserves a word
 
-_ELSEWHERE = (
-    "device_name",
-    "title",
-    "policies",
-    "operations",
-    "operation_unit",
-    "bytes",
-    "interrupted",
-    "retime_ratio",
+_ELSEWHERE = (  # or of no use here
+    "device_name", "title", "policies", "operations", "operation_unit", "bytes", "interrupted", "retime_ratio",
     "searched",
-)  # or of no use here
+)  # fmt: skip
 
-_NAMES = {
-    "floor_ms": "empty kernel",
-    "phases_s": "wall time",
-    "features": "workload sizes",
-}
+_NAMES = {"floor_ms": "empty kernel", "phases_s": "wall time", "features": "workload sizes"}
 _NOTES = 6  # kinds of remark shown; the table of trials has them all
 _MOSTLY = 0.8  # of the winner's lead, on a logarithmic scale, is laid to the policies that are named
 _MOST_NAMED = 3

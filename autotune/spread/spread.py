@@ -101,7 +101,7 @@ class Spread:
         chunk_seconds: float = CHUNK_SECONDS,
     ) -> None:
         self.check(family, devices)
-        self.family, self.inputs, self.devices = family, inputs, tuple(devices)
+        self.family, self.inputs, self.devices = family.typed(inputs.options), inputs, tuple(devices)
         self._given, self._policies = configuration, Path(policies) if policies else None
         self._chunk_seconds = chunk_seconds
         self._stack = ExitStack()

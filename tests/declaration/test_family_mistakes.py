@@ -101,7 +101,7 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
     (
         "used on an output",
         at("data", "y", "used", value="mode == 'fast'"),
-        ["family demo: data y: used is for inputs, and this is output"],
+        ["family demo: data y: used is for inputs and plain views, and this is output"],
     ),
     (
         "misspelt name in a scalar",
@@ -146,7 +146,9 @@ MISTAKES: list[tuple[str, Change, list[str]]] = [
     (
         "duplicate name across groups",
         at("scalars", "block", value={"type": "int32", "default": 1}),
-        ["family demo: the name 'block' is used twice; extents, options, scalars, data, compiled numbers"],
+        [
+            "family demo: the name 'block' is used twice; extents, options, scalars, data, structs, compiled numbers"
+        ],
     ),
     (
         "preset with an unknown policy",

@@ -39,8 +39,8 @@ def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
     given, backend = inputs(), FakeBackend()
     execution = Resident(backend, given).execution(variant(given), module)
     (launch,) = execution.launches
-    assert launch.names == ("genotypes", "distance")
-    assert launch.arguments == tuple(execution.placed[name].argument for name in launch.names)
+    assert launch.addresses == (("genotypes", 0, 0), ("distance", 1, 0))
+    assert launch.arguments == tuple(execution.placed[name].argument for name, _, _ in launch.addresses)
     assert (launch.kernel, launch.geometry.grid) == ("allpairs", (9, 1, 1))
     assert list(execution.fills) == ["distance"]  # atomics add to it
 

@@ -11,8 +11,8 @@ import pytest
 from autotune.compile.variant import Geometry
 from autotune.device.backend import Constant, Launch, LaunchError
 from autotune.device.cuda import calls as cuda_calls
-from autotune.device.cuda.calls import ConstantWindow, CudaCall, Joints, parameters
-from autotune.device.cuda.memory import packed
+from autotune.device.cuda.calls import ConstantWindow, CudaCall, Joints
+from autotune.layout.stored import members, struct_of
 
 
 class DriverError(Exception):
@@ -72,7 +72,7 @@ def accessor(address: int) -> bytes:
 def launch(function: Function, shared: int = 0) -> Launch:
     module: Any = SimpleNamespace(functions={"k": function})
     arguments = (accessor(16), struct.pack("<i", 5), accessor(32))
-    return Launch(module, "k", Geometry((3, 1, 1), (64, 1, 1), shared), arguments, ("x", "", "y"))
+    return Launch(module, "k", Geometry((3, 1, 1), (64, 1, 1), shared), arguments, (("x", 0, 0), ("y", 2, 0)))
 
 
 def call(driver: Notes, function: Function, local: Any, fills: Any = (), shared: int = 0) -> CudaCall:
@@ -80,10 +80,12 @@ def call(driver: Notes, function: Function, local: Any, fills: Any = (), shared:
 
 
 def test_arguments_lie_at_their_alignment() -> None:
-    buffer, offsets = parameters([b"\1", b"\2\2", b"\4\4\4\4", accessor(1), b"\1", b"8bytes.."])
-    assert offsets == [0, 2, 4, 8, 24, 32]
-    assert bytes(buffer) == packed([b"\1", b"\2\2", b"\4\4\4\4", accessor(1), b"\1", b"8bytes.."])
-    assert len(buffer) == 40
+    arguments = [b"\1", b"\2\2", b"\4\4\4\4", accessor(1), b"\1", b"8bytes..", b"\3"]
+    buffer, offsets = members(arguments)
+    assert offsets == [0, 2, 4, 8, 24, 32, 40]
+    assert buffer == b"\1\0\2\2\4\4\4\4" + accessor(1) + b"\1" + bytes(7) + b"8bytes..\3"
+    assert struct_of(arguments) == buffer + bytes(7)  # its elements in an array are aligned, too
+    assert struct_of([b"\2\2", b"\1"]) == b"\2\2\1\0"
 
 
 def test_a_call_is_repeated_at_other_addresses() -> None:
@@ -107,6 +109,18 @@ def test_a_call_is_repeated_at_other_addresses() -> None:
     assert driver.log == [
         "push", ("memset", 32, 0, 400, None), "pop", "push", ("memset", 0x1122, 0, 400, "mine"), "pop",
     ]  # fmt: skip
+
+
+def test_an_address_inside_of_a_struct_is_another_one() -> None:
+    driver, function = Notes(), Function()
+    module: Any = SimpleNamespace(functions={"k": function})
+    arguments = (b"\1\2\3\4", struct_of([b"\5", accessor(16), accessor(32)]))
+    one = Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), arguments, (("x", 1, 8), ("y", 1, 24)))
+    made = CudaCall(driver, driver, threading.local(), {}, [one])
+    made.point("y", 0x1122)
+    made()
+    (launched,) = function.launched
+    assert launched[2] == b"\1\2\3\4" + bytes(4) + struct_of([b"\5", accessor(16), accessor(0x1122)])
 
 
 def test_a_launch_that_fails_leaves_no_context() -> None:
@@ -134,7 +148,7 @@ def test_constants_are_copied_when_the_window_holds_others() -> None:
     def made(resident: Any, stays: bool = True) -> CudaCall:
         where: Any = SimpleNamespace(constant_offset=64, nbytes=20)
         constant = Constant("w", module, where, resident, stays)
-        move = Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), (accessor(8),), ("w as given",))
+        move = Launch(module, "k", Geometry((1, 1, 1), (32, 1, 1)), (accessor(8),), (("w as given", 0, 0),))
         return CudaCall(driver, driver, local, {}, [launch(function)], [constant], [move])
 
     def said(call: CudaCall) -> list[Any]:

@@ -15,6 +15,7 @@ from autotune.compile.batches import compile_many
 from autotune.compile.cache import Cache, default_root
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
+from autotune.declaration.family import load_family
 from autotune.declaration.workload import bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
@@ -69,6 +70,29 @@ def check(backend: Backend, folder: Path, kind: str) -> None:
 def test_what_was_written_is_seen_on_the_cpu(kind: str, tmp_path: Path) -> None:
     with CpuBackend(2) as backend:
         check(backend, tmp_path, kind)
+
+
+def test_an_array_may_be_stored_in_any_way_where_its_views_are_not_used(tmp_path: Path) -> None:
+    lens(tmp_path, "float32")
+    file = tmp_path / "family.yaml"
+    moves = "  kept_padding: {layout: padding, data: [kept], values: [1, 64], default: 1}\n"
+    text = file.read_text().replace("pitch: pitch}", "pitch: pitch, used: memory == 'texture'}") + moves
+    file.write_text(text)
+    with pytest.raises(FamilyError, match="data line: policy kept_padding moves the elements of kept"):
+        load_family(tmp_path)
+    file.write_text(text.replace("shape: [flat],", "shape: [flat], used: memory != 'global',"))
+    family = load_family(tmp_path)
+
+    def reason(text: str, columns: int) -> str:
+        bound = bind(family, {"x": np.ones((3, columns), np.float32)}, {}, {})
+        configuration = family.space.configuration(text)
+        return Variant.of(family, configuration, {}).exclusion(bound.names(configuration), Limits())
+
+    assert reason("kept_padding=64", 33) == reason("memory=texture", 33) == ""
+    assert reason("memory=texture,kept_padding=64", 33) == ""  # its rows are 64 long anyway
+    told = "a layout moves the elements of kept, which a view has to find in order"
+    assert reason("memory=texture,kept_padding=64", 32) == f"seen: {told}"
+    assert reason("memory=readonly,kept_padding=64", 32) == f"line: {told}"
 
 
 @pytest.mark.gpu

@@ -190,9 +190,11 @@ class Call:
 
     def _launch(self, launches: Sequence[Launch]) -> None:
         for launch in launches:
-            named = zip(launch.arguments, launch.names, strict=True)
-            arguments = [self.at.get(name, argument[:8]) + argument[8:] for argument, name in named]
-            self.gpu.launch(launch.module, launch.kernel, launch.geometry, arguments)
+            arguments = list(map(bytearray, launch.arguments))
+            for name, number, byte in launch.addresses:
+                if name in self.at:
+                    arguments[number][byte : byte + 8] = self.at[name]
+            self.gpu.launch(launch.module, launch.kernel, launch.geometry, list(map(bytes, arguments)))
 
 
 class Gpu(CpuBackend):

@@ -29,12 +29,7 @@ from autotune.device.backend import (
 )
 from autotune.device.clocks import ClockWatch
 from autotune.device.cuda.calls import CudaCall, Joints, consent
-from autotune.device.cuda.driver import (
-    call,
-    describe_device,
-    open_device,
-    open_driver,
-)
+from autotune.device.cuda.driver import call, describe_device, open_device, open_driver
 from autotune.device.cuda.graph import (
     Graph,
     beside_captures,
@@ -44,18 +39,10 @@ from autotune.device.cuda.graph import (
     launch_cooperative,
     resident_blocks,
 )
-from autotune.device.cuda.memory import (
-    CONSTANT_BYTES,
-    CudaModule,
-    CudaPlaced,
-    loaded,
-    over,
-    packed,
-    place,
-)
+from autotune.device.cuda.memory import CONSTANT_BYTES, CudaModule, CudaPlaced, loaded, over, place
 from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
-from autotune.layout import Stored
+from autotune.layout import Stored, members
 
 COMPILERS = ("nvrtc", "nvcc")
 _TRACE_DELAY_NS = 200_000  # a plan of a few launches is queued by then
@@ -284,7 +271,11 @@ class CudaBackend(Closing):
         with self._launching(kernel):
             consent(self._driver, function, geometry)
             function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                geometry.grid, geometry.block, packed(arguments), geometry.shared_bytes, self._stream
+                geometry.grid,
+                geometry.block,
+                bytes(members(arguments)[0]),
+                geometry.shared_bytes,
+                self._stream,
             )
 
     def launch_cooperative(

@@ -9,6 +9,7 @@ from typing import Any
 from autotune.compile import Geometry
 from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Placed, require_room
 from autotune.device.cuda.driver import call
+from autotune.layout import members
 
 # Where each array begins in constant memory, and the one on the device that it is a copy of, which counts its
 # ``uploads``.
@@ -88,18 +89,6 @@ def consent(driver: Any, function: Any, geometry: Geometry) -> None:
         function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared_bytes)
 
 
-def parameters(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
-    """The parameter buffer of a launch and where each argument begins: at its natural alignment (its size up to 8;
-    accessors are 8-aligned)."""
-    buffer, offsets = bytearray(), []
-    for argument in arguments:
-        alignment = len(argument) if len(argument) in (1, 2, 4) else 8
-        buffer += b"\0" * (-len(buffer) % alignment)
-        offsets.append(len(buffer))
-        buffer += argument
-    return buffer, offsets
-
-
 class CudaCall:
     """``context`` is PyCUDA's, ``driver`` is pycuda.driver, ``local`` has the calling thread's stream."""
 
@@ -137,10 +126,9 @@ class CudaCall:
         for launch in launches:
             function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
             consent(driver, function, geometry)
-            packed, offsets = parameters(launch.arguments)
-            for name, offset in zip(launch.names, offsets, strict=True):
-                if name:
-                    self._places.setdefault(name, []).append((packed, offset))
+            packed, offsets = members(launch.arguments)
+            for name, number, byte in launch.addresses:
+                self._places.setdefault(name, []).append((packed, offsets[number] + byte))
             run = function._launch_kernel  # noqa: SLF001 - the path PyCUDA's prepared calls take
             steps.append((run, geometry.grid, geometry.block, packed, geometry.shared_bytes))
         return steps

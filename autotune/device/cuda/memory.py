@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from autotune.compile import Compiled, variable_names
 from autotune.device.backend import LaunchError, raw
-from autotune.device.cuda.calls import ConstantWindow, parameters
+from autotune.device.cuda.calls import ConstantWindow
 from autotune.device.cuda.image import Image
 from autotune.layout import Stored
 
@@ -177,8 +177,3 @@ def over(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
         return CudaPlaced(kept, stored.argument(address), address, owner, [])
     texture = Image.over(address, stored)
     return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture])
-
-
-def packed(arguments: Sequence[bytes]) -> bytes:
-    """The parameter buffer of a launch."""
-    return bytes(parameters(arguments)[0])
