@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
+from autotune.compile import VIOLATION, Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
 from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
@@ -260,7 +260,8 @@ class CpuBackend(Closing):
         module.elapsed_ns = request.elapsed_ns
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
-            raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
+            reason = _violation(module) or _REASONS.get(status, f"status {status}")
+            raise LaunchError(f"{kernel}: {reason} ({geometry})")
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         begin = time.perf_counter_ns()
@@ -351,6 +352,17 @@ def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
         width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
     texture = HostTexture(buffer.ctypes.data, width, height, pitch)
     return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
+
+
+def _violation(module: CpuModule) -> str:
+    """Which index left which array; empty where none did, or nothing checks."""
+    try:
+        told = module.variable(VIOLATION)
+    except AttributeError:
+        return ""
+    text = told[1:].tobytes().partition(b"\0")[0].decode()  # behind whether it is taken
+    told[:] = 0
+    return text
 
 
 def _aligned(nbytes: int) -> Bytes:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One header for both compilers: what a device function is, and bit-exact casts.
 // Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them from cpu.hpp.
 #pragma once
@@ -5,8 +6,13 @@
 #ifdef AUTOTUNE_CPU
 #include "autotune/cpu.hpp"
 #define AUTOTUNE_DEVICE inline __attribute__((always_inline))
+#define AUTOTUNE_EVERYWHERE AUTOTUNE_DEVICE
 #else
+#if !defined(__CUDACC__) && !defined(__CUDA__) && !defined(__device__)
+#error "autotune's headers need a CUDA compiler, or AUTOTUNE_CPU defined for host C++ (CMake: autotune_layout::host)"
+#endif
 #define AUTOTUNE_DEVICE __device__ __forceinline__
+#define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
 #endif
 
 namespace autotune {
@@ -47,5 +53,19 @@ struct TexelOf<16> {
 // The unit of one memory instruction: 1, 2, 4, 8 or 16 bytes.
 template <int BYTES>
 using Texel = typename TexelOf<BYTES>::type;
+
+namespace detail {
+
+// 0 to COUNT - 1 as template arguments: CountedTo<3>::type is Numbers<0, 1, 2>.
+template <int... NUMBERS>
+struct Numbers {};
+template <int COUNT, int... NUMBERS>
+struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, NUMBERS...> {};
+template <int... NUMBERS>
+struct CountedTo<0, NUMBERS...> {
+  using type = Numbers<NUMBERS...>;
+};
+
+}  // namespace detail
 
 }  // namespace autotune

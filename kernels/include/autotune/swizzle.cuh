@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // swizzle: columns change places within their row, in each row others, so that one column of several rows lies in
 // different banks of shared memory, or sectors of a line.
 #pragma once
@@ -17,15 +18,6 @@ struct Xor {
   }
 };
 
-template <int... NUMBERS>
-struct Numbers {};
-template <int COUNT, int... NUMBERS>
-struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, NUMBERS...> {};
-template <int... NUMBERS>
-struct CountedTo<0, NUMBERS...> {
-  using type = Numbers<NUMBERS...>;
-};
-
 // A mapping whose index COLUMN, the contiguous one, changes places by index ROW.
 template <class Mapping, int ROW, int COLUMN, unsigned GROUPS, unsigned WIDTH>
 struct Swizzled : Mapping {
@@ -35,12 +27,12 @@ struct Swizzled : Mapping {
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
     Offset index[] = {static_cast<Offset>(indices)...};
     index[COLUMN] = Xor<GROUPS, WIDTH>::column(index[ROW], index[COLUMN]);
-    return at(index, typename CountedTo<sizeof...(Indices)>::type());
+    return at(index, typename detail::CountedTo<sizeof...(Indices)>::type());
   }
 
  private:
   template <int RANK, int... AXES>
-  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], Numbers<AXES...>) const {
+  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], detail::Numbers<AXES...>) const {
     return Mapping::offset(index[AXES]...);
   }
 };
