@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // records and grouping: where part `part` of element `element` lies. A record is PARTS texels.
 #pragma once
 #include "autotune/device.cuh"
