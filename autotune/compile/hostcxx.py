@@ -101,13 +101,16 @@ class HostCxx:
         plain = [variant for variant in batch.variants if variant.is_plain]
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
         checks = any(word.startswith(_CHECKS_BOUNDS) for word in self.command)
-        if checks:
-            batch = replace(batch, variants=tuple(map(_checking, batch.variants)))
-            source += '#include "autotune/checked.cuh"\n' + _variable(VIOLATION)
+        if checks:  # but what may be outside, as an image's
+            source += '#include "autotune/checked.cuh"\n'
+            checked = r"AUTOTUNE_ARRAY(\1, \2);"
+            variants = [replace(v, struct=_ACCESSOR.sub(checked, v.struct)) for v in batch.variants]
+            batch = replace(batch, variants=tuple(variants))
         source += translation_unit(batch, host_source(batch.source.resolve()))
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
-        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
-            source += _variable(symbol)
+        variables = [symbol for variant in batch.variants for symbol in variant.variables]
+        for symbol in dict.fromkeys([*variables, *([VIOLATION] if checks else [])]):
+            source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(
                 _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
@@ -127,15 +130,6 @@ class HostCxx:
 def symbol_function(symbol: str) -> str:
     """What gives the address and, in its argument, the size of a variable of the source, by its name in the library."""
     return f"autotune_symbol_{symbol.strip(':').replace('::', '_')}"
-
-
-def _variable(symbol: str) -> str:
-    return _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
-
-
-def _checking(variant: VariantSource) -> VariantSource:
-    """With accessors that check every index; an image's may be outside."""
-    return replace(variant, struct=_ACCESSOR.sub(r"AUTOTUNE_ARRAY(\1, \2);", variant.struct))
 
 
 def checking_bounds() -> str:

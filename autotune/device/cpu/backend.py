@@ -11,7 +11,7 @@ import platform
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, repeat
@@ -260,7 +260,11 @@ class CpuBackend(Closing):
         module.elapsed_ns = request.elapsed_ns
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
-            reason = _violation(module) or _REASONS.get(status, f"status {status}")
+            reason = _REASONS.get(status, f"status {status}")
+            with suppress(AttributeError):  # kernels that check no index have no such variable
+                told = module.variable(VIOLATION)
+                reason = told[1:].tobytes().partition(b"\0")[0].decode() or reason
+                told[:] = 0
             raise LaunchError(f"{kernel}: {reason} ({geometry})")
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
@@ -352,17 +356,6 @@ def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
         width, height = stored.raster.size[0], math.prod(stored.raster.size[1:])
     texture = HostTexture(buffer.ctypes.data, width, height, pitch)
     return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
-
-
-def _violation(module: CpuModule) -> str:
-    """Which index left which array; empty where none did, or nothing checks."""
-    try:
-        told = module.variable(VIOLATION)
-    except AttributeError:
-        return ""
-    text = told[1:].tobytes().partition(b"\0")[0].decode()  # behind whether it is taken
-    told[:] = 0
-    return text
 
 
 def _aligned(nbytes: int) -> Bytes:
