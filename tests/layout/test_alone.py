@@ -152,6 +152,38 @@ def test_without_cuda_the_headers_say_what_to_define(tmp_path: Path) -> None:
     )
 
 
+def test_dense_arrays_lie_as_they_say(tmp_path: Path) -> None:
+    """The contiguous index is the fastest, then the others from the last to the first; Aosoa takes whole runs."""
+    source = """
+#include <cstdio>
+#include "autotune/layout.cuh"
+struct Two {
+  float a, b;
+};
+template <int CONTIGUOUS>
+long place() {
+  static float memory[105];
+  const auto array = autotune::dense<autotune::GlobalArray<float, 3, CONTIGUOUS>>(memory, 5, 7, 3);
+  return &autotune::element(array, 3, 4, 1) - memory;
+}
+template <class Records>
+using Twos = autotune::GlobalArray<Two, 1, 0, Records>;
+int main() {
+  std::printf("%ld %ld %ld\\n", place<2>(), place<1>(), place<0>());
+  std::printf("%llu %llu\\n", autotune::dense_size<Twos<autotune::Soa>>(1000),
+              autotune::dense_size<Twos<autotune::Aosoa<32>>>(1000));
+  Two memory[64];
+  const auto runs = autotune::dense<Twos<autotune::Aosoa<32>>>(memory, 40);
+  const auto parts = autotune::dense<Twos<autotune::Soa>>(memory, 40);
+  const auto* const base = reinterpret_cast<float*>(memory);
+  std::printf("%td %td\\n", &autotune::field<&Two::b>(runs, 33) - base, &autotune::field<&Two::b>(parts, 33) - base);
+}
+"""
+    told = succeed(built("g++", source, tmp_path))
+    places = (3 * 7 + 4) * 3 + 1, 3 * 21 + 7 + 4, 3 + 5 + 4 * 15
+    assert told == f"{' '.join(map(str, places))}\n1000 1024\n{64 + 32 + 1} {40 + 33}\n"
+
+
 # -- CMake ---------------------------------------------------------------------------------------------------
 
 

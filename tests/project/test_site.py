@@ -144,7 +144,9 @@ def test_every_header_has_its_comment(site: Path) -> None:
     assert len(files) > 10
     for path in files:
         assert path.relative_to(INCLUDE.parent).as_posix() in page
-        first = path.read_text(encoding="utf-8").splitlines()[1].removeprefix("//").replace("`", "")  # behind SPDX
+        licence, first, *_ = path.read_text(encoding="utf-8").splitlines()
+        assert "SPDX" in licence
+        first = first.removeprefix("//").replace("`", "")
         assert " ".join(first.split()) in page
 
 
