@@ -91,6 +91,12 @@ _NEEDS = {
         lambda: bool(shutil.which("chromium") and find_spec("playwright")),
         "the program chromium, and playwright",
     ),
+    "clang": (lambda: shutil.which("clang++-19") is not None, "clang++ 19 (Debian package clang-19)"),
+    "cmake": (lambda: shutil.which("cmake") is not None, "the program cmake"),
+    "cutlass": (
+        lambda: find_spec("cutlass_library") is not None,
+        "CuTe's headers (pip install --no-deps nvidia-cutlass)",
+    ),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (

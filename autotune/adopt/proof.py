@@ -132,7 +132,7 @@ class Proof:
             raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
         text = self.family.source.read_text(encoding="utf-8", errors="surrogateescape")
         rewritten = self.folder / "rewritten.cu"
-        checked = f'#include "autotune/trace/checked.cuh"\n{text}'
+        checked = f'#include "autotune/trace/outside.cuh"\n{text}'
         rewritten.write_text(checked, encoding="utf-8", errors="surrogateescape")
         source = self._variant.source
         variant = replace(source, struct=self._checked(source.struct), kernels=(self._kernel,))
@@ -144,7 +144,8 @@ class Proof:
     def _trace(self) -> str:
         """The library that writes accesses down."""
         hooks = include_dir() / _TRACE
-        variant = VariantSource(hashlib.sha256(hooks.read_bytes()).hexdigest(), "trace", "", ())
+        digest = hashlib.sha256(hooks.read_bytes() + hooks.with_name("tsan.hpp").read_bytes()).hexdigest()
+        variant = VariantSource(digest, "trace", "", ())
         unit, cache = Batch(hooks, (include_dir(),), (variant,)), Cache(default_root())
         compiler = RuntimeCxx(find_compiler())
         return str(compile_one(unit, compiler, cache, "the trace does not compile: ").image)
@@ -180,7 +181,7 @@ class Proof:
             if array.is_accessor:
                 name = self.declaration.declared(array)
                 cpp = self._variant.layouts[name].cpp
-                checked = f"using {name} = autotune::Checked<{cpp}, {number}>;"
+                checked = f"using {name} = autotune::Checked<{cpp}, autotune::TracedOutside<{number}>>;"
                 struct = struct.replace(f"using {name} = {cpp};", checked)
         return struct
 

@@ -60,6 +60,7 @@ def sweep(
     processes: int = 0,
     trial_seconds: float = 120.0,
     sanitize: bool = False,
+    bounds: bool = False,
     again: bool = False,
     retime: bool = False,
     out: str | Path | None = None,
@@ -74,8 +75,8 @@ def sweep(
     ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
     family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
     part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
-    ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``out``, ``store`` and ``data`` are the
-    command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
+    ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``bounds``, ``out``, ``store`` and ``data``
+    are the command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
 
     What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
     the ``expected`` outputs themselves (an array, or several by name).

@@ -55,6 +55,7 @@ def sweep_command(
     request, place = SweepRequest(family=load_family(family), **asked), paths.policy_folder(policies)
     for is_given, why in (
         (request.sanitize, "--sanitize watches kernels run, and --static runs none: leave one of them out"),
+        (request.bounds, "--bounds watches kernels run, and --static runs none: leave one of them out"),
         (on, "--static needs no device, so no other host: leave --on out"),
         (strict, "--static runs nothing, so nothing fails there: leave --strict out"),
     ):
@@ -111,7 +112,8 @@ def _publish(
     newest = latest(recorded, studies)
     won = [study for study in studies if study.decision]
     try:
-        written = saved(policies, newest, won[0], request.objective) if won else None
+        publishes = won and not request.bounds
+        written = saved(policies, newest, won[0], request.objective) if publishes else None
     finally:  # after the policy file, which the report names; a disk may have room for that alone
         console = out if won else Console(quiet=True)
         known = {request.family.name: request.family}

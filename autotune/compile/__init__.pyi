@@ -19,8 +19,10 @@ from .cache import (
 )
 from .host_library import cuda_library as cuda_library, library as library
 from .hostcxx import (
+    VIOLATION as VIOLATION,
     HostCxx as HostCxx,
     RuntimeCxx as RuntimeCxx,
+    checking_bounds as checking_bounds,
     cpu_model as cpu_model,
     find_compiler as find_compiler,
     is_compiler as is_compiler,

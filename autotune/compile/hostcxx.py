@@ -60,6 +60,9 @@ _FILLING = "-ftrivial-auto-var-init=pattern"
 _RUNTIME = ("-O2", "-pthread")
 _ARITHMETIC = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 _NAMES = ("c++", "g++", "clang++")
+_CHECKS_BOUNDS = "-DAUTOTUNE_CHECK_BOUNDS"
+VIOLATION = "autotune::detail::violation"  # kernels/include/autotune/checked.cuh
+_ACCESSOR = re.compile(r"using (\w+) = (autotune::(?:Array|Narrow|SurfaceImage)<.*>);")
 _USUAL = re.compile(r"([\w.]+-)*(c\+\+|g\+\+|clang|clang\+\+)(-[\d.]+)?")
 
 
@@ -97,9 +100,16 @@ class HostCxx:
         }
         plain = [variant for variant in batch.variants if variant.is_plain]
         source = f"#define AUTOTUNE_CPU\n{_SHIM_AHEAD if plain else ''}"
+        checks = any(word.startswith(_CHECKS_BOUNDS) for word in self.command)
+        if checks:  # but what may be outside, as an image's
+            source += '#include "autotune/checked.cuh"\n'
+            checked = r"AUTOTUNE_ARRAY(\1, \2);"
+            variants = [replace(v, struct=_ACCESSOR.sub(checked, v.struct)) for v in batch.variants]
+            batch = replace(batch, variants=tuple(variants))
         source += translation_unit(batch, host_source(batch.source.resolve()))
         source += _OWN_WINDOW if plain and not plain[0].headers else _CONSTANT_WINDOW
-        for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
+        variables = [symbol for variant in batch.variants for symbol in variant.variables]
+        for symbol in dict.fromkeys([*variables, *([VIOLATION] if checks else [])]):
             source += _VARIABLE.format(function=symbol_function(symbol), symbol=symbol)
         for variant in batch.variants:
             source += "".join(
@@ -110,6 +120,8 @@ class HostCxx:
         try:
             headers = stand_ins.HOST if plain else {}
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
+            if checks:  # with headers that the family does not include
+                read = tuple(path for path in read if not path.is_relative_to(include_dir()))
         except BuildError as problem:
             raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
         return Built(image, symbols, {}, read)
@@ -118,6 +130,12 @@ class HostCxx:
 def symbol_function(symbol: str) -> str:
     """What gives the address and, in its argument, the size of a variable of the source, by its name in the library."""
     return f"autotune_symbol_{symbol.strip(':').replace('::', '_')}"
+
+
+def checking_bounds() -> str:
+    """The compiler's command for kernels that end at the first index outside of an array. Raises CompilerError."""
+    digest = hashlib.sha256((include_dir() / "autotune" / "checked.cuh").read_bytes()).hexdigest()
+    return shlex.join((*find_compiler(), f"{_CHECKS_BOUNDS}=0x{digest[:8]}"))
 
 
 _VARIABLE = """

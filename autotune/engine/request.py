@@ -145,6 +145,10 @@ class SweepRequest:
         False,
         "Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result.",
     )
+    bounds: bool = _option(
+        False,
+        "Check every index, on the cpu: one outside of its array fails the configuration. Nothing is published.",
+    )
     again: bool = _option(False, "Try everything again, also what is recorded; the record keeps both.")
     retime: bool = _option(False, "Time the finalists again, on a machine that is idle now.")
     compiler: str = _shared("", "CUDA compiler.", "nvrtc|nvcc")
@@ -171,7 +175,7 @@ class SweepRequest:
 
     @property
     def folder(self) -> Path:
-        return self.out or Path("autotune-results") / self.family.name
+        return self.out or Path("autotune-results") / (self.family.name + ("-bounds" if self.bounds else ""))
 
     @property
     def root(self) -> Path:
@@ -235,6 +239,10 @@ class SweepRequest:
             raise UsageError(
                 f"--race {self.race:g} leaves out the best too: it is how many times the best a long kernel may take, "
                 "1.02 for 2 % more (0: no race)"
+            )
+        if self.bounds and self.family.is_plain:
+            raise UsageError(
+                f"--bounds checks accessors, and the kernels of {self.family.name} have none: leave it out"
             )
         self.strategy.check(self.configurations)
         paths.writable(self.folder)

@@ -21,7 +21,7 @@ from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
 
-_NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
+NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
 
 
 _LONGEST_WAIT_S = 1.0
@@ -153,8 +153,6 @@ class Runner:
 @contextmanager
 def launched(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
     """A process for each device, which opens it while the block goes on; ``opened`` waits for them."""
-    if compiler and names[0] == "cpu":
-        raise UsageError(_NO_COMPILER)
     workers = [ProcessWorker(name, partial(open_backend, name), compiler, trial_seconds) for name in names]
     try:
         for worker in workers:
@@ -175,7 +173,7 @@ def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:
         worker.start()
     first = workers[0].device
     if compiler and first.kind == "cpu":
-        raise UsageError(_NO_COMPILER)
+        raise UsageError(NO_COMPILER)
     for worker in workers:
         kind = worker.device
         if (kind.slug, kind.arch, kind.multiprocessors) != (first.slug, first.arch, first.multiprocessors):

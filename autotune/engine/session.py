@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from autotune.compile import Cache, Pool, compilers, default_root, worthwhile
+from autotune.compile import Cache, Pool, checking_bounds, compilers, default_root, worthwhile
 from autotune.declaration import Configuration, Inputs, Workload, prepare
 from autotune.device import device_names, locked_clocks
 from autotune.engine.request import Case, SweepRequest
-from autotune.engine.runner import launched, opened
-from autotune.errors import DeviceError, NothingMeasured
+from autotune.engine.runner import NO_COMPILER, launched, opened
+from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, remarks
@@ -79,7 +79,7 @@ def sweeping(
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
     with (
-        launched(names, request.compiler, request.trial_seconds) as workers,
+        launched(names, _compiler(request, names[0]), request.trial_seconds) as workers,
         _compilers(request, names) as started,
     ):
         # What records takes a while to import: done while the devices are opened. In a notebook tqdm, which Optuna
@@ -104,6 +104,15 @@ def _sanitizer(request: SweepRequest, device: str) -> str:
     from autotune.engine.sanitizer import find_sanitizer
 
     return find_sanitizer()
+
+
+def _compiler(request: SweepRequest, device: str) -> str:
+    """What ``device`` compiles with; checks as --bounds asks for are the cpu's. Raises UsageError, CompilerError."""
+    if request.compiler and device == "cpu":
+        raise UsageError(NO_COMPILER)
+    if request.bounds and device != "cpu":
+        raise UsageError("--bounds checks indices on the cpu: add --device cpu (a GPU's check is --sanitize)")
+    return checking_bounds() if request.bounds else request.compiler
 
 
 @contextmanager

@@ -172,7 +172,7 @@ def _ranges(placed: CpuPlaced, of: Any, module: CpuModule) -> list[AddressRange]
 def _hooks() -> ctypes.CDLL:
     """The library that the kernels' calls go to: one in a process. Raises CompilerError."""
     source = include_dir() / "autotune" / "trace" / "requests.cpp"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    digest = hashlib.sha256(source.read_bytes() + source.with_name("tsan.hpp").read_bytes()).hexdigest()
     unit = Batch(source, (include_dir(),), (VariantSource(digest, "trace", "", ()),))
     built = compile_one(
         unit, RuntimeCxx(find_compiler()), Cache(default_root()), "the trace does not compile: "

@@ -100,10 +100,70 @@ def kind_of(node: Mapping[str, Any]) -> str:
 
 
 def headers() -> str:
-    """Each header with the comment at its head."""
-    files = [path for folder in ("", "cpu", "trace") for path in sorted((INCLUDE / folder).glob("*.*"))]
+    """Each header with the comment at its head; those that kernels include with what they declare."""
+    files = [
+        path for folder in ("", "interop", "cpu", "trace") for path in sorted((INCLUDE / folder).glob("*.*"))
+    ]
     return "\n\n".join(
-        f"## {path.relative_to(INCLUDE.parent).as_posix()}\n\n{head_comment(path)}" for path in files
+        f"## {path.relative_to(INCLUDE.parent).as_posix()}\n\n{head_comment(path)}{declared(path)}"
+        for path in files
+    )
+
+
+def declared(path: Path) -> str:
+    """The public types and functions of a header, each as it is declared and what is said of it."""
+    if path.suffix != ".cuh" or path.parent.name == "trace":
+        return ""
+    found = declarations(path.read_text(encoding="utf-8"))
+    return "".join(f"\n\n```cpp\n{text}\n```\n\n{said}".rstrip() for text, said in found)
+
+
+def declarations(source: str) -> list[tuple[str, str]]:
+    """The declarations of namespace autotune without ``detail``, and the comments ahead of them; of a type with its
+    public functions. Where a function has one body for the cpu and one for a GPU, or overloads, each text once."""
+    found: dict[str, str] = {}
+    hidden, comment, lines = False, list[str](), iter(source.splitlines())
+    for line in lines:
+        if line.startswith(("namespace ", "}  // namespace")):
+            hidden, comment = line.startswith("namespace") and "detail" in line, []
+        elif line.startswith("//"):
+            comment.append(plain(line.removeprefix("//").strip()))
+        elif hidden or not re.match(r"template|struct|enum|using|constexpr|AUTOTUNE_\w+ ", line):
+            comment = []
+        else:
+            text = declaration(line, lines)
+            if "<>" not in text.partition("\n")[0] and not re.search(
+                r"struct \w+<", text
+            ):  # no specialisation
+                found.setdefault(re.sub(r"\bAUTOTUNE_(DEVICE|EVERYWHERE) ", "", text), "\n".join(comment))
+            comment = []
+    return list(found.items())
+
+
+def declaration(line: str, lines: Iterator[str]) -> str:
+    """From its first line on, without bodies."""
+    text = [line]
+    while not re.search(r"[{;]", text[-1]):
+        text.append(next(lines))
+    is_type = any(re.match(r"(struct|enum)\b", part) for part in text)
+    text[-1] = re.sub(r"\s*\{.*|;$", "", text[-1])
+    members: list[str] = []
+    if is_type and not re.search(r"\};\s*$|;\s*$", line):
+        for inner in lines:
+            if inner.startswith("}"):
+                break
+            if inner.strip() == "private:":
+                members.append("")  # nothing after it
+            if members and not members[-1]:
+                continue
+            if re.match(r"  (template|AUTOTUNE_\w+) ?", inner):
+                members.append(inner)
+                while not re.search(r"[{;]|>$", members[-1]) and not members[-1].endswith(">"):
+                    members.append(next(lines))
+                members[-1] = re.sub(r"\s*\{.*", ";", members[-1])
+    members = [member for member in members if member]
+    return "\n".join(
+        [*text[:-1], text[-1] + (" {" if members else ";"), *members, *(["};"] if members else [])]
     )
 
 
@@ -117,6 +177,8 @@ def head_comment(path: Path) -> str:
     for line in lines:
         if not line.startswith("//"):
             break
+        if "SPDX-License-Identifier" in line:
+            continue
         text = line.removeprefix("//").strip()
         if text.startswith("- "):
             head.append("")

@@ -2,6 +2,7 @@
 // Nodes are stored in one of four forms; storage.py makes their arrays. plain.cu is where it comes from.
 #include "autotune/array.cuh"
 #include "autotune/shared.cuh"
+#include "autotune/warp.cuh"
 
 struct Node {
   float threshold;
@@ -262,9 +263,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   for (unsigned m = 0; m < mine; ++m) {
     const unsigned i = first + m * teams;
     totals.for_outputs([&](unsigned k) {
-      float sum = totals.at(m, k);
-#pragma unroll
-      for (unsigned apart = lanes / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, apart);
+      float sum = autotune::warp::sum<lanes>(totals.at(m, k));
       if (lane > 0 || i >= count) return;
       if (blockIdx.y == 0) sum += base.load(k);
       if constexpr (slices == 1)

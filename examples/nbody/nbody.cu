@@ -1,6 +1,7 @@
 // Gravitational acceleration of every body: a_i = sum of m_j r_ij / (r_ij^2 + softening^2)^(3/2), with G = 1.
 // (Nyland, Harris, Prins: Fast N-Body Simulation with CUDA, GPU Gems 3, chapter 31.) plain.cu is where it comes from.
 #include "autotune/array.cuh"
+#include "autotune/warp.cuh"
 
 struct Body {
   float x, y, z, mass;
@@ -29,14 +30,6 @@ AUTOTUNE_DEVICE void for_bodies(typename Policy::bodies bodies, unsigned lane, V
   }
 }
 
-// The sum over the threads of a body, which are neighbours in a warp.
-template <class Policy>
-AUTOTUNE_DEVICE float together(float sum) {
-#pragma unroll
-  for (int apart = Policy::threads_per_body / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, apart);
-  return sum;
-}
-
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     nbody(typename Policy::bodies bodies, typename Policy::acceleration acceleration, float softening) {
@@ -62,7 +55,10 @@ __global__ void __launch_bounds__(Policy::block_size)
 #pragma unroll
   for (unsigned m = 0; m < mine; ++m) {
     const unsigned i = first + m * teams;
-    const float x = together<Policy>(ax[m]), y = together<Policy>(ay[m]), z = together<Policy>(az[m]);
+    // The threads of a body are neighbours in a warp.
+    const float x = autotune::warp::sum<Policy::threads_per_body>(ax[m]);
+    const float y = autotune::warp::sum<Policy::threads_per_body>(ay[m]);
+    const float z = autotune::warp::sum<Policy::threads_per_body>(az[m]);
     if (lane > 0 || i >= count) continue;
     acceleration.store(x, i, 0);
     acceleration.store(y, i, 1);

@@ -1,6 +1,7 @@
 // y = A x for a sparse A in one of three formats; formats.py makes their arrays. plain.cu is where it comes from.
 // (CSR with one or more threads a row, and ELL: Bell, Garland 2009. Sliced ELL: Monakov, Lokhmotov, Avetisyan 2010.)
 #include "autotune/array.cuh"
+#include "autotune/warp.cuh"
 
 struct Entry {
   unsigned column;
@@ -42,8 +43,7 @@ __global__ void __launch_bounds__(Policy::block_size)
   if (row < y.extent(0))  // no return: every lane of a warp takes part in the sum below
     for_entries<Policy>(csr_offsets, csr_entries, ell_entries, sell_offsets, sell_entries, row, lane,
                         [&](const Entry& entry) { sum += entry.value * x.load(entry.column); });
-#pragma unroll
-  for (int apart = lanes / 2; apart > 0; apart /= 2) sum += __shfl_down_sync(0xffffffffu, sum, apart, lanes);
+  sum = autotune::warp::sum<lanes>(sum);
   if (row < y.extent(0) && lane == 0) y.store(sum, row);
 }
 

@@ -1,6 +1,7 @@
 // Where things lie: cubes of lattice points at every level, and atoms sorted into a grid of their own.
 #pragma once
 #include "atom.cuh"
+#include "autotune/warp.cuh"
 
 // The lattice's points along x, y and z, and the angstrom between them.
 struct Points {

@@ -58,11 +58,7 @@ struct Gathered {
   // The runs of all threads one after the other; how many atoms these are.
   AUTOTUNE_DEVICE unsigned arrange(const Rows::Run& mine) {
     const unsigned thread = threadIdx.x, lane = thread % warp_size, warp = thread / warp_size;
-    unsigned to = mine.count;
-    for (unsigned step = 1; step < warp_size; step *= 2) {
-      const unsigned other = __shfl_up_sync(0xffffffffu, to, step);
-      if (lane >= step) to += other;
-    }
+    unsigned to = autotune::warp::inclusive_sum(mine.count);
     if (lane == warp_size - 1) sum[warp] = to;
     __syncthreads();
     unsigned total = 0;

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(256) find_box(typename Policy::atoms atoms, un
   }
 #pragma unroll
   for (int i = 0; i < 6; ++i) {
-    for (int step = warp_size / 2; step; step /= 2) high[i] = max(high[i], __shfl_xor_sync(0xffffffffu, high[i], step));
+    high[i] = autotune::warp::max(high[i]);
     if (threadIdx.x % warp_size == 0) atomicMax(box + i, high[i]);
   }
 }
@@ -51,11 +51,7 @@ __global__ void __launch_bounds__(1024) begin_cells(unsigned* starts, unsigned s
       own[i] = cell < cells ? starts[cell] : 0;
       sum += own[i];
     }
-    unsigned to = sum;
-    for (unsigned step = 1; step < warp_size; step *= 2) {
-      const unsigned other = __shfl_up_sync(0xffffffffu, to, step);
-      if (lane >= step) to += other;
-    }
+    unsigned to = autotune::warp::inclusive_sum(sum);
     if (lane == warp_size - 1) of_warp[thread / warp_size] = to;
     __syncthreads();
     unsigned total = 0;

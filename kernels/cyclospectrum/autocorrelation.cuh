@@ -1,6 +1,6 @@
 // The kernels of counting by a transform: marks in an empty field, columns and rows forward, squared, and back.
 #pragma once
-#include "block_scan.cuh"
+#include "autotune/block.cuh"
 #include "transform.cuh"
 
 // The beginning of the table of roots, in shared memory.
@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(1024)
     const unsigned n = residues.extent(0), first = blockIdx.x * tile + each * threadIdx.x;
     unsigned sum = 0, whole;
     for (unsigned i = threadIdx.x; i < blockIdx.x * tile; i += 1024) sum += residues.load(i);
-    block_sum_before(sum, whole);
+    autotune::block::exclusive_sum(sum, whole);
     const unsigned before_tile = whole;
     unsigned mass[each];
     sum = 0;
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) sum += mass[k] = first + k < n ? residues.load(first + k) : 0;
-    unsigned before = before_tile + block_sum_before(sum, whole);
+    unsigned before = before_tile + autotune::block::exclusive_sum(sum, whole);
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) {
       if (first + k < n) field.add(1u, before < total ? before : 0);

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     unsigned sum = 0, whole;
     for (unsigned bin = threadIdx.x; bin < tile_bins; bin += Policy::block_size)
       sum += occurrences.places(blockIdx.x * tile_bins + bin);
-    block_sum_before(sum, whole);
+    autotune::block::exclusive_sum(sum, whole);
     if (threadIdx.x == 0) sums.store(whole, blockIdx.x);
   }
 }
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(1024) scan_tiles(typename Policy::sums sums, u
     unsigned before = 0, whole;
     for (unsigned tile = 0; tile < tiles; tile += blockDim.x, before += whole) {
       const unsigned mine = tile + threadIdx.x;
-      const unsigned here = block_sum_before(mine < tiles ? sums.load(mine) : 0, whole);
+      const unsigned here = autotune::block::exclusive_sum(mine < tiles ? sums.load(mine) : 0, whole);
       if (mine < tiles) sums.store(before + here, mine);
     }
     if (threadIdx.x == 0) sums.store(before, tiles);

@@ -1,7 +1,7 @@
 // What the L2 cache is told of an access: to keep what the list is made from, while the list itself passes through.
 // Reads that go to device memory in between the writes of the list cost more than their bytes.
 #pragma once
-#include "autotune/device.cuh"
+#include "autotune/element.cuh"
 
 // An array whose loads and stores ask for their lines to be evicted last.
 template <class Array>
@@ -16,7 +16,7 @@ struct EvictedLast {
     unsigned value;
     asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;"
                  : "=r"(value)
-                 : "l"(array.memory.base + place), "l"(policy()));
+                 : "l"(&autotune::element(array, place)), "l"(policy()));
     return value;
 #endif
   }
@@ -24,7 +24,7 @@ struct EvictedLast {
 #ifdef AUTOTUNE_CPU
     array.store(value, place);
 #else
-    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(array.memory.base + place), "r"(value),
+    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(&autotune::element(array, place)), "r"(value),
                  "l"(policy())
                  : "memory");
 #endif
@@ -54,7 +54,7 @@ struct EvictedFirst {
     static_assert(sizeof(value_type) == 16, "one store of 16 bytes");
     unsigned long long policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(array.memory.base + place),
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(&autotune::element(array, place)),
                  "r"(value.word[0]), "r"(value.word[1]), "r"(value.word[2]), "r"(value.word[3]), "l"(policy)
                  : "memory");
 #endif

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     unsigned before = sums.load(blockIdx.x), whole;
     for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
       const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x, here = occurrences(mass);
-      store_end<Policy>(ends, starts, mass, before + block_sum_before(here, whole), here);
+      store_end<Policy>(ends, starts, mass, before + autotune::block::exclusive_sum(here, whole), here);
     }
   }
 }
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(Policy::block_size)
     for (unsigned bin = 0; bin < tile_bins; bin += Policy::block_size, before += whole) {
       const unsigned mass = blockIdx.x * tile_bins + bin + threadIdx.x;
       const unsigned count = occurrences(mass);
-      const unsigned place = before + block_sum_before(count > 0, whole);
+      const unsigned place = before + autotune::block::exclusive_sum(count > 0 ? 1u : 0u, whole);
       if (count) spectrum.store({{mass, count}}, place);
       if (mass >= found && mass <= total) spectrum.store({{0, 0}}, mass);
     }

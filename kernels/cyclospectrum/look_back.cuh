@@ -1,5 +1,6 @@
 // Counts into positions by one launch: blocks add up what those before them have, which may still be at work.
 #pragma once
+#include "autotune/element.cuh"
 #include "listing.cuh"
 
 // What the tiles before `tile` add up to, for a tile of `own`. All threads of a block call it; ready are 32-bit words,
@@ -17,7 +18,7 @@ AUTOTUNE_DEVICE unsigned sum_of_tiles_before(unsigned tile, unsigned own, volati
       sum = ready[place];
     } while (!(sum & is_ready));
   }
-  block_sum_before(sum & ~is_ready, whole);
+  autotune::block::exclusive_sum(sum & ~is_ready, whole);
   if (thread == 0) ready[tiles + tile] = (whole + own) | is_ready;
   return whole;
 }
@@ -32,14 +33,14 @@ __global__ void __launch_bounds__(1024)
     __shared__ unsigned taken;
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     const unsigned tiles = total / tile_bins + 1;
-    unsigned* const ready = sums.memory.base;
+    unsigned* const ready = &autotune::element(sums, 0);
     if (threadIdx.x == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
     __syncthreads();
     const unsigned tile = taken, first = tile * tile_bins + each * threadIdx.x;
     unsigned here[each], sum = 0, whole;
 #pragma unroll
     for (unsigned k = 0; k < each; ++k) sum += here[k] = occurrences(first + k);
-    unsigned before = block_sum_before(sum, whole);
+    unsigned before = autotune::block::exclusive_sum(sum, whole);
     before += sum_of_tiles_before(tile, whole, ready, tiles);
 #pragma unroll
     for (unsigned k = 0; k < each; before += here[k++]) store_end<Policy>(ends, starts, first + k, before, here[k]);
@@ -59,12 +60,12 @@ __global__ void __launch_bounds__(Policy::block_size)
     __shared__ unsigned taken, ends[listed_bins];
     const Occurrences<Policy> occurrences{counts, field, ring.extent(0) / 2, total};
     const unsigned tiles = total / listed_bins + 1, thread = threadIdx.x;
-    unsigned* const ready = sums.memory.base;
+    unsigned* const ready = &autotune::element(sums, 0);
     if (thread == 0) taken = atomicAdd(ready + 2 * tiles, 1u);
     __syncthreads();
     const unsigned lowest = taken * listed_bins, here = thread < listed_bins ? occurrences(lowest + thread) : 0;
     unsigned whole;
-    const unsigned before = block_sum_before(here, whole);
+    const unsigned before = autotune::block::exclusive_sum(here, whole);
     const unsigned begin = sum_of_tiles_before(taken, whole, ready, tiles), stop = begin + whole;
     if (thread < listed_bins) ends[thread] = begin + before + here;
     __syncthreads();

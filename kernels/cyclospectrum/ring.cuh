@@ -1,6 +1,6 @@
 // What goes around: the masses, or their prefix sums, read past the end of the ring; and the list that the sums go to.
 #pragma once
-#include "block_scan.cuh"
+#include "autotune/block.cuh"
 
 // operator()(i), i in 0 .. 2n - 1: mass i, or with prefix sums the sum of the i masses before it.
 template <class Policy>
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(1024) arrange(typename Policy::residues residu
       unsigned mass[each], sum = 0, whole;
 #pragma unroll
       for (unsigned k = 0; k < each; ++k) sum += mass[k] = first + k < n ? residues.load(first + k) : 0;
-      unsigned before = total + block_sum_before(sum, whole);
+      unsigned before = total + autotune::block::exclusive_sum(sum, whole);
 #pragma unroll
       for (unsigned k = 0; k < each; ++k) {
         if (first + k < n) ring.store(before, first + k);

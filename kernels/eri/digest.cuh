@@ -1,6 +1,7 @@
 // What becomes of an integral: a place in the list by canonical index, or its share of the Coulomb and exchange
 // matrices. (ij|kl) stands for up to eight equal integrals; a matrix is summed up on one side and symmetrised after.
 #pragma once
+#include "autotune/warp.cuh"
 #include "pairs.cuh"
 
 template <class Policy>
@@ -25,7 +26,7 @@ struct Digest {
       if (is_there) integrals.store(value, target(bra, ket));
     } else {
       double sum = is_there ? times(bra, ket) * value * density.load(ket.i, ket.j) : 0;
-      for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+      sum = autotune::warp::sum(sum);
       if (threadIdx.x % 32 == 0) coulomb_sum.add(sum, bra.i, bra.j);
       if (is_there) contract<false>(bra, ket, value);
     }

@@ -6,6 +6,7 @@
 // which work-unit, and where the list of them comes from, is what the policies say. The records are in pairs.cuh and
 // expansion.cuh.
 #include "autotune/array.cuh"
+#include "autotune/warp.cuh"
 #include "boys.cuh"
 #include "digest.cuh"
 #include "expansion.cuh"
@@ -105,7 +106,7 @@ AUTOTUNE_DEVICE void block_owns_bra(const Molecule<Policy>& molecule, const Dige
     else
       value += with_tile<Policy, double>(molecule, tile, lane, held, ket);
   }
-  for (int lanes = Policy::split / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(0xffffffffu, value, lanes);
+  value = autotune::warp::sum<Policy::split>(value);
   digest.of_block(bra, ket, value, is_there && lane == 0);
 }
 

@@ -2,6 +2,7 @@
 // and K from there, so that what goes to a matrix by an atomic addition is a sum: over the tile's kets of a bra, over
 // its bras of a ket, over all bras and kets with the same two shells.
 #pragma once
+#include "autotune/warp.cuh"
 #include "digest.cuh"
 #include "pairs.cuh"
 #include "screening.cuh"
@@ -115,7 +116,7 @@ struct TileOfUnits {
           value = with_bra<float>(primitive_pairs + bra * each, each, right);
         else
           value = with_bra<double>(primitive_pairs + bra * each, each, right);
-        for (int lanes = split / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(0xffffffffu, value, lanes);
+        value = autotune::warp::sum<split>(value);
         if (part == 0) warp.values[bra][column] += value;
       }
     }
@@ -145,7 +146,7 @@ struct TileOfUnits {
       warp.values[bra][column] = value;
       sum = fma(value, digest.density.load(bras[bra].i, bras[bra].j), sum);
     }
-    for (int lanes = split / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+    sum = autotune::warp::sum<split>(sum);
     if (part == 0) digest.coulomb_sum.add(sum, ket.i, ket.j);
   }
 

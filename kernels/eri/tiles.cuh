@@ -1,6 +1,7 @@
 // From a number to a tile of work-units: some bras, and for each warp of a block as many kets as it has room for
 // (tiles.py has the same arithmetic).
 #pragma once
+#include "autotune/warp.cuh"
 #include "expansion.cuh"
 
 // Pairs with equally many primitive pairs (`count`) as bras, with the kets of another such run, or a triangle of their
@@ -64,11 +65,7 @@ AUTOTUNE_DEVICE TilePlace tile_place(const typename Policy::runs& runs, unsigned
   const unsigned lane = threadIdx.x % 32, count = runs.extent(0);
   for (unsigned first = 0; first < count; first += 32) {
     const unsigned tiles = first + lane < count ? TileShape<Policy>::tiles(runs.load(first + lane)) : 0;
-    unsigned end = tiles;
-    for (unsigned step = 1; step < 32; step *= 2) {
-      const unsigned other = __shfl_up_sync(0xffffffffu, end, step);
-      if (lane >= step) end += other;
-    }
+    const unsigned end = autotune::warp::inclusive_sum(tiles);
     const unsigned past = __ballot_sync(0xffffffffu, number < end);
     if (past) {
       const int owner = __popc(~past);  // the runs before it have ended

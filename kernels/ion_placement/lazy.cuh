@@ -8,6 +8,7 @@
 //
 // A block has every gridDim-th tile. Rows of parts: its best for even and for odd ions; and remembered for those after.
 #pragma once
+#include "autotune/element.cuh"
 #include "autotune/grid_barrier.cuh"
 #include "scoring.cuh"
 #include "tile_team.cuh"
@@ -69,7 +70,7 @@ struct Lazy {
   }
 
   AUTOTUNE_DEVICE void report(const typename Policy::updates& updates) const {
-    const unsigned long long sum = warp_sum(updated);
+    const unsigned long long sum = autotune::warp::sum(updated);
     if (threadIdx.x % 32 == 0 && sum != 0) updates.add(sum, 0);
   }
 
@@ -290,7 +291,7 @@ __global__ void __launch_bounds__(Policy::block_size, 1)
     const unsigned count = charges.extent(0);
 #pragma unroll 1
     for (unsigned ion = 0; ion <= count; ++ion) {
-      if (ion > 0) autotune::grid_barrier(barrier.memory.base);
+      if (ion > 0) autotune::grid_barrier(&autotune::element(barrier, 0));
       lazy.place(ion);
     }
     lazy.report(updates);

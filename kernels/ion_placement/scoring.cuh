@@ -1,5 +1,6 @@
 // Scores of single points, known as well as it takes to tell them apart.
 #pragma once
+#include "autotune/warp.cuh"
 #include "eager.cuh"
 
 // A point whose score is within `margin` of `score`; exact, which is to say as eager updates have it, when that is 0.
@@ -12,12 +13,6 @@ struct Candidate {
   AUTOTUNE_DEVICE double lower() const { return score - margin; }
   AUTOTUNE_DEVICE double upper() const { return score + margin; }
 };
-
-template <class T>
-AUTOTUNE_DEVICE T warp_sum(T mine) {
-  for (int lanes = 16; lanes > 0; lanes /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
-  return mine;
-}
 
 // Points are weighed for an ion of `charge` after `count` ions, of which `ions` has the first `stored`, and `last` is
 // the one more there may be. All threads of the block take part in closest(), the lanes of a warp in every other call.
@@ -95,8 +90,7 @@ struct Scoring {
 
   // The best of the lanes' candidates, known to all of them.
   AUTOTUNE_DEVICE Candidate best_of(const Candidate& mine) const {
-    double most = mine.upper();
-    for (int lanes = 16; lanes > 0; lanes /= 2) most = min(most, __shfl_xor_sync(0xffffffffu, most, lanes));
+    const double most = autotune::warp::min(mine.upper());
     Candidate best = Candidate::none();
     unsigned contending = __ballot_sync(0xffffffffu, mine.index != nowhere && mine.lower() <= most);
     for (; contending != 0; contending &= contending - 1) {
@@ -131,7 +125,7 @@ struct Scoring {
         sum.sizes += counts ? fabsf(static_cast<float>(term)) : 0;
       }
     }
-    return {warp_sum(sum.terms), warp_sum(sum.sizes)};
+    return {autotune::warp::sum(sum.terms), autotune::warp::sum(sum.sizes)};
   }
 
   // From the shares of the warps `first`, `first + apart`, ..., which may be summed in any order: the other bound is on

@@ -1,5 +1,6 @@
 // How many MEMs come before each: sums of counts over threads, tiles (blocks of the print kernels), groups of tiles.
 #pragma once
+#include "autotune/warp.cuh"
 #include "seeds.cuh"
 
 // The sum of `value` over the threads before this one; `total` is that over the block.
@@ -8,11 +9,7 @@ AUTOTUNE_DEVICE Number exclusive_sum(Number value, Number& total) {
   constexpr int warps = BLOCK_SIZE / 32;
   __shared__ Number sums[warps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  Number sum = value;
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const Number added = __shfl_up_sync(0xffffffffu, sum, step);
-    if (lane >= step) sum += added;
-  }
+  Number sum = autotune::warp::inclusive_sum(value);
   if (lane == 31) sums[warp] = sum;
   __syncthreads();
   sum -= value;

@@ -4,7 +4,7 @@
 // The scratch arrays are declared as doubles, since an option (precision) and no policy decides what they hold; a Field
 // is such an array as points of type Real. It is assembled from the layout library's own types.
 #pragma once
-#include "autotune/array.cuh"
+#include "autotune/element.cuh"
 
 enum class Precision { float32, float64 };
 
@@ -39,7 +39,7 @@ struct Field {
 
   template <class Scratch>
   AUTOTUNE_DEVICE Field(const Scratch& scratch, int rows_, int columns_)
-      : base(reinterpret_cast<Number*>(scratch.memory.base)),
+      : base(reinterpret_cast<Number*>(scratch.memory.template address<autotune::Dims1D>(0u))),
         pitch(scratch.extent(1)),
         rows(rows_),
         columns(columns_) {}

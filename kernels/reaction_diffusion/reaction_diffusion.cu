@@ -41,7 +41,7 @@ __global__ void survey(typename Policy::initial initial, typename Policy::peak p
     for (int n = 0; n < points_at_once; ++n) most = max(most, initial.load(y, pieces.inside(piece, n)));
   }
   for (int lanes = 16; lanes > 0; lanes /= 2) most = max(most, __shfl_down_sync(0xffffffffu, most, lanes));
-  if (lane == 0) atomicMax(peak.memory.base, __float_as_uint(most));
+  if (lane == 0) atomicMax(&autotune::element(peak, 0), __float_as_uint(most));
 }
 
 // The field at time 0 and its F; the factors of a point's own value, where they are stored.
@@ -278,7 +278,8 @@ __global__ void __launch_bounds__(Policy::block_size, Policy::min_blocks)
                                     power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns))};
   const Concentration<Policy> even{field_even, rows, columns}, odd{field_odd, rows, columns};
   if constexpr (Policy::launch == Launch::persistent || Policy::launch == Launch::neighbours) {
-    advance_all<Policy>(around, even, odd, sums, barrier.memory.base, shown.memory.base, step_count, interval);
+    advance_all<Policy>(around, even, odd, sums, &autotune::element(barrier, 0), &autotune::element(shown, 0),
+                        step_count, interval);
   } else {
     const unsigned sample = sample_index ? sample_index + cycle.load(0) : 0;
     const Concentration<Policy> to = one_of(even, odd, source ^ 1);

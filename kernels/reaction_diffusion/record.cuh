@@ -46,7 +46,7 @@ struct Rectangle {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
       const unsigned value = __reduce_max_sync(0xffffffffu, most[n]);
-      if (threadIdx.x % 32 == 0 && value > all.load(n)) atomicMax(all.memory.base + n, value);
+      if (threadIdx.x % 32 == 0 && value > all.load(n)) atomicMax(&autotune::element(all, n), value);
     }
   }
 };

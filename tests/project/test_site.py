@@ -94,6 +94,31 @@ def test_every_command_has_its_help(site: Path) -> None:
             assert max(parameter.opts, key=len) in page.text or parameter.param_type_name == "argument"
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "Value load(Indices... indices) const;",
+        "void store(const Value& value, Indices... indices) const;",
+        "unsigned extent(int axis) const;",
+        "auto sample(Coordinates... coordinates) const;",
+        "auto load_field(const Array<",
+        "T* dynamic_shared();",
+        "struct SharedTile {",
+        "template <int LANES = 32, class Number> Number sum(Number value);",
+        "Accessor from_mdspan(const Mdspan& span);",
+        "void wait(unsigned parity) const;",
+    ],
+)
+def test_what_the_headers_declare_is_listed(site: Path, declared: str) -> None:
+    assert declared in Text(site / "reference" / "headers.html").text
+
+
+def test_what_is_in_detail_is_not_listed(site: Path) -> None:
+    text = Text(site / "reference" / "headers.html").text
+    assert "StridedOf" not in text and "MultiIndex" not in text
+    assert "SPDX" not in text
+
+
 def properties(node: Any) -> set[str]:
     """The names of all keys that a schema declares."""
     if isinstance(node, list):
@@ -119,7 +144,9 @@ def test_every_header_has_its_comment(site: Path) -> None:
     assert len(files) > 10
     for path in files:
         assert path.relative_to(INCLUDE.parent).as_posix() in page
-        first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("//").replace("`", "")
+        licence, first, *_ = path.read_text(encoding="utf-8").splitlines()
+        assert "SPDX" in licence
+        first = first.removeprefix("//").replace("`", "")
         assert " ".join(first.split()) in page
 
 

@@ -11,7 +11,7 @@ import platform
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, repeat
@@ -19,7 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from autotune.compile import Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
+from autotune.compile import VIOLATION, Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
 from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
@@ -260,7 +260,12 @@ class CpuBackend(Closing):
         module.elapsed_ns = request.elapsed_ns
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6
         if status:
-            raise LaunchError(f"{kernel}: {_REASONS.get(status, f'status {status}')} ({geometry})")
+            reason = _REASONS.get(status, f"status {status}")
+            with suppress(AttributeError):  # kernels that check no index have no such variable
+                told = module.variable(VIOLATION)
+                reason = told[1:].tobytes().partition(b"\0")[0].decode() or reason
+                told[:] = 0
+            raise LaunchError(f"{kernel}: {reason} ({geometry})")
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
         begin = time.perf_counter_ns()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The accessor a kernel receives for each declared array: load, store and add by logical index, whatever
 // the policies chose for memory, dims, axes, records, grouping, packing and padding.
 #pragma once

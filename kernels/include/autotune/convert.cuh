@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy of an array in another layout, made between two kernels: read through the one accessor, written through the
 // other. Where another axis is contiguous in the copy, values go through a tile in shared memory, so that both sides
 // are read and written along their own.

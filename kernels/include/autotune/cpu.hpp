@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA C++ for the host compiler: with AUTOTUNE_CPU defined, a kernel is an ordinary function template, its
 // blocks are spread over the cores, and the threads of a block are fibres that switch at barriers only.
 //
@@ -7,14 +8,20 @@
 //  - Lanes of a warp meet at the _sync functions only; code that relies on lock step without __syncwarp is wrong.
 //  - __activemask() waits until no other thread of the block can go on, and is the lanes that are there by then.
 //  - A kernel's stack is 128 KiB, its static and dynamic shared memory whatever the host has.
-// C++ standard headers are not searched: a kernel has none on a GPU either, and a compiler without a C++ library
-// will do. The overloads that CUDA has of C's functions are in arithmetic.hpp.
+// No C++ standard header is needed: a kernel has none on a GPU either, and a compiler without a C++ library will do.
+// Where there is one, as in a unit test, its overloads of C's functions are used; else those of arithmetic.hpp.
 #pragma once
 
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+// What <math.h> and <stdlib.h> came from: a C++ library, which overloads their functions for float and long, or C
+// alone.
+#if defined(_GLIBCXX_MATH_H) || defined(_LIBCPP_MATH_H) || defined(_LIBCPP_VERSION)
+#define AUTOTUNE_CPU_STANDARD_LIBRARY
+#endif
 
 #define __host__
 #define __device__
@@ -23,7 +30,9 @@
 #define __grid_constant__
 #define __global__ inline __attribute__((always_inline))
 #define __forceinline__ inline __attribute__((always_inline))
+#ifndef AUTOTUNE_CPU_STANDARD_LIBRARY  // which writes __attribute__((__noinline__))
 #define __noinline__ __attribute__((noinline))
+#endif
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
 // A block runs on one thread of the pool from its start to its end, and all its fibres with it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // curve: tiles one behind the other along a Morton or a Hilbert curve, through blocks of a power of two tiles.
 #pragma once
 #include "autotune/tile.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One header for both compilers: what a device function is, and bit-exact casts.
 // Under NVRTC and nvcc the CUDA built-ins are there; the host compiler gets them from cpu.hpp.
 #pragma once
@@ -7,6 +8,9 @@
 #define AUTOTUNE_DEVICE inline __attribute__((always_inline))
 #define AUTOTUNE_EVERYWHERE AUTOTUNE_DEVICE
 #else
+#if !defined(__CUDACC__) && !defined(__CUDA__) && !defined(__device__)
+#error "autotune's headers need a CUDA compiler, or AUTOTUNE_CPU defined for host C++ (CMake: autotune_layout::host)"
+#endif
 #define AUTOTUNE_DEVICE __device__ __forceinline__
 #define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
 #endif

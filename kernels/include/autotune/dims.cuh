@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dims: how a linear texel offset becomes an address, in one dimension or two. `is_line`: they are the same.
 #pragma once
 #include "autotune/device.cuh"

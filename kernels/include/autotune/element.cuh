@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The place of an element, for what load, store and add do not say: x[i] += v, ++x[i], atomicMax(&x[i], v), and one
 // field of a record. In global memory only, which is where what a kernel writes lies, and never of packed values.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One field of a record alone, in any layout and any memory: load_field<&Particle::mass>(particles, i) moves that
 // field's bytes and no others, but for a texture, which is read by whole texels.
 #pragma once

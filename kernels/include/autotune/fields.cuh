@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // records: groups of fields, each of which lies together and apart from the others: what a loop reads, and what it
 // seldom does.
 #pragma once

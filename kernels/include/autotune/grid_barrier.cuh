@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A barrier for all blocks of a cooperative launch (Execution.launch_cooperative: a grid in x alone).
 #pragma once
 #include "autotune/device.cuh"

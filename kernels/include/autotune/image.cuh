@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // image: an array of two or three extents whose kernel may read beyond its edge, `load(i, j)` with any i and j, and
 // between its elements, `sample(y, x)`. The same rule holds in every layout: a texture's hardware applies it where the
 // layout is an image there (dims: image), index arithmetic everywhere else. Outputs in a layout of images are surfaces.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // axes and padding: which index is contiguous, and how far apart the others lie.
 #pragma once
 #include "autotune/device.cuh"

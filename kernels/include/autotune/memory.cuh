@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory: where texels live, and the instruction that moves one. Each type is a handle of 8 bytes that a
 // kernel receives inside its accessor; `Texel` is the unit of one access. What all have: requirements.cuh.
 #pragma once

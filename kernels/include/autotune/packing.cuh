@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // packing: several small non-negative integers in one word. A kernel compares and counts through these
 // functions and never sees the bits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 1/x and 1/sqrt(x) of a normal double x > 0, within 2 units in the last place: the hardware's approximation (about 20
 // bits) and one step of third order. The library's own cost several times that, to get the last bit and the odd cases
 // right.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // records and grouping: where part `part` of element `element` lies. A record is PARTS texels. `has_runs`: whether that
 // depends on how long the run of each part is; `lanes`: elements of a run; `is_grouped`: parts move together
 // (fields.cuh).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each part of an accessor has to have. array.cuh checks all of it, so that the compiler names the part that lacks
 // something, before it stumbles over what is missing.
 //

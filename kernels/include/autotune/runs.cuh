@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the number of a thread or a block to two places in a list that is paired with itself, or with another: the
 // numbers of a rectangle, or of a triangle without what is above its diagonal, row by row.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dynamic shared memory, sized at launch: `T* buffer = autotune::dynamic_shared<T>();`
 #pragma once
 #include "autotune/device.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // storage: numbers that are declared float or double, held in fewer bits. A load widens, a store rounds to the nearest
 // (ties to even), so that a kernel reads and writes what is declared and never sees the code.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // swizzle: columns change places within their row, in each row others, so that one column of several rows lies in
 // different banks of shared memory, or sectors of a line.
 #pragma once

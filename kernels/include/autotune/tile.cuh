@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tiles: elements that lie together in blocks, one tile behind the other.
 #pragma once
 #include "autotune/mapping.cuh"

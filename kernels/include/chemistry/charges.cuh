@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the families of electrostatic potentials have in common: V is the sum of q / sqrt(r * r + softening) over atoms.
 #pragma once
 #include "autotune/device.cuh"

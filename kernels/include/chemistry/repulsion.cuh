@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the families of repulsion integrals have in common. An integral is (ij|kl) over contracted Gaussians; ij and kl
 // are pairs of shells, and the product of a primitive of each is one Gaussian.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a library of kernels and the runtime library agree on. Both are C++17 of one machine, nothing more:
 // the runtime is compiled once, kernels come and go.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's built-in functions on numbers that <math.h> does not have.
 #pragma once
 
@@ -21,6 +22,7 @@ inline float max(float a, float b) { return __builtin_fmaxf(a, b); }
 inline double min(double a, double b) { return __builtin_fmin(a, b); }
 inline double max(double a, double b) { return __builtin_fmax(a, b); }
 
+#ifndef AUTOTUNE_CPU_STANDARD_LIBRARY
 // C has these for double only, under this name.
 #define AUTOTUNE_OVERLOAD(NAME) \
   inline float NAME(float x) { return NAME##f(x); }
@@ -53,6 +55,7 @@ inline float abs(float x) { return fabsf(x); }
 inline double abs(double x) { return fabs(x); }
 inline long abs(long x) { return labs(x); }
 inline long long abs(long long x) { return llabs(x); }
+#endif
 
 inline int __popc(unsigned word) { return __builtin_popcount(word); }
 inline int __popcll(unsigned long long word) { return __builtin_popcountll(word); }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An atomic variable, without the C++ library. Part of the runtime.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Atomic read-modify-write on memory that the threads of all cores share; relaxed, as CUDA's are.
 #pragma once
 

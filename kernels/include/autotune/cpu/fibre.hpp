@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fibres: a stack and the place where it left off. Part of the runtime, not of kernels.
 #pragma once
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launch under way, as the threads that work on it share it. Part of the runtime.
 #pragma once
 #include "autotune/cpu/abi.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a kernel template to a function that a host program can call.
 #pragma once
 #include "autotune/cpu/abi.hpp"

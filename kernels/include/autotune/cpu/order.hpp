@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders other than the ascending one, which show what relies on it. Part of the runtime.
 #pragma once
 #include "autotune/cpu/abi.hpp"

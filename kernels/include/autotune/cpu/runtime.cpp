@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime library of kernels on a cpu, one for each process: the pool of threads and the workers in it.
 // Compiled once and loaded beside any number of kernel libraries; autotune_runtime() is its one symbol.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What shared memory holds before anything was written to it: no number. Part of the runtime.
 #pragma once
 #ifdef __linux__

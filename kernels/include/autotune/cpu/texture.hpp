@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Textures as plain memory: un-normalised coordinates, the nearest texel. Read-only loads with them.
 #pragma once
 

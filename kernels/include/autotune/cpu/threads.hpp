@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Barriers, and exchange between the lanes of a warp.
 #pragma once
 #include "autotune/cpu/launch.hpp"

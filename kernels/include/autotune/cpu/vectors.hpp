@@ -1,6 +1,10 @@
-// CUDA's vector types, with CUDA's sizes and alignments.
+// SPDX-License-Identifier: Apache-2.0
+// CUDA's vector types, with CUDA's sizes and alignments; CUDA's own where a program has included them.
 #pragma once
 
+#ifdef __VECTOR_TYPES_H__
+#include <vector_functions.h>
+#else
 struct uint3 {
   unsigned x, y, z;
 };
@@ -41,3 +45,4 @@ constexpr uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z
 
 #undef AUTOTUNE_VECTORS
 #undef AUTOTUNE_VECTORS_1_2_4
+#endif

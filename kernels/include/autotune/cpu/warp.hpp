@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lanes of a warp wait for, and how it is computed once they are all there. Part of the runtime.
 #pragma once
 #include "autotune/cpu/abi.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread of the pool at work: it takes blocks of a job and runs their threads. Part of the runtime.
 //
 // A fibre runs one thread of the block after the other. When a thread has to wait, its fibre is parked with it

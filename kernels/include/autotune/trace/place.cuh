@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells requests.cpp which thread of which block runs. Included behind a family's source, in a build for the cpu whose
 // accesses of memory call functions.
 #pragma once
