@@ -29,7 +29,6 @@ from rich.console import Console
 from autotune.adopt.process import AdoptRequest, adopt
 from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.same_code import instructions
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Family, Workload, load_family, load_workload, prepare
 from autotune.device import Resident, open_backend
@@ -48,6 +47,7 @@ ADOPTED: Mapping[str, Mapping[str, int]] = {  # with the sizes that are timed
     "nbody": {"count": 16384},
     "stencil": {"planes": 256, "rows": 512, "columns": 512, "field_rows": 256},
 }
+INSTRUCTION, NO_OPERATION = 16, 0x918  # bytes; the low bits of one that does nothing
 LENGTHS = """
 extern "C" __global__ void __launch_bounds__(128) lengths(const float* points, float* length, unsigned count) {
   const unsigned i = blockIdx.x * 128 + threadIdx.x;
@@ -149,6 +149,21 @@ def figures(request: Batch, arch: str) -> dict[str, tuple[int, int]]:
     assert isinstance(compiled, Compiled), compiled
     counts = instructions(compiled)
     return {kernel: (compiled.figures[kernel]["registers"], counts[kernel]) for kernel in compiled.symbols}
+
+
+def instructions(compiled: Compiled) -> dict[str, int]:
+    """How many each kernel has, without those that only fill its text."""
+    from autotune.compile.same_code import _read
+
+    module = _read(compiled.image, 0, 0)
+    texts = {kernel: module.sections[f".text.{symbol}"][0] for kernel, symbol in compiled.symbols.items()}
+    return {
+        kernel: sum(
+            int.from_bytes(code[at : at + 2], "little") & 0xFFF != NO_OPERATION
+            for at in range(0, len(code), INSTRUCTION)
+        )
+        for kernel, code in texts.items()
+    }
 
 
 def plain_batch(source: Path) -> Batch:

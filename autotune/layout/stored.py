@@ -74,7 +74,7 @@ class Stored:
     room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
     are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels. ``raster`` is of a
     texture or a surface with the array's own rows, ``not_an_image`` why there can be none. ``known`` is what the
-    accessor's type says; None for memory that no accessor leads to."""
+    accessor's type says; None where it says nothing."""
 
     buffer: Bytes | None
     nbytes: int
@@ -98,15 +98,14 @@ class Stored:
     def argument(self, handle: int) -> bytes:
         """The bytes of the C++ accessor (array.cuh), passed by value: the handle, and of extents, strides and part
         stride what its type does not say."""
+        index, none = f"u{self.index_bits // 8}", (0,) * len(self.extents)
+        known = self.known or Known(none, none, 0)
+        given = known.given(self.extents, self.strides, self.part_stride)
+        kinds = zip(("extents", "strides", "part_stride"), ("u4", index, index), given, strict=True)
         members: list[Any] = [("handle", "u8")]
-        values: list[tuple[int, ...]] = [(handle,)]
-        if self.known:
-            index = f"u{self.index_bits // 8}"
-            values += self.known.given(self.extents, self.strides, self.part_stride)
-            kinds = zip(("extents", "strides", "part_stride"), ("u4", index, index), values[1:], strict=True)
-            members += [(name, kind, (len(numbers),)) for name, kind, numbers in kinds]
+        members += [(name, kind, (len(numbers),)) for name, kind, numbers in kinds]
         accessor = np.zeros(1, np.dtype(members, align=True))
-        for (name, *_), numbers in zip(members, values, strict=True):
+        for (name, *_), numbers in zip(members, [(handle,), *given], strict=True):
             accessor[name] = numbers
         return accessor.tobytes()
 

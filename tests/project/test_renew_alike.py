@@ -123,6 +123,18 @@ def test_arguments_may_lie_elsewhere_where_others_are_gone(offset: int, is_alike
     assert (renew_alike.difference(then, now, ()) == "") == is_alike
 
 
+@pytest.mark.parametrize(("width", "is_alike"), [(4, True), (5, False)])
+def test_a_wide_load_reads_what_lies_behind_as_well(width: int, is_alike: bool) -> None:
+    """Of a member alone, or of 8 bytes: the member behind it is another one now."""
+    wide = (LOAD | 0xFF << 24 | 0x210 << 38 | width << 73).to_bytes(16, "little").hex()
+    kernels = {"k": {"code": wide, "rest": ""}}
+    then = code(
+        kernels=kernels, arguments={"a.extents[0]": (0x210, 4), "a.strides[0]": (0x214, 4), "b": (0x218, 4)}
+    )
+    now = code(kernels=kernels, arguments={"a.extents[0]": (0x210, 4), "b": (0x214, 4)})
+    assert (renew_alike.difference(then, now, ()) == "") == is_alike
+
+
 @pytest.mark.nvrtc
 def test_each_configuration_is_described_by_its_machine_code(stale: Path) -> None:
     told = renew_alike.describe(stale)
