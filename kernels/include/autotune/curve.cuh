@@ -120,7 +120,7 @@ struct Curved {
 #pragma unroll
     for (int place = 0; place < Along::count; ++place) {
       const unsigned size = Tile::size(Along::axis(place));
-      const unsigned tiles = (extents[Along::axis(place)] + size - 1) / size;
+      const unsigned tiles = (extents[Along::axis(place)] - 1) / size + 1;  // an extent is at least 1
       fewest = tiles < fewest ? tiles : fewest;
     }
     unsigned lower = fewest - 1;
