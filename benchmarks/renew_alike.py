@@ -33,6 +33,12 @@ DIGESTS = ("source_digest", "layouts_digest", "space_digest")
 DRAWN_SIZES = 64  # at which launches are compared
 INSTRUCTION = 16  # bytes
 OFFSET, BANK = 0xFFFF << 38, 54  # of an instruction's constant operand: its offset's bits, its bank's first
+LOADS = 0xB82, 0xAB9  # instructions that load constants: LDC, ULDC
+LOADED = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}  # bytes, by the bits that tell how wide a load is
+OF_32_BITS = (  # instructions whose operands are no wider: MOV, SEL, FMNMX, FSET, ISETP, IADD3, LEA, LOP3, IABS,
+    0x002, 0x007, 0x009, 0x00B, 0x00C, 0x010, 0x011, 0x012, 0x013, 0x017, 0x019, 0x020, 0x021, 0x023, 0x024,
+)  # fmt: skip  # IMNMX, SHF, FMUL, FADD, FFMA, IMAD
+MOST = 1 << 16  # bytes of constants
 PARAMETER, PARAMETERS = (
     0x17,
     0x0A,
@@ -187,16 +193,61 @@ def moved_arguments(then: Mapping[str, Any], now: Mapping[str, Any], kernel: str
 def has_constant(instruction: int) -> bool:
     """Whether it has an operand in constant memory, from sm_70 to sm_120 alike: loads of constants, and arithmetic in
     the forms that take one. The bits of its place mean something else in all others."""
-    return instruction & 0xFFF in (0xB82, 0xAB9) or instruction >> 9 & 7 in (0b011, 0b101)  # LDC, ULDC
+    return instruction & 0xFFF in LOADS or instruction >> 9 & 7 in (0b011, 0b101)
 
 
-def argument_of(instruction: int, places: Mapping[str, Sequence[int]]) -> tuple[str, int]:
-    """The argument that a constant operand lies in, and where in it; no name for what is no argument."""
-    offset = instruction >> 38 & 0xFFFF
+def bytes_read(instruction: int) -> int:
+    """Of its constant operand, at most: all behind it where it adds a register to the place."""
+    if instruction & 0xFFF in LOADS:
+        is_indexed = instruction & 0xFFF == LOADS[0] and instruction >> 24 & 0xFF != 0xFF
+        return MOST if is_indexed else LOADED.get(instruction >> 73 & 7, MOST)
+    return 4 if instruction & 0x1FF in OF_32_BITS else 8
+
+
+def argument_of(instruction: int, places: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
+    """The arguments, or members of accessors, that a constant operand reads: from which byte of each on, and how far
+    behind the operand's place that lies; no name for what is no argument."""
+    offset, size = instruction >> 38 & 0xFFFF, bytes_read(instruction)
+    found = [
+        (name, max(0, offset - first), max(0, first - offset))
+        for name, (first, length) in places.items()
+        if offset < first + length and first < offset + size
+    ]
+    return found if offset in range(*spanned(places)) else [("", offset, 0)]
+
+
+def spanned(places: Mapping[str, Sequence[int]]) -> tuple[int, int]:
+    """Where the arguments begin and end."""
+    return min((first for first, _ in places.values()), default=0), max(map(sum, places.values()), default=0)
+
+
+def with_members(places: Mapping[str, Sequence[int]], variant: Any) -> dict[str, Sequence[int]]:
+    """The places of a kernel's arguments, accessors as their members: what each is has one name in every tree, so that
+    one may be without members that no instruction reads."""
+    found: dict[str, Sequence[int]] = {}
     for name, (first, size) in places.items():
-        if first <= offset < first + size:
-            return name, offset - first
-    return "", offset
+        if name not in variant.layouts or name in variant.family.accesses:
+            found[name] = [first, size]
+            continue
+        layout = variant.layouts[name]
+        index = layout.data.index_bits // 8
+        rank = len(layout.data.shape)
+        known = getattr(layout, "known", None)
+        if known and known.are_passed:
+            known = None
+        numbers = {"extents": (4, known.extents if known else (0,) * rank)}
+        numbers["strides"] = index, known.strides if known else (0,) * rank
+        numbers["part_stride"] = index, (known.part_stride if known else 0,)
+        found[f"{name}.handle"], at = [first, 8], first + 8
+        for member, (each, constants) in numbers.items():
+            for axis, constant in enumerate(constants):
+                if not constant:
+                    at += -(at - first) % each
+                    found[f"{name}.{member}[{axis}]"] = [at, each]
+                    at += each
+        if at - first + -(at - first) % 8 != size:
+            raise ValueError(f"{name} has {size} bytes, and its members {at - first}")
+    return found
 
 
 def in_space(item: Any, policies: Sequence[str], lost: Collection[str], gone: Collection[str]) -> Any:
@@ -353,6 +404,7 @@ def machine_code(variant: Any, compiled: Any) -> dict[str, Any]:
         arguments[kernel] = argument_places(
             module.sections[f".nv.info.{symbol}"][0], variant.kernels[kernel].arguments
         )
+        arguments[kernel] = with_members(arguments[kernel], variant)
     return {"kernels": kernels, "arguments": arguments}
 
 

@@ -124,9 +124,8 @@ class Variant:
             for name, data in self.family.data.items()
             if not data.converted
         }
-        for name, (offset, part) in constant_places(
-            layouts, self.family.known_sizes(dict(self.options))
-        ).items():
+        sizes = self.family.known_sizes(dict(self.options))
+        for name, (offset, part) in constant_places(layouts, sizes).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         views = {name: data for name, data in self.family.data.items() if data.converted}
@@ -134,7 +133,15 @@ class Variant:
             name: _converted(data, layouts[data.of], choices[name], choices[data.of])
             for name, data in views.items()
         }
-        return {name: made.get(name) or layouts[name] for name in self.family.data}
+        layouts = {name: made.get(name) or layouts[name] for name in self.family.data}
+        return {name: replace(layout, sizes=self._sizes(name, sizes)) for name, layout in layouts.items()}
+
+    def _sizes(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The extents of an array that its accessor's type has: those among ``sizes``, but for one that is declared as
+        passed, and for one of which a kernel sees a window; 0 for others."""
+        data = self.family.data[name]
+        passed = {*self.family.passed_extents, self.family.windowed.get(data.of or name, "")}
+        return tuple(max(0, sizes.get(extent, 0)) if extent not in passed else 0 for extent in data.shape)
 
     @cached_property
     def aliases(self) -> Mapping[str, str]:

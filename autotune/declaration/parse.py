@@ -138,6 +138,11 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "accesses": found,
         "symbols": symbols(content, found),
         "extent_types": extent_types(content, extents),
+        "passed_extents": frozenset(
+            name
+            for name, value in content.get("extents", {}).items()
+            if isinstance(value, Mapping) and not value.get("static", True)
+        ),
         "beginnings": beginnings(content, found, policies, where),
         "space": _space(content, policies, data, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),

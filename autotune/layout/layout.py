@@ -6,7 +6,7 @@ order -> packing, vector width, or storage -> axes, padding, tiles, curve, steps
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from autotune.layout.image import IMAGE_HEADER, Raster, Sampling, raster_refusal
 from autotune.layout.mapping import Grid, Mapping, Step
 from autotune.layout.storage import HEADER as STORAGE_HEADER
 from autotune.layout.storage import STORAGES, Scales, Storage
-from autotune.layout.stored import Bytes, Stored
+from autotune.layout.stored import Bytes, Known, Stored
 
 PLANES = ("2d", "2d_pitched")  # the line, folded
 IMAGES = ("image", "image_pitched")  # the array's own rows
@@ -38,7 +38,8 @@ class Layout:
     same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
     ``tiles`` has a size for each extent, or none; ``curve`` and ``steps`` are as in ``mapping``. ``storage`` is how
     each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
-    ``order.reordered``).
+    ``order.reordered``). ``sizes`` are the extents that every array of a kernel has, 0 for others: they are constants
+    there, and change nothing in memory.
     """
 
     data: Data
@@ -56,10 +57,13 @@ class Layout:
     steps: tuple[Step, ...] = ()
     constant_offset: int = 0
     storage: Storage | None = None
+    sizes: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.axes:
             object.__setattr__(self, "axes", tuple(range(len(self.data.shape))))
+        if not self.sizes:
+            object.__setattr__(self, "sizes", (0,) * len(self.data.shape))
 
     @classmethod
     def plain(cls, data: Data) -> "Layout":
@@ -289,6 +293,7 @@ class Layout:
             constant_offset=self.constant_offset,
             raster=self.raster(extents),
             not_an_image=self.not_an_image,
+            known=self.known,
         )
 
     def apply(self, array: NDArray[Any]) -> Stored:
@@ -417,6 +422,23 @@ class Layout:
     # -- what the compiler and the device need to know ---------------------------------------------------
 
     @property
+    def is_by_rows(self) -> bool:
+        """Whether it is a view whose texture has the view's own rows and columns (see ``views``)."""
+        return self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2
+
+    @cached_property
+    def known(self) -> Known:
+        """What the accessor's type says."""
+        extents = self.extents(self.sizes)
+        if self.is_image or self.is_by_rows:
+            return Known(extents, (1,) * len(extents))
+        strides = self.mapping.known_strides(extents)
+        if self.data.pitch:
+            strides = (*(0 for _ in extents[1:]), 1)
+        has_runs = self.stored_scales or self.field_groups or (self.lanes == 0 and self.parts > 1)
+        return Known(extents, strides, 0 if has_runs else 1, not any(extents))
+
+    @property
     def cpp(self) -> str:
         """The accessor type that a kernel receives (array.cuh; image.cuh of an image)."""
         if self.is_image:
@@ -427,12 +449,15 @@ class Layout:
 
     @property
     def _image_cpp(self) -> str:
-        index = "unsigned" if self.data.index_bits == 32 else "unsigned long long"
         axes = ", ".join(map(str, self.axes))
         if self.is_surface:
-            return f"autotune::SurfaceImage<{self._element}, {index}, {axes}>"
+            return f"autotune::SurfaceImage<{self._element}, {self._extents}, {axes}>"
         sampling = self.data.sampling or Sampling()
-        return f"autotune::TextureImage<{self._element}, {index}, {sampling.cpp}, {axes}>"
+        return f"autotune::TextureImage<{self._element}, {self._extents}, {sampling.cpp}, {axes}>"
+
+    @property
+    def _extents(self) -> str:
+        return f"autotune::Extents<{', '.join(map(str, self.known.extents))}>"
 
     @property
     def _element(self) -> str:
@@ -441,24 +466,28 @@ class Layout:
     @property
     def _array_cpp(self) -> str:
         texel = f"autotune::Texel<{self.texel_bytes}>"
-        index = "" if self.data.index_bits == 32 else "unsigned long long"
+        index = "unsigned" if self.data.index_bits == 32 else "unsigned long long"
+        kind = "AllStrides" if self.known.are_passed else "Strides"
+        strides = f"autotune::{kind}<{index}, {', '.join(map(str, self.known.strides))}>"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element
         width, rows = (n.bit_length() - 1 for n in self.data.plane)
-        by_rows = self.data.is_view and self.memory == "texture" and len(self.data.shape) == 2  # see views
         plane = f"Dims2D<{width}, {rows}>" if self.is_plane else "Dims1D"
         records = {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
+        records = f"autotune::{self.field_groups.cpp if self.field_groups else records}"
         memory = {
             "global": f"Global<{texel}>",
             "readonly": f"ReadOnly<{texel}>",
-            "texture": f"Texture{'2D' if self.is_plane or by_rows else '1D'}<{texel}>",
+            "texture": f"Texture{'2D' if self.is_plane or self.is_by_rows else '1D'}<{texel}>",
             "constant": f"Constant<{texel}, {self.constant_offset}>",
         }[self.memory]
         parts = [
             value,
             f"autotune::{memory}",
-            f"autotune::Coordinates<{index}>" if by_rows else self.mapping.cpp(index),
-            f"autotune::{'DimsRows' if by_rows else plane}",
-            f"autotune::{self.field_groups.cpp if self.field_groups else records}",
+            f"autotune::Coordinates<{self._extents}>"
+            if self.is_by_rows
+            else self.mapping.cpp(self._extents, strides),
+            f"autotune::{'DimsRows' if self.is_by_rows else plane}",
+            f"autotune::Followed<{records}>" if self.stored_scales else records,
             f"autotune::Merged<{self.group[0]}, {self.group[1]}>",
         ]
         if self.storage:

@@ -201,18 +201,30 @@ class Mapping:
 
     # -- what the compiler needs to know ------------------------------------------------------------------
 
-    def cpp(self, index: str = "") -> str:
-        """The C++ type; ``index`` is that of an address where it is not the usual."""
-        rank, more = len(self.axes), f", {index}" if index else ""
+    def known_strides(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """The strides at ``extents``, 0 where an extent of 0, which is not known yet, decides one."""
+        if self.curve and not self.curve.side and not all(extents[axis] for axis in self.along):
+            return (0,) * len(extents)
+        strides = list(self.grid([extent or 1 for extent in extents]).strides)
+        unknown = [place for place, axis in enumerate(self.axes) if not extents[axis]]
+        for axis in self.axes[: max(unknown, default=0)]:
+            strides[axis] = 0
+        return tuple(strides)
+
+    def cpp(self, extents: str, strides: str) -> str:
+        """The C++ type, of the types of its extents and strides."""
+        numbers = f"{extents}, {strides}"
         axes = f"autotune::Axes<{', '.join(map(str, self.axes))}>"
-        tile = f"autotune::Tile<{', '.join(map(str, self.tile or (1,) * rank))}>"
+        tile = f"autotune::Tile<{', '.join(map(str, self.tile or (1,) * len(self.axes)))}>"
         if self.curve:
             along = f"autotune::Axes<{', '.join(map(str, self.along))}>"
-            made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {along}, {axes}, {tile}{more}>"
+            made = (
+                f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {along}, {axes}, {tile}, {numbers}>"
+            )
         elif self.tile:
-            made = f"autotune::Tiled<{axes}, {tile}{more}>"
+            made = f"autotune::Tiled<{axes}, {tile}, {numbers}>"
         else:
-            made = f"autotune::Strided<{rank}, {self.axes[-1]}{more}>"
+            made = f"autotune::Strided<{numbers}>"
         for step in reversed(self.steps):
             made = step.cpp(made, self.axes)
         return made

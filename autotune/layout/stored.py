@@ -1,6 +1,7 @@
 """An array as a device holds it: its bytes, what a kernel is given of it, and whether a device takes it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,31 @@ def handle(argument: bytes) -> int:
 
 
 @dataclass(frozen=True)
+class Known:
+    """What an accessor's type says of its array, by axis, as constants of the compiler: 0 where a kernel is given the
+    number. ``part_stride`` is 1 where no address depends on it. Strides that ``are_passed`` are given all the same."""
+
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    part_stride: int = 1
+    are_passed: bool = False
+
+    def given(
+        self, extents: tuple[int, ...], strides: tuple[int, ...], part_stride: int
+    ) -> list[tuple[int, ...]]:
+        """What a kernel is given: those extents, strides and part stride that are not known."""
+        numbers = (extents, self.extents), (strides, self.strides), ((part_stride,), (self.part_stride,))
+        first, *others = [tuple(n for n, known in zip(*each, strict=True) if not known) for each in numbers]
+        return [first, strides, (part_stride,)] if self.are_passed else [first, *others]
+
+
+@dataclass(frozen=True)
 class Stored:
     """An array as a device holds it. ``buffer`` is the bytes in address order, or None for an output that needs
     room and no content; ``nbytes`` its size. ``plane`` is (width, height) in texels when dims are 2d. ``extents``
     are what the kernel sees (packed), ``strides`` and ``part_stride`` are in elements and texels. ``raster`` is of a
-    texture or a surface with the array's own rows, ``not_an_image`` why there can be none."""
+    texture or a surface with the array's own rows, ``not_an_image`` why there can be none. ``known`` is what the
+    accessor's type says; None for memory that no accessor leads to."""
 
     buffer: Bytes | None
     nbytes: int
@@ -40,18 +61,25 @@ class Stored:
     constant_offset: int = 0
     raster: Raster | None = None
     not_an_image: str = ""
+    known: Known | None = None
 
     @property
     def texels(self) -> int:
         return self.nbytes // self.texel_bytes
 
     def argument(self, handle: int) -> bytes:
-        """The bytes of the C++ accessor (array.cuh: handle, extents, strides, part stride), passed by value."""
-        index, rank = f"u{self.index_bits // 8}", len(self.extents)
-        members = [("handle", "u8"), ("extents", "u4", (rank,)), ("strides", index, (rank,)), ("part", index)]
+        """The bytes of the C++ accessor (array.cuh), passed by value: the handle, and of extents, strides and part
+        stride what its type does not say."""
+        members: list[Any] = [("handle", "u8")]
+        values: list[tuple[int, ...]] = [(handle,)]
+        if self.known:
+            index = f"u{self.index_bits // 8}"
+            values += self.known.given(self.extents, self.strides, self.part_stride)
+            kinds = zip(("extents", "strides", "part_stride"), ("u4", index, index), values[1:], strict=True)
+            members += [(name, kind, (len(numbers),)) for name, kind, numbers in kinds]
         accessor = np.zeros(1, np.dtype(members, align=True))
-        accessor["handle"], accessor["extents"], accessor["strides"] = handle, self.extents, self.strides
-        accessor["part"] = self.part_stride
+        for (name, *_), numbers in zip(members, values, strict=True):
+            accessor[name] = numbers
         return accessor.tobytes()
 
     def refusal(self, data: Data, limits: Limits) -> str:

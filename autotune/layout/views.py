@@ -80,6 +80,7 @@ def view_room(layout: Layout, sizes: Mapping[str, Any]) -> Stored:
         index_bits=data.index_bits,
         plane=(extents[1], extents[0]) if has_plane else None,
         pitched=has_plane,
+        known=layout.known,
     )
 
 

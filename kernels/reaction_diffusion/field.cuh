@@ -82,10 +82,11 @@ struct Field {
   AUTOTUNE_DEVICE auto points() const {
     using Value = Points<Number, COLUMNS>;
     using Texel = autotune::Texel<Value::texel_bytes>;
-    using Mapping = autotune::Strided<2, 1, unsigned long long>;
+    using Mapping = autotune::Strided<autotune::Extents<1, 1>, autotune::Strides<unsigned long long, 0, 1>>;
     const unsigned groups = pitch / COLUMNS;
-    return autotune::Array<Value, Kind<Texel>, Mapping>{
-        {reinterpret_cast<Texel*>(base)}, {{0, groups}, {groups, 1}}, 0};
+    autotune::Array<Value, Kind<Texel>, Mapping> array{{{reinterpret_cast<Texel*>(base)}}, {}, {}};
+    array.strides().give(0, groups);
+    return array;
   }
 };
 

@@ -72,7 +72,7 @@ class Case:
     @staticmethod
     def of(layout: Layout) -> "Case":
         facts, layout = Facts(), replace(layout)  # which keeps no grid of other numbers
-        shape = [facts.number(f"n{axis}", 1) for axis in range(len(layout.data.shape))]
+        shape = [facts.whole(size) if size else facts.number(f"n{axis}", 1) for axis, size in enumerate(layout.sizes)]
         if layout.curve and not layout.curve.side:
             tile = layout.tiles or (1,) * len(shape)
             cells = [-(-n // size) for n, size in zip(shape, tile, strict=True)]

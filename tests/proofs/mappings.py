@@ -144,7 +144,17 @@ def _storages() -> Iterator[tuple[str, Layout]]:
 
 
 def _together() -> Iterator[tuple[str, Layout]]:
-    """Every stage with every other."""
+    """Every stage with every other, and with extents that the accessor's type has."""
+    for bits, sizes in ((32, (0, 3)), (64, (0, 3)), (32, (7, 0)), (32, (7, 3))):
+        name = f"{bits}-bit addresses, extents {' '.join(str(size or 'any') for size in sizes)}"
+        for choices in (
+            {}, {"axes": ["j", "i"], "padding": "2+1"}, {"tiles": "4x2"}, {"swizzle": "xor4"}, {"records": "soa"},
+        ):  # fmt: skip
+            what = ", ".join(f"{key} {value}" for key, value in choices.items()) or "rows"
+            yield f"{what}, {name}", replace(laid(record("Three", 2, index_bits=bits), **choices), sizes=sizes)
+        curved = laid(plain(2, index_bits=bits), curve="morton4", tiles="2x3")
+        for more, layout in curves(replace(curved, sizes=sizes), 0):
+            yield f"curve4 of tiles 2x3{more}, {name}", layout
     yield "all of them", laid(
         record("Three", 3, plane=(64, 4)), axes=["k", "i", "j"], tiles="2x4x8", swizzle="xor4", records="aosoa4",
         storage="scaled_int8_by_row", padding="16+3", dims="2d",

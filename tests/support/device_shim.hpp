@@ -65,7 +65,7 @@ const Codes& codes_of(const autotune::Narrow<Value, Number, Codec, Scale, Codes>
 
 template <class Array, class Visit>
 void for_each_index(const Array& array, Visit visit) {
-  constexpr int rank = sizeof(codes_of(array).mapping.extents) / sizeof(unsigned);
+  constexpr int rank = std::decay_t<decltype(codes_of(array))>::rank;
   for (unsigned i = 0; i < array.extent(0); ++i)
     if constexpr (rank == 1)
       visit(i);

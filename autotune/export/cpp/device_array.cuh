@@ -221,6 +221,20 @@ Accessor& array_of(Accessor& made, long) {
   return made;
 }
 
+// What an accessor is given of a room; constants, and what it has no member for, are left out.
+template <class PerAxis>
+void give(PerAxis& to, const std::vector<std::int64_t>& numbers) {
+  for (std::size_t axis = 0; axis < numbers.size(); ++axis)
+    to.give(static_cast<int>(axis), static_cast<typename PerAxis::number_type>(numbers[axis]));
+}
+template <class Array>
+auto give_strides(Array& made, const Room& room, int) -> decltype((void)made.strides()) {
+  give(made.strides(), room.strides);
+  give(made.part_stride(), {room.part_stride});
+}
+template <class Image>
+void give_strides(Image&, const Room&, long) {}
+
 // The kernel's view of an array (autotune::Array), by its handle, extents and strides.
 template <class Accessor>
 Accessor accessor(const Room& room, unsigned long long handle) {
@@ -228,11 +242,8 @@ Accessor accessor(const Room& room, unsigned long long handle) {
   auto& made = array_of(whole, 0);
   static_assert(sizeof made.memory == sizeof handle, "a memory is one handle");
   std::memcpy(&made.memory, &handle, sizeof handle);
-  for (std::size_t axis = 0; axis < room.extents.size(); ++axis) {
-    made.mapping.extents[axis] = static_cast<unsigned>(room.extents[axis]);
-    made.mapping.strides[axis] = static_cast<decltype(made.part_stride)>(room.strides[axis]);
-  }
-  made.part_stride = static_cast<decltype(made.part_stride)>(room.part_stride);
+  give(made.extents(), room.extents);
+  give_strides(made, room, 0);
   return whole;
 }
 

@@ -10,30 +10,51 @@
 
 namespace autotune {
 
+namespace detail {
+
+// The first base of an accessor, so that it begins with the handle.
+template <class Memory>
+struct Handle {
+  Memory memory;
+};
+
+}  // namespace detail
+
+// Texels of the run of one part, where Records has to know it.
+template <class Value, class Memory, class Mapping, class Records>
+static constexpr bool has_runs =
+    Mapping::passes_all || Records::template has_runs<sizeof(Value) / sizeof(typename Memory::texel_type)>;
+template <class Value, class Memory, class Mapping, class Records>
+using PartStride =
+    PerAxis<struct PartRole, false, typename Mapping::Stride, has_runs<Value, Memory, Mapping, Records> ? 0 : 1>;
+
 // Value: what the kernel reads (a number, a record struct, a Packed). Memory: one of memory.cuh, which fixes
 // the texel. A value is `parts` texels, placed by Records; Grouping places the element among its group.
 template <class Value, class Memory, class Mapping, class Dims = Dims1D, class Records = Aos, class Grouping = Split>
-struct Array {
+struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mapping, Records> {
   using value_type = Value;
   using Texel = typename Memory::texel_type;
   using Offset = typename Mapping::Offset;
+  using Runs = PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
 
-  Memory memory;
-  Mapping mapping;
-  typename Mapping::Stride part_stride;
-
-  AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
+  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return this->extents()[axis]; }
+  template <int AXIS>
+  AUTOTUNE_DEVICE constexpr unsigned extent() const {
+    return this->extents()[AXIS];
+  }
+  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
     struct Parts {
       Texel texel[parts];
     } read;
-    const Offset element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(Mapping::offset(indices...));
 #pragma unroll
-    for (int p = 0; p < parts; ++p) read.texel[p] = memory.template load<Dims>(place(element, p));
+    for (int p = 0; p < parts; ++p) read.texel[p] = this->memory.template load<Dims>(place(element, p));
     return bit_cast<Value>(read);
   }
 
@@ -43,22 +64,22 @@ struct Array {
       Texel texel[parts];
     };
     const Parts written = bit_cast<Parts>(value);
-    const Offset element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(Mapping::offset(indices...));
 #pragma unroll
-    for (int p = 0; p < parts; ++p) memory.template store<Dims>(place(element, p), written.texel[p]);
+    for (int p = 0; p < parts; ++p) this->memory.template store<Dims>(place(element, p), written.texel[p]);
   }
 
   // Atomic; global memory and one-texel values only.
   template <class... Indices>
   AUTOTUNE_DEVICE void add(Value value, Indices... indices) const {
     static_assert(parts == 1, "add needs a value of one texel");
-    const Offset element = Grouping::element(mapping.offset(indices...));
-    atomicAdd(reinterpret_cast<Value*>(memory.template address<Dims>(place(element, 0))), value);
+    const Offset element = Grouping::element(Mapping::offset(indices...));
+    atomicAdd(reinterpret_cast<Value*>(this->memory.template address<Dims>(place(element, 0))), value);
   }
 
  private:
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
-    return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(part_stride));
+    return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(part_stride()[0]));
   }
 };
 

@@ -83,21 +83,19 @@ struct Hilbert {
 // first) once more, into a block of `side` tiles and a place on the Curve through it. SIDE 0 is the smallest power of
 // two that takes the fewest tiles along one of these axes. `strides` are those of blocks, or of tiles where no curve
 // runs.
-template <class Curve, unsigned SIDE, class Along, class Axes, class Tile, class Index = unsigned>
-struct Curved {
-  static constexpr int rank = Axes::count;
-  using Stride = Index;
-  using Offset = typename Strided<1, 0, Index>::Offset;
-  unsigned extents[rank];
-  Stride strides[rank];
+template <class Curve, unsigned SIDE, class Along, class Axes, class Tile, class ExtentsOf, class StridesOf>
+struct Curved : Shape<ExtentsOf, StridesOf> {
+  using typename Shape<ExtentsOf, StridesOf>::Offset;
+  using typename Shape<ExtentsOf, StridesOf>::Stride;
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
+    constexpr int rank = Axes::count;
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
     const Offset index[] = {static_cast<Offset>(indices)...};
     const unsigned last = side() - 1;
     const int bits = __popc(last);
-    Index cell[Along::count];
+    Stride cell[Along::count];
     Offset sum = 0;
 #pragma unroll
     for (int axis = 0; axis < rank; ++axis) {
@@ -105,12 +103,12 @@ struct Curved {
       Offset tile = index[axis] / size;
       const int place = Along::place(axis);
       if (place >= 0) {
-        cell[place] = static_cast<Index>(tile & last);
+        cell[place] = static_cast<Stride>(tile & last);
         tile >>= bits;
       }
-      sum += tile * strides[axis] + index[axis] % size * within_tile<Axes, Tile>(axis);
+      sum += tile * this->strides()[axis] + index[axis] % size * within_tile<Axes, Tile>(axis);
     }
-    return sum + static_cast<Offset>(Curve::place(cell, static_cast<Index>(last + 1))) * Tile::volume;
+    return sum + static_cast<Offset>(Curve::place(cell, static_cast<Stride>(last + 1))) * Tile::volume;
   }
 
  private:
@@ -120,7 +118,7 @@ struct Curved {
 #pragma unroll
     for (int place = 0; place < Along::count; ++place) {
       const unsigned size = Tile::size(Along::axis(place));
-      const unsigned tiles = (extents[Along::axis(place)] - 1) / size + 1;  // an extent is at least 1
+      const unsigned tiles = (this->extents()[Along::axis(place)] - 1) / size + 1;  // an extent is at least 1
       fewest = tiles < fewest ? tiles : fewest;
     }
     unsigned lower = fewest - 1;

@@ -5,8 +5,10 @@
 #ifdef AUTOTUNE_CPU
 #include "autotune/cpu.hpp"
 #define AUTOTUNE_DEVICE inline __attribute__((always_inline))
+#define AUTOTUNE_EVERYWHERE AUTOTUNE_DEVICE
 #else
 #define AUTOTUNE_DEVICE __device__ __forceinline__
+#define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
 #endif
 
 namespace autotune {
@@ -20,6 +22,20 @@ AUTOTUNE_DEVICE To bit_cast(const From& from) {
   memcpy(&to, &from, sizeof(To));
   return to;
 }
+
+// A pack of integers: UpTo<3> is Integers<0, 1, 2>.
+template <int... INTEGERS>
+struct Integers {};
+namespace detail {
+template <int COUNT, int... INTEGERS>
+struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, INTEGERS...> {};
+template <int... INTEGERS>
+struct CountedTo<0, INTEGERS...> {
+  using type = Integers<INTEGERS...>;
+};
+}  // namespace detail
+template <int COUNT>
+using UpTo = typename detail::CountedTo<COUNT>::type;
 
 template <int BYTES>
 struct TexelOf;

@@ -11,9 +11,8 @@ AUTOTUNE_DEVICE Value& element(const Array<Value, Memory, Mapping, Dims, Records
                                Indices... indices) {
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Offset = typename Accessor::Offset;
-  const Offset place =
-      Records::template offset<Accessor::parts>(Grouping::element(array.mapping.offset(indices...)),
-                                                static_cast<Offset>(0), static_cast<Offset>(array.part_stride));
+  const Offset place = Records::template offset<Accessor::parts>(
+      Grouping::element(array.offset(indices...)), static_cast<Offset>(0), static_cast<Offset>(array.part_stride()[0]));
   return *reinterpret_cast<Value*>(array.memory.template address<Dims>(place));
 }
 
@@ -36,9 +35,9 @@ AUTOTUNE_DEVICE auto& field(const Array<Value, Memory, Mapping, Dims, Records, G
   // Where the field begins: a record at an address that is aligned for any.
   const unsigned long long begin =
       reinterpret_cast<unsigned long long>(&(reinterpret_cast<Value*>(4096)->*FIELD)) - 4096;
-  const Offset place = Records::template offset<Accessor::parts>(Grouping::element(array.mapping.offset(indices...)),
+  const Offset place = Records::template offset<Accessor::parts>(Grouping::element(array.offset(indices...)),
                                                                  static_cast<Offset>(begin / texel),
-                                                                 static_cast<Offset>(array.part_stride));
+                                                                 static_cast<Offset>(array.part_stride()[0]));
   char* const address = reinterpret_cast<char*>(array.memory.template address<Dims>(place));
   return *reinterpret_cast<Type*>(address + begin % texel);
 }

@@ -29,14 +29,14 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   using Type = typename FieldOf<FIELD>::type;
   using Read = Pieces<Type, Texel>;
   using Offset = typename Accessor::Offset;
-  const Offset element = Grouping::element(array.mapping.offset(indices...));
+  const Offset element = Grouping::element(array.offset(indices...));
   const unsigned begin = first_byte<FIELD, Value>();
   Read read;
 #pragma unroll
   for (int p = 0; p < Read::count; ++p) {
     const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride));
+                                                                   static_cast<Offset>(array.part_stride()[0]));
     if constexpr (Rebound<Memory, typename Read::Piece>::is_possible) {
       const auto memory = bit_cast<typename Rebound<Memory, typename Read::Piece>::type>(array.memory);
       read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
@@ -71,7 +71,7 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
   using Texel = typename Accessor::Texel;
   using Written = Pieces<typename FieldOf<FIELD>::type, Texel>;
   using Offset = typename Accessor::Offset;
-  const Offset element = Grouping::element(array.mapping.offset(indices...));
+  const Offset element = Grouping::element(array.offset(indices...));
   const unsigned begin = first_byte<FIELD, Value>();
   const auto memory = bit_cast<typename Rebound<Memory, typename Written::Piece>::type>(array.memory);
   const Written written = bit_cast<Written>(value);
@@ -79,7 +79,7 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
   for (int p = 0; p < Written::count; ++p) {
     const unsigned byte = begin + p * Written::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride));
+                                                                   static_cast<Offset>(array.part_stride()[0]));
     memory.template store<Dims1D>(Dims::linear(place) * Written::in_texel + byte % sizeof(Texel) / Written::bytes,
                                   written.piece[p]);
   }

@@ -20,6 +20,9 @@ struct Together {
 // every part `part_stride` texels long, which is a multiple of 16 bytes.
 template <class... GROUPS>
 struct Apart {
+  template <int>
+  static constexpr bool has_runs = true;
+
   template <int PARTS, class Index>
   AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index part_stride) {
     Index found = 0, before = 0;
@@ -74,24 +77,28 @@ AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a :
 // array.cuh: Array. A group is moved by the widest access that divides it, whatever the texel, which is as wide as all
 // fields allow.
 template <class Value, class Memory, class Mapping, class Dims, class Grouping, class... GROUPS>
-struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping> {
+struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping>
+    : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mapping, Apart<GROUPS...>> {
   using value_type = Value;
   using Texel = typename Memory::texel_type;
   using Offset = typename Mapping::Offset;
+  using Runs = PartStride<Value, Memory, Mapping, Apart<GROUPS...>>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
   static_assert((GROUPS::count + ...) == parts, "each part is in one group");
 
-  Memory memory;
-  Mapping mapping;
-  typename Mapping::Stride part_stride;
-
-  AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
+  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return this->extents()[axis]; }
+  template <int AXIS>
+  AUTOTUNE_DEVICE constexpr unsigned extent() const {
+    return this->extents()[AXIS];
+  }
+  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
     Parts read;
-    const Offset element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(Mapping::offset(indices...));
     int before = 0;
     ((load_group<GROUPS>(read, element, before), before += GROUPS::count), ...);
     return bit_cast<Value>(read);
@@ -100,7 +107,7 @@ struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping> {
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
     const Parts written = bit_cast<Parts>(value);
-    const Offset element = Grouping::element(mapping.offset(indices...));
+    const Offset element = Grouping::element(Mapping::offset(indices...));
     int before = 0;
     ((store_group<GROUPS>(written, element, before), before += GROUPS::count), ...);
   }
@@ -128,15 +135,15 @@ struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping> {
   template <class Group>
   AUTOTUNE_DEVICE auto units() const {
     if constexpr (width<Group> == 1)
-      return memory;
+      return this->memory;
     else
-      return bit_cast<typename Rebound<Memory, Unit<Group>>::type>(memory);
+      return bit_cast<typename Rebound<Memory, Unit<Group>>::type>(this->memory);
   }
 
   // The first unit of the group, behind that of so many parts.
   template <class Group>
   AUTOTUNE_DEVICE Offset first(Offset element, int before) const {
-    return before * static_cast<Offset>(part_stride / width<Group>) + element * (Group::count / width<Group>);
+    return before * static_cast<Offset>(part_stride()[0] / width<Group>) + element * (Group::count / width<Group>);
   }
 
   template <class Group>

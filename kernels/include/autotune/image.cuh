@@ -127,10 +127,14 @@ struct Image : Base {
 
 // The members of an accessor (array.cuh: Array) whose elements lie in rows of their own: what the texels are called in
 // storage order is not an offset, but one coordinate for each of AXES, the contiguous one last.
-template <class Index, int RANK>
-struct Rows {
-  unsigned extents[RANK];
-  Index strides[RANK];
+template <class Object, class ExtentsOf>
+struct Rows : detail::Handle<Object>, ExtentsOf {
+  AUTOTUNE_EVERYWHERE constexpr ExtentsOf& extents() { return *this; }
+  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return (*this)[axis]; }
+  template <int AXIS>
+  AUTOTUNE_DEVICE constexpr unsigned extent() const {
+    return (*this)[AXIS];
+  }
 };
 
 #ifdef AUTOTUNE_CPU
@@ -152,18 +156,12 @@ struct TextureObject {
 
 // A texture with the array's own rows: a CUDA array, or pitched memory. Element: of the array, the type of its numbers
 // or a record.
-template <class Element, class Index, Edge EDGE, class Read, class Filter, int... AXES>
-struct TextureImage {
+template <class Element, class ExtentsOf, Edge EDGE, class Read, class Filter, int... AXES>
+struct TextureImage : Rows<TextureObject, ExtentsOf> {
   static constexpr int rank = sizeof...(AXES);
   static constexpr bool is_float = Read::is_normalised || Filter::is_linear;
   static constexpr bool is_periodic = EDGE == Edge::mirror || EDGE == Edge::wrap;
   using value_type = Element;
-
-  TextureObject memory;
-  Rows<Index, rank> mapping;
-  Index part_stride;
-
-  AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
 
   template <class... Indices>
   AUTOTUNE_DEVICE auto load(Indices... indices) const {
@@ -195,7 +193,7 @@ struct TextureImage {
     unsigned long long row = 0, column = 0;
     bool is_inside = true;
     for (int step = 0; step < rank; ++step) {
-      const int axis = axes[step], extent = static_cast<int>(mapping.extents[axis]);
+      const int axis = axes[step], extent = static_cast<int>(this->extent(axis));
       const int place = inside<EDGE>(index[axis], extent);
       is_inside &= static_cast<unsigned>(place) < static_cast<unsigned>(extent);
       if (step < rank - 1)
@@ -204,7 +202,7 @@ struct TextureImage {
         column = place;
     }
     Element element{};
-    if (is_inside) memcpy(&element, cpu::texel_of(memory.object, row, column, sizeof(Element)), sizeof(Element));
+    if (is_inside) memcpy(&element, cpu::texel_of(this->memory.object, row, column, sizeof(Element)), sizeof(Element));
     return Read::value(element);
   }
 #else
@@ -215,7 +213,7 @@ struct TextureImage {
 #pragma unroll
     for (int step = 0; step < rank; ++step) {
       place[step] = index[axes[step]] + 0.5f;
-      if constexpr (is_periodic) place[step] *= __frcp_rn(static_cast<float>(mapping.extents[axes[step]]));
+      if constexpr (is_periodic) place[step] *= __frcp_rn(static_cast<float>(this->extent(axes[step])));
     }
     if constexpr (is_float)
       return texel<float>(place);
@@ -225,9 +223,9 @@ struct TextureImage {
   template <class Fetched>
   AUTOTUNE_DEVICE Fetched texel(const float (&place)[rank]) const {
     if constexpr (rank == 2)
-      return tex2D<Fetched>(memory.object, place[1], place[0]);
+      return tex2D<Fetched>(this->memory.object, place[1], place[0]);
     else
-      return tex3D<Fetched>(memory.object, place[2], place[1], place[0]);
+      return tex3D<Fetched>(this->memory.object, place[2], place[1], place[0]);
   }
 #endif
 };
@@ -241,17 +239,11 @@ struct SurfaceObject {
 };
 
 // A surface over a CUDA array: what an output is in a layout of images. Inside only.
-template <class Element, class Index, int... AXES>
-struct SurfaceImage {
+template <class Element, class ExtentsOf, int... AXES>
+struct SurfaceImage : Rows<SurfaceObject, ExtentsOf> {
   static constexpr int rank = sizeof...(AXES);
   using value_type = Element;
   using Unit = Texel<sizeof(Element)>;
-
-  SurfaceObject memory;
-  Rows<Index, rank> mapping;
-  Index part_stride;
-
-  AUTOTUNE_DEVICE unsigned extent(int axis) const { return mapping.extents[axis]; }
 
   template <class... Indices>
   AUTOTUNE_DEVICE void store(const Element& value, Indices... indices) const {
@@ -262,9 +254,9 @@ struct SurfaceImage {
 #else
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      surf2Dwrite(bit_cast<Unit>(value), memory.object, x, y);
+      surf2Dwrite(bit_cast<Unit>(value), this->memory.object, x, y);
     else
-      surf3Dwrite(bit_cast<Unit>(value), memory.object, x, y, index[axes[0]]);
+      surf3Dwrite(bit_cast<Unit>(value), this->memory.object, x, y, index[axes[0]]);
 #endif
   }
 
@@ -279,9 +271,9 @@ struct SurfaceImage {
 #else
     const int x = index[axes[rank - 1]] * static_cast<int>(sizeof(Element)), y = index[axes[rank - 2]];
     if constexpr (rank == 2)
-      return bit_cast<Element>(surf2Dread<Unit>(memory.object, x, y));
+      return bit_cast<Element>(surf2Dread<Unit>(this->memory.object, x, y));
     else
-      return bit_cast<Element>(surf3Dread<Unit>(memory.object, x, y, index[axes[0]]));
+      return bit_cast<Element>(surf3Dread<Unit>(this->memory.object, x, y, index[axes[0]]));
 #endif
   }
 
@@ -290,8 +282,8 @@ struct SurfaceImage {
   unsigned char* place(const int (&index)[rank]) const {
     constexpr int axes[] = {AXES...};
     unsigned long long row = 0;
-    for (int step = 0; step < rank - 1; ++step) row = row * mapping.extents[axes[step]] + index[axes[step]];
-    return cpu::texel_of(memory.object, row, index[axes[rank - 1]], sizeof(Element));
+    for (int step = 0; step < rank - 1; ++step) row = row * this->extent(axes[step]) + index[axes[step]];
+    return cpu::texel_of(this->memory.object, row, index[axes[rank - 1]], sizeof(Element));
   }
 #endif
 };

@@ -4,39 +4,121 @@
 
 namespace autotune {
 
-// offset(i0, i1, …) = sum of i_k * strides[k]; the CONTIGUOUS axis has stride 1 known at compile time.
-// Index is unsigned, or unsigned long long for arrays past 2^32 elements.
-template <int RANK, int CONTIGUOUS, class Index = unsigned>
-struct Strided {
-  using Stride = Index;
+namespace detail {
+
+// COUNT numbers that a launch gives. Role tells those of one accessor apart, so that none takes no room there.
+template <class Role, class Number, int COUNT>
+struct Given {
+  Number number[COUNT];
+};
+template <class Role, class Number>
+struct Given<Role, Number, 0> {};
+
+}  // namespace detail
+
+// A number for each axis of an array. What is not 0 in KNOWN is a constant; the others alone are passed to a kernel, or
+// ALL.
+template <class Role, bool ALL, class Number, unsigned long long... KNOWN>
+struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
+  using number_type = Number;
+  static constexpr bool all = ALL;
+  static constexpr int count = sizeof...(KNOWN), given = (0 + ... + (ALL || KNOWN == 0));
+
+  // That of `axis` where it is a constant, else 0.
+  AUTOTUNE_EVERYWHERE static constexpr Number known(int axis) { return known(axis, UpTo<count>()); }
+
+  AUTOTUNE_EVERYWHERE constexpr Number operator[](int axis) const {
+    if constexpr (given == 0) {
+      return known(axis);
+    } else if constexpr (given == count) {
+      return this->number[axis];
+    } else {
+      return known(axis) != 0 ? known(axis) : this->number[place(axis, UpTo<count>())];
+    }
+  }
+
+  // Nothing where it is a constant.
+  AUTOTUNE_EVERYWHERE constexpr void give(int axis, Number value) {
+    if constexpr (given > 0)
+      if (ALL || known(axis) == 0) this->number[place(axis, UpTo<count>())] = value;
+  }
+
+ private:
+  template <int... AXES>
+  AUTOTUNE_EVERYWHERE static constexpr Number known(int axis, Integers<AXES...>) {
+    return (static_cast<Number>(0) + ... + (axis == AXES ? static_cast<Number>(KNOWN) : 0));
+  }
+  // Of the number of `axis` among those that are given.
+  template <int... AXES>
+  AUTOTUNE_EVERYWHERE static constexpr int place(int axis, Integers<AXES...>) {
+    return (0 + ... + ((ALL || KNOWN == 0) && AXES < axis));
+  }
+};
+
+// Elements along each axis; how many elements apart neighbours along each axis lie.
+template <unsigned... KNOWN>
+using Extents = PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
+template <class Index, unsigned long long... KNOWN>
+using Strides = PerAxis<struct StrideRole, false, Index, KNOWN...>;
+// Of an array of which no extent is known: what its policies were measured with.
+template <class Index, unsigned long long... KNOWN>
+using AllStrides = PerAxis<struct StrideRole, true, Index, KNOWN...>;
+
 #ifdef AUTOTUNE_CPU
-  using Offset = unsigned long long;  // host compilers vectorise only offsets that cannot wrap
+template <class Index>
+using OffsetOf = unsigned long long;  // host compilers vectorise only offsets that cannot wrap
 #else
-  using Offset = Index;
+template <class Index>
+using OffsetOf = Index;
 #endif
-  unsigned extents[RANK];
-  Stride strides[RANK];
+
+// What every mapping has of its array. ExtentsOf is Extents, StridesOf is Strides of unsigned, or of unsigned long long
+// for arrays past 2^32 elements. They are bases, since those without members take no room.
+template <class ExtentsOf, class StridesOf>
+struct Shape : ExtentsOf, StridesOf {
+  static constexpr int rank = ExtentsOf::count;
+  using Stride = typename StridesOf::number_type;
+  static constexpr bool passes_all = StridesOf::all;
+  using Offset = OffsetOf<Stride>;
+
+  AUTOTUNE_EVERYWHERE constexpr ExtentsOf& extents() { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr const ExtentsOf& extents() const { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr StridesOf& strides() { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr const StridesOf& strides() const { return *this; }
+};
+
+// offset(i0, i1, …) = sum of i_k * strides[k].
+template <class ExtentsOf, class StridesOf>
+struct Strided : Shape<ExtentsOf, StridesOf> {
+  using typename Shape<ExtentsOf, StridesOf>::Offset;
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
-    static_assert(sizeof...(Indices) == RANK, "one index for each axis");
+    constexpr int rank = ExtentsOf::count;
+    static_assert(sizeof...(Indices) == rank, "one index for each axis");
     const Offset index[] = {static_cast<Offset>(indices)...};
-    Offset sum = index[CONTIGUOUS];
+    constexpr int side_by_side = contiguous();
+    Offset sum = index[side_by_side];
 #pragma unroll
-    for (int axis = 0; axis < RANK; ++axis)
-      if (axis != CONTIGUOUS) sum += index[axis] * strides[axis];
+    for (int axis = 0; axis < rank; ++axis)
+      if (axis != side_by_side) sum += index[axis] * this->strides()[axis];
     return sum;
+  }
+
+ private:
+  // An axis whose neighbours lie side by side; every array has one.
+  AUTOTUNE_DEVICE static constexpr int contiguous() {
+    int axis = 0;
+    while (StridesOf::known(axis) != 1) ++axis;
+    return axis;
   }
 };
 
 // Not an offset but the two indices themselves, row above column, for a texture with the array's own rows and columns
-// (dims.cuh: DimsRows). They may lie outside of it. A view's, so its members are those of Strided.
-template <class Index = unsigned>
-struct Coordinates {
-  using Stride = Index;
+// (dims.cuh: DimsRows). They may lie outside of it.
+template <class ExtentsOf>
+struct Coordinates : Shape<ExtentsOf, Strides<unsigned, 1, 1>> {
   using Offset = unsigned long long;
-  unsigned extents[2];
-  Stride strides[2];
 
   template <class Row, class Column>
   AUTOTUNE_DEVICE Offset offset(Row row, Column column) const {

@@ -1,4 +1,5 @@
-// records and grouping: where part `part` of element `element` lies. A record is PARTS texels.
+// records and grouping: where part `part` of element `element` lies. A record is PARTS texels. `has_runs`: whether that
+// depends on how long the run of each part is.
 #pragma once
 #include "autotune/device.cuh"
 
@@ -6,6 +7,8 @@ namespace autotune {
 
 // Array of structures: a record's parts are adjacent.
 struct Aos {
+  template <int PARTS>
+  static constexpr bool has_runs = false;
   template <int PARTS, class Index>
   AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index) {
     return element * PARTS + part;
@@ -14,6 +17,8 @@ struct Aos {
 
 // Structure of arrays: each part has its own run, `part_stride` texels long.
 struct Soa {
+  template <int PARTS>
+  static constexpr bool has_runs = PARTS > 1;
   template <int PARTS, class Index>
   AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index part_stride) {
     return part * part_stride + element;
@@ -23,10 +28,19 @@ struct Soa {
 // Array of structures of arrays: runs of LANES elements.
 template <int LANES>
 struct Aosoa {
+  template <int PARTS>
+  static constexpr bool has_runs = false;
   template <int PARTS, class Index>
   AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index) {
     return ((element / LANES) * PARTS + part) * LANES + element % LANES;
   }
+};
+
+// Records with something behind them, which is found by the length of the run of a part.
+template <class Records>
+struct Followed : Records {
+  template <int>
+  static constexpr bool has_runs = true;
 };
 
 // Arrays over one index space, side by side (split) or interleaved (merged): member MEMBER of MEMBERS.

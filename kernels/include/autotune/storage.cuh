@@ -199,6 +199,8 @@ template <int LANES>
 struct RunOf<Aosoa<LANES>> {
   static constexpr int lanes = LANES;
 };
+template <class Records>
+struct RunOf<Followed<Records>> : RunOf<Records> {};
 
 // Scale number `row` of those that lie behind the elements, each in `unit` whole texels (layout.py: Layout.tail).
 template <class Value, class Memory, class Mapping, class Dims, class Records, class Grouping>
@@ -207,7 +209,7 @@ AUTOTUNE_DEVICE float scale_behind(const Array<Value, Memory, Mapping, Dims, Rec
   using Texel = typename Codes::Texel;
   using Offset = typename Codes::Offset;
   constexpr Offset unit = sizeof(Texel) < 4 ? 4 / sizeof(Texel) : 1, lanes = RunOf<Records>::lanes;
-  const Offset runs = (static_cast<Offset>(codes.part_stride) - 1) / lanes + 1;  // an array has an element
+  const Offset runs = (static_cast<Offset>(codes.part_stride()[0]) - 1) / lanes + 1;  // an array has an element
   const Offset elements = runs * lanes * Codes::parts;
   const Offset begin = (elements + unit - 1) / unit * unit + row * unit;
   struct Texels {
@@ -256,6 +258,10 @@ struct Narrow {
   Codes codes;
 
   AUTOTUNE_DEVICE unsigned extent(int axis) const { return codes.extent(axis); }
+  template <int AXIS>
+  AUTOTUNE_DEVICE constexpr unsigned extent() const {
+    return codes.template extent<AXIS>();
+  }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {

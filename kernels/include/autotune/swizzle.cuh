@@ -17,15 +17,6 @@ struct Xor {
   }
 };
 
-template <int... NUMBERS>
-struct Numbers {};
-template <int COUNT, int... NUMBERS>
-struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, NUMBERS...> {};
-template <int... NUMBERS>
-struct CountedTo<0, NUMBERS...> {
-  using type = Numbers<NUMBERS...>;
-};
-
 // A mapping whose index COLUMN, the contiguous one, changes places by index ROW.
 template <class Mapping, int ROW, int COLUMN, unsigned GROUPS, unsigned WIDTH>
 struct Swizzled : Mapping {
@@ -35,12 +26,12 @@ struct Swizzled : Mapping {
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
     Offset index[] = {static_cast<Offset>(indices)...};
     index[COLUMN] = Xor<GROUPS, WIDTH>::column(index[ROW], index[COLUMN]);
-    return at(index, typename CountedTo<sizeof...(Indices)>::type());
+    return at(index, UpTo<sizeof...(Indices)>());
   }
 
  private:
   template <int RANK, int... AXES>
-  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], Numbers<AXES...>) const {
+  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], Integers<AXES...>) const {
     return Mapping::offset(index[AXES]...);
   }
 };

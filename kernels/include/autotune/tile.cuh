@@ -42,25 +42,22 @@ AUTOTUNE_DEVICE constexpr unsigned within_tile(int axis) {
   return stride;
 }
 
-// offset(i0, i1, …) = sum of (i_k / size_k) * strides[k] + (i_k % size_k) * the stride within a tile. `strides` are
-// those of whole tiles; the contiguous axis has its tiles one behind the other.
-template <class Axes, class Tile, class Index = unsigned>
-struct Tiled {
-  static constexpr int rank = Axes::count;
-  using Stride = Index;
-  using Offset = typename Strided<1, 0, Index>::Offset;
-  unsigned extents[rank];
-  Stride strides[rank];
+// offset(i0, i1, …) = sum of (i_k / size_k) * strides[k] + (i_k % size_k) * the stride within a tile. The strides are
+// those of whole tiles.
+template <class Axes, class Tile, class ExtentsOf, class StridesOf>
+struct Tiled : Shape<ExtentsOf, StridesOf> {
+  using typename Shape<ExtentsOf, StridesOf>::Offset;
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
+    constexpr int rank = Axes::count;
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
     const Offset index[] = {static_cast<Offset>(indices)...};
     Offset sum = 0;
 #pragma unroll
     for (int axis = 0; axis < rank; ++axis) {
       const unsigned size = Tile::size(axis);
-      const Offset stride = axis == Axes::axis(rank - 1) ? static_cast<Offset>(Tile::volume) : strides[axis];
+      const Offset stride = StridesOf::known(axis) != 0 ? StridesOf::known(axis) : this->strides()[axis];
       sum += index[axis] / size * stride + index[axis] % size * within_tile<Axes, Tile>(axis);
     }
     return sum;
