@@ -15,6 +15,7 @@ from autotune.layout.layout import Layout
 # What CUDA's compiler knows by itself, as far as the headers use it.
 CUDA = """\
 #define __device__
+#define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __global__
 #define __shared__ static
@@ -62,17 +63,21 @@ def source(layouts: Sequence[Layout], text: str = "") -> str:
     for name, layout in records.items():
         kinds = {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned", "float32": "float",
                  "float64": "double"}  # fmt: skip
-        lines.append(f"struct {name} {{ {' '.join(f'{kinds[f.type]} {f.name};' for f in layout.data.fields)} }};\n")
+        lines.append(
+            f"struct {name} {{ {' '.join(f'{kinds[f.type]} {f.name};' for f in layout.data.fields)} }};\n"
+        )
     for number, layout in enumerate(layouts):
         rank = len(layout.data.shape)
         declared = ", ".join(f"unsigned i{axis}" for axis in range(rank))
         given = ", ".join(f"i{axis}" for axis in range(rank))
         array = "a.codes" if layout.storage else "a"
+        accessor = "codes.load" if layout.storage else "load"
+        zeros = ", ".join(["0u"] * rank)
         lines += [
             f"using A{number} = {layout.cpp};\n",
-            f"using V{number} = decltype(static_cast<A{number}*>(nullptr)->{array[2:] + '.' if layout.storage else ''}load({', '.join(['0u'] * rank)}));\n",
-            f'extern "C" void load{number}(const A{number}& a, V{number}* value, {declared}) '
-            f"{{ *value = {array}.load({given}); }}\n",
+            f"using V{number} = decltype(static_cast<A{number}*>(nullptr)->{accessor}({zeros}));\n",
+            f'extern "C" void load{number}(const A{number}& a, V{number}* value, {declared}) {{\n',
+            f"  *value = {array}.load({given});\n}}\n",
         ]
         if layout.memory == "global":
             lines.append(
@@ -87,7 +92,7 @@ def source(layouts: Sequence[Layout], text: str = "") -> str:
     return "".join(lines)
 
 
-def compiled(text: str, changed: Mapping[str, tuple[str, str]] = {}, level: str = "-O0") -> ir.Module:  # noqa: B006
+def compiled(text: str, changed: Mapping[str, tuple[str, str]] = {}, level: str = "-O0") -> ir.Module:
     """The text as clang compiles it. ``changed`` headers have another text in place of one that they have."""
     with tempfile.TemporaryDirectory() as folder:
         for name, (old, new) in changed.items():
@@ -104,11 +109,12 @@ def compiled(text: str, changed: Mapping[str, tuple[str, str]] = {}, level: str 
         made = Path(folder) / "made.cpp"
         made.write_text(text)
         command = [
-            sys.executable, "-m", "ziglang", "c++", "-std=c++17", level, "-fno-vectorize", "-fno-slp-vectorize", "-fno-sanitize=all", "-fno-stack-protector",
+            sys.executable, "-m", "ziglang", "c++", "-std=c++17", level, "-fno-vectorize", "-fno-slp-vectorize", "-fno-sanitize=all",
+            "-fno-stack-protector",
             "-Wno-everything", "-S", "-emit-llvm", "-g0", "-I", folder, "-I", str(include_dir()), str(made), "-o",
             f"{folder}/made.ll",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(done.stderr)
+            raise RuntimeError(done.stderr[:2000])
         return ir.Module((Path(folder) / "made.ll").read_text())

@@ -72,7 +72,10 @@ class Case:
     @staticmethod
     def of(layout: Layout) -> "Case":
         facts, layout = Facts(), replace(layout)  # which keeps no grid of other numbers
-        shape = [facts.whole(size) if size else facts.number(f"n{axis}", 1) for axis, size in enumerate(layout.sizes)]
+        shape = [
+            facts.whole(size) if size else facts.number(f"n{axis}", 1)
+            for axis, size in enumerate(layout.sizes)
+        ]
         if layout.curve and not layout.curve.side:
             tile = layout.tiles or (1,) * len(shape)
             cells = [-(-n // size) for n, size in zip(shape, tile, strict=True)]
@@ -114,7 +117,7 @@ class Case:
 
     def digits(self, at: Sequence[Any]) -> list[tuple[Any, int]]:
         """(block, axis) of an index."""
-        grid, moved = self.grid, self.layout.mapping._moved(at, self.room.extents)  # noqa: SLF001
+        grid, moved = self.grid, self.layout.mapping._moved(at, self.room.extents)
         return [(moved[axis] // grid.tile[axis] // grid.side[axis], axis) for axis in self.layout.axes]
 
     @property
@@ -176,7 +179,7 @@ def parts_are_inside_and_apart(layout: Layout) -> None:
     facts.know(count == elements)
     # The line, before it is folded into a plane.
     line = replace(layout, dims="1d")
-    stride, texels = case.room.part_stride, facts.whole(layout._texels(case.shape))  # noqa: SLF001
+    stride, texels = case.room.part_stride, facts.whole(layout._texels(case.shape))
     members = range(layout.group[0])
     e, f = facts.number("e"), facts.number("f")
     facts.know(z3.And(e < count, f < count))
@@ -220,16 +223,36 @@ def _address(layout: Layout, element: Any, part: int, stride: Any) -> Any:
 
 
 def plane_is_one_to_one(layout: Layout) -> None:
-    """Texels of the line are texels of the plane, each one of its own."""
+    """Texels of the line are texels of the plane, each one of its own: a texel is in a block of rows, in a column and a
+    row there."""
     case = Case.of(layout)
     facts, (width, height) = case.facts, case.room.plane
+    rows = layout.data.plane[1]
     one, other = facts.number("t"), facts.number("u")
-    line = replace(layout, records="aos", group=(1, 0))
-    single = replace(line, data=replace(layout.data, fields=layout.data.fields[:1]))
-    a, b = (single.address(each, 0, 0) if single.parts == 1 else _fold(layout, each) for each in (one, other))
-    facts.know(one < facts.whole(case.layout._texels(case.shape)))  # noqa: SLF001
-    facts.show(z3.And(a >= 0, a < width * height), "a texel is inside the plane")
-    facts.show(z3.Implies(one != other, a != b), "two texels are two places of the plane")
+    facts.know(one < facts.whole(case.layout._texels(case.shape)))
+    places = _fold(layout, one), _fold(layout, other)
+    facts.show(z3.And(places[0] >= 0, places[0] < width * height), "a texel is inside the plane")
+    blocks, columns, steps = (
+        [facts.whole(each) for each in pair]
+        for pair in (
+            (one // (width * rows), other // (width * rows)),
+            (one // rows % width, other // rows % width),
+            (one % rows, other % rows),
+        )
+    )
+    for at, block, column, step in zip((one, other), blocks, columns, steps, strict=True):
+        facts.show(
+            at == block * (width * rows) + column * rows + step, "block, column and row say which texel"
+        )
+    apart = places[0] != places[1]
+    for way in (blocks[0] < blocks[1], blocks[0] > blocks[1]):
+        with facts.supposing(way):
+            facts.show(apart, "two blocks lie apart")
+    for way in (steps[0] < steps[1], steps[0] > steps[1]):
+        with facts.supposing(blocks[0] == blocks[1], way):
+            facts.show(apart, "two rows lie apart")
+    with facts.supposing(blocks[0] == blocks[1], steps[0] == steps[1], columns[0] != columns[1]):
+        facts.show(apart, "two columns lie apart")
 
 
 def _fold(layout: Layout, offset: Any) -> Any:
@@ -251,9 +274,14 @@ def addresses(case: Case, module: Module, number: int) -> None:
     element = case.element(at)
     facts.show(z3.And(element >= 0, element < case.grid.elements), "an element is inside")
     texel = layout.texel_bytes
-    line = [_address(replace(layout, dims="1d"), element, part, case.room.part_stride) for part in range(layout.parts)]
+    line = [
+        _address(replace(layout, dims="1d"), element, part, case.room.part_stride)
+        for part in range(layout.parts)
+    ]
     for part, place in enumerate(line):
-        facts.show(z3.And(place >= 0, place < facts.whole(layout._texels(case.shape))), f"part {part} is inside")  # noqa: SLF001
+        facts.show(
+            z3.And(place >= 0, place < facts.whole(layout._texels(case.shape))), f"part {part} is inside"
+        )
     expected = [_fold(layout, place) if layout.is_plane else place for place in line]
 
     def check(parts: Sequence[Any], first: Sequence[Any], begin: int) -> None:
@@ -283,7 +311,7 @@ def addresses(case: Case, module: Module, number: int) -> None:
                 k = part[0][1]
                 _same(case, place, which, expected[k // texel], k % texel, 0)
     if scales := layout.stored_scales:
-        first, _, unit = scales.tail(layout._texels(case.shape), case.shape)  # noqa: SLF001
+        first, _, unit = scales.tail(layout._texels(case.shape), case.shape)
         row = at[0] if layout.storage and layout.storage.by_row else 0
         places = [first + row * unit + k for k in range(unit)]
         folded = [_fold(layout, place) if layout.is_plane else place for place in places]
@@ -318,10 +346,7 @@ def _same(case: Case, place: Any, byte: int, texel: Any, of_texel: int, begin: i
 
 
 def _parts(value: Any, size: int, machine: Machine) -> list[Any]:
-    if isinstance(value, Bytes):
-        parts = list(value.parts)
-    else:
-        parts = [(value, size, k) for k in range(size)]
+    parts = list(value.parts) if isinstance(value, Bytes) else [(value, size, k) for k in range(size)]
     return [_texel_of(part, machine) for part in parts]
 
 

@@ -1,4 +1,4 @@
-"""LLVM's intermediate language, as far as clang uses it for the layout library without optimising: what is read of it."""
+"""LLVM's intermediate language, as far as clang uses it for the layout library."""
 
 import re
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ class Module:
         self._sizes: dict[str, tuple[int, int]] = {}
         at: Function | None = None
         label = ""
-        for line in text.splitlines():
-            line = line.split(" ; ")[0].rstrip() if not line.startswith("@") else line
+        for written in text.splitlines():
+            line = written.split(" ; ")[0].rstrip() if not written.startswith("@") else written
             if line.startswith("define "):
                 at, label = _function(line)
                 self.functions[at.name] = at

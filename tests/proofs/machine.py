@@ -65,7 +65,11 @@ class Room:
     def load(self, offset: int, size: int) -> Any:
         parts = tuple(self.bytes.get(offset + k) for k in range(size))
         first = parts[0]
-        if first and first[1] == size and all(p and p[0] is first[0] and p[2] == k for k, p in enumerate(parts)):
+        if (
+            first
+            and first[1] == size
+            and all(p and p[0] is first[0] and p[2] == k for k, p in enumerate(parts))
+        ):
             return first[0]
         if all(p and p[1] == 1 and isinstance(p[0], int) for p in parts):  # as memset left them
             return int.from_bytes(bytes(p[0] for p in parts if p), "little")
@@ -96,7 +100,7 @@ class Machine:
     """Runs functions of a ``module``. ``calls`` are what functions do that have no body there, by a part of their name;
     ``outside`` are globals whose content is not known, by a part of their name."""
 
-    def __init__(self, module: Module, facts: Facts, calls: Mapping[str, Callable[..., Any]] = {}) -> None:  # noqa: B006
+    def __init__(self, module: Module, facts: Facts, calls: Mapping[str, Callable[..., Any]] = {}) -> None:
         self.module, self.facts, self.calls = module, facts, calls
         self.outside = ("constant_window", "dynamic_shared")
         self.events: list[Event] = []
@@ -155,7 +159,9 @@ class Machine:
                 if step.op != "phi":
                     registers[step.result] = self._run(step, registers)
 
-    def _joined(self, _label: str, steps: Sequence[Instruction], before: str, registers: Mapping[str, Any]) -> dict[str, Any]:
+    def _joined(
+        self, _label: str, steps: Sequence[Instruction], before: str, registers: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """What the registers are that depend on where the way comes from."""
         found = {}
         for step in steps:
@@ -332,7 +338,7 @@ class Machine:
         return shifted
 
     def _and(self, text: str, registers: Any) -> Any:
-        a, b, bits = self._two(text, registers)
+        a, b, _ = self._two(text, registers)
         if isinstance(a, int) and not isinstance(b, int):
             a, b = b, a
         if isinstance(a, int):
@@ -480,7 +486,7 @@ class Machine:
         name = f"@{matched[1]}"
         arguments_text = text[begin + matched.end() : text.rindex(")")]
         given = split(arguments_text)
-        if name.startswith("@llvm.memcpy") or name.startswith("@llvm.memmove"):
+        if name.startswith(("@llvm.memcpy", "@llvm.memmove")):
             return self._copy(*(self._operand(each, registers) for each in given[:3]))
         if name.startswith(("@llvm.lifetime", "@llvm.assume", "@llvm.experimental")):
             return None
@@ -503,7 +509,9 @@ class Machine:
 
     def _copy(self, to: Pointer, source: Pointer, size: int) -> None:
         if isinstance(source.room, Room) and isinstance(to.room, Room):
-            to.room.store(to.offset, Bytes(tuple(source.room.bytes.get(source.offset + k) for k in range(size))), size)
+            to.room.store(
+                to.offset, Bytes(tuple(source.room.bytes.get(source.offset + k) for k in range(size))), size
+            )
         else:
             self.put(to, self.get(source, size), size)
 
@@ -533,7 +541,9 @@ def smear_lemma() -> None:
     for shift in (1, 2, 4, 8, 16):
         filled = filled | z3.LShR(filled, shift)
     solver = z3.Solver()
-    is_right = z3.And(filled & (filled + 1) == 0, z3.ULE(x, filled), z3.Or(x == 0, z3.UGT(x, z3.LShR(filled, 1))))
+    is_right = z3.And(
+        filled & (filled + 1) == 0, z3.ULE(x, filled), z3.Or(x == 0, z3.UGT(x, z3.LShR(filled, 1)))
+    )
     solver.add(z3.Not(is_right))
     if solver.check() != z3.unsat:
         raise Refuted("x | x >> 1 | ... fills all bits below the highest")

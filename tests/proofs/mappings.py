@@ -52,25 +52,42 @@ def layouts() -> Iterator[tuple[str, Layout]]:
         yield f"axes of six extents{wide}", laid(plain(6, index_bits=bits), axes=[*"kimjln"])
         for padding in (32, "128B", "32+1", "3+2", "128B+16B"):
             for rank in (1, 2, 3):
-                yield f"padding {padding}, {rank} extents{wide}", laid(plain(rank, index_bits=bits), padding=padding)
+                yield (
+                    f"padding {padding}, {rank} extents{wide}",
+                    laid(plain(rank, index_bits=bits), padding=padding),
+                )
         for tile in ("8x8", "8x3", "1x32", "5x7"):
             yield f"tiles {tile}{wide}", laid(plain(2, index_bits=bits), tiles=tile)
-        yield f"tiles 8x3, axes ji, padding 5+2{wide}", laid(
-            plain(2, index_bits=bits), tiles="8x3", axes=["j", "i"], padding="5+2"
+        yield (
+            f"tiles 8x3, axes ji, padding 5+2{wide}",
+            laid(plain(2, index_bits=bits), tiles="8x3", axes=["j", "i"], padding="5+2"),
         )
-        yield f"tiles 4x2x8, axes kij{wide}", laid(plain(3, index_bits=bits), tiles="4x2x8", axes=["k", "i", "j"])
+        yield (
+            f"tiles 4x2x8, axes kij{wide}",
+            laid(plain(3, index_bits=bits), tiles="4x2x8", axes=["k", "i", "j"]),
+        )
         for swizzle in ("xor8", "xor32", "xor8x4"):
             yield f"swizzle {swizzle}{wide}", laid(plain(2, index_bits=bits), swizzle=swizzle)
-        yield f"swizzle xor8x2, axes kji{wide}", laid(
-            plain(3, index_bits=bits), swizzle="xor8x2", axes=["k", "j", "i"]
+        yield (
+            f"swizzle xor8x2, axes kji{wide}",
+            laid(plain(3, index_bits=bits), swizzle="xor8x2", axes=["k", "j", "i"]),
         )
-        yield f"swizzle xor4 of tiles 8x16{wide}", laid(plain(2, index_bits=bits), swizzle="xor4", tiles="8x16")
+        yield (
+            f"swizzle xor4 of tiles 8x16{wide}",
+            laid(plain(2, index_bits=bits), swizzle="xor4", tiles="8x16"),
+        )
         yield f"tiles 65536x32767{wide}", laid(plain(2, index_bits=bits), tiles="65536x32767")
         yield from _curves(bits)
         for records in ("aos", "soa", "aosoa2", "aosoa3", "aosoa4", "aosoa8", "aosoa32"):
             for name in _RECORDS:
-                if name != "Mixed" or records == "aos":
-                    yield f"records {records} of {name}{wide}", laid(record(name, index_bits=bits), records=records)
+                is_more = bits == 64 and not (
+                    name in ("Three", "Six") and records in ("aos", "soa", "aosoa4")
+                )
+                if not is_more and (name != "Mixed" or records == "aos"):
+                    yield (
+                        f"records {records} of {name}{wide}",
+                        laid(record(name, index_bits=bits), records=records),
+                    )
         for groups in ("u+v-w", "w+u-v", "u-v-w"):
             yield f"groups {groups}{wide}", laid(record("Three", 2, index_bits=bits), records=groups)
         for groups in ("u+v+w+x-y-z", "y+u-z+x+w+v"):
@@ -79,12 +96,16 @@ def layouts() -> Iterator[tuple[str, Layout]]:
         for members in (2, 3):
             for member in range(members):
                 for records in ("aos", "soa", "aosoa4", "u+v-w"):
-                    yield f"merged {member} of {members}, {records}{wide}", laid(
-                        record("Three", 2, index_bits=bits), (members, member), records=records, padding=4
+                    yield (
+                        f"merged {member} of {members}, {records}{wide}",
+                        laid(
+                            record("Three", 2, index_bits=bits), (members, member), records=records, padding=4
+                        ),
                     )
         for plane in ((4096, 1), (4096, 32), (16, 2)):
-            yield f"dims 2d {plane[0]} by {plane[1]}{wide}", laid(
-                record("Three", 2, index_bits=bits, plane=plane), dims="2d", records="aosoa4"
+            yield (
+                f"dims 2d {plane[0]} by {plane[1]}{wide}",
+                laid(record("Three", 2, index_bits=bits, plane=plane), dims="2d", records="aosoa4"),
             )
     for packing in ("int32", "int16", "int8", "bits4", "bits2", "planes1", "planes2", "planes4"):
         for vector in (1, 2, 4):
@@ -107,7 +128,6 @@ def _curves(bits: int) -> Iterator[tuple[str, Layout]]:
         for more, layout in curves(laid(plain(rank, index_bits=bits), **chosen), 0):
             yield f"{name}{more}{wide}", layout
     open_sides: Mapping[str, tuple[int, int, Mapping[str, Any]]] = {
-        "curve": (2, bits // 2, {"curve": "morton"}),
         "curve of tiles 8x4": (2, bits // 2, {"curve": "morton", "tiles": "8x4"}),
         "curve of three extents": (3, bits // 3, {"curve": "morton"}),
     }
@@ -120,26 +140,33 @@ def _memories() -> Iterator[tuple[str, Layout]]:
     for memory in ("readonly", "texture", "constant"):
         for records in ("aos", "soa", "aosoa4", "u+v-w"):
             layout = laid(record("Three", 2), memory=memory, records=records, padding=2)
-            yield f"memory {memory}, {records}", replace(layout, constant_offset=4096 * (memory == "constant"))
+            yield (
+                f"memory {memory}, {records}",
+                replace(layout, constant_offset=4096 * (memory == "constant")),
+            )
         plane = laid(record("Three", 2, plane=(16, 2)), memory=memory, dims="2d", records="aosoa4")
         yield f"memory {memory}, dims 2d", plane
 
 
 def _storages() -> Iterator[tuple[str, Layout]]:
     for bits in (32, 64):
-        for storage in ("float16", "float8_e4m3", "scaled_int16", "scaled_int8", "scaled_int8_by_row"):
+        narrow = ("float16", "float8_e4m3", "scaled_int16", "scaled_int8") if bits == 32 else ()
+        for storage in (*narrow, "scaled_int8_by_row"):
             wide = f", {bits}-bit addresses"
             yield f"storage {storage}{wide}", laid(plain(2, index_bits=bits), storage=storage, padding="3+1")
             for records in ("aos", "soa", "aosoa3", "aosoa4", "aosoa7", "u+v-w"):
-                yield f"storage {storage}, {records}{wide}", laid(
-                    record("Three", 2, index_bits=bits), storage=storage, records=records
+                yield (
+                    f"storage {storage}, {records}{wide}",
+                    laid(record("Three", 2, index_bits=bits), storage=storage, records=records),
                 )
         for records in ("aosoa7", "aosoa8", "aosoa100"):
-            yield f"storage scaled_int8_by_row, {records} of numbers, {bits}-bit addresses", laid(
-                plain(2, index_bits=bits), storage="scaled_int8_by_row", records=records
+            yield (
+                f"storage scaled_int8_by_row, {records} of numbers, {bits}-bit addresses",
+                laid(plain(2, index_bits=bits), storage="scaled_int8_by_row", records=records),
             )
-    yield "storage scaled_int8_by_row, dims 2d", laid(
-        record("Three", 2, plane=(16, 2)), storage="scaled_int8_by_row", dims="2d", records="soa"
+    yield (
+        "storage scaled_int8_by_row, dims 2d",
+        laid(record("Three", 2, plane=(16, 2)), storage="scaled_int8_by_row", dims="2d", records="soa"),
     )
 
 
@@ -151,7 +178,10 @@ def _together() -> Iterator[tuple[str, Layout]]:
             {}, {"axes": ["j", "i"], "padding": "2+1"}, {"tiles": "4x2"}, {"swizzle": "xor4"}, {"records": "soa"},
         ):  # fmt: skip
             what = ", ".join(f"{key} {value}" for key, value in choices.items()) or "rows"
-            yield f"{what}, {name}", replace(laid(record("Three", 2, index_bits=bits), **choices), sizes=sizes)
+            yield (
+                f"{what}, {name}",
+                replace(laid(record("Three", 2, index_bits=bits), **choices), sizes=sizes),
+            )
         curved = laid(plain(2, index_bits=bits), curve="morton4", tiles="2x3")
         for more, layout in curves(replace(curved, sizes=sizes), 0):
             yield f"curve4 of tiles 2x3{more}, {name}", layout

@@ -120,11 +120,15 @@ class Facts:
 
     def divide(self, number: "Whole", by: "Number") -> "tuple[Whole, Whole]":
         """Quotient and rest, of a division that rounds down; the same two for the same numbers."""
-        key = number.key, self.whole(by).key
+        divisor = self.whole(by)
+        if number.is_known and divisor.is_known:
+            found = divmod(number.known, divisor.known)
+            return self.whole(found[0]), self.whole(found[1])
+        key = number.key, divisor.key
         if key not in self._quotients:
             self._quotients.update((key, each) for each in self._known_quotient(number, by))
         if key not in self._quotients:
-            self._dividends.append((number, self.whole(by).key, key))
+            self._dividends.append((number, divisor.key, key))
             quotient, rest = (self._made(f"{kind}{len(self._unknown)}") for kind in ("quotient", "rest"))
             self._quotients[key] = quotient, rest
             self.know(rest >= 0)
@@ -185,6 +189,10 @@ class Whole:
     def is_known(self) -> bool:
         return not self._sum or list(self._sum) == [()]
 
+    @property
+    def known(self) -> int:
+        return self._sum.get((), 0)
+
     @cached_property
     def term(self) -> Any:
         parts = [z3.IntVal(k) if not p else k * self.facts.term(p) for p, k in self._sum.items()]
@@ -194,14 +202,14 @@ class Whole:
         """The product, of which no more is known."""
         found: dict[Product, int] = {}
         for p, k in self._sum.items():
-            for q, m in other._sum.items():  # noqa: SLF001 - another one of this class
+            for q, m in other._sum.items():
                 joined = tuple(sorted(p + q))
                 found[joined] = found.get(joined, 0) + k * m
         return Whole(self.facts, {p: k for p, k in found.items() if k})
 
     def __add__(self, other: "Number") -> "Whole":
         found = dict(self._sum)
-        for p, k in self.facts.whole(other)._sum.items():  # noqa: SLF001 - another one of this class
+        for p, k in self.facts.whole(other)._sum.items():
             found[p] = found.get(p, 0) + k
         return Whole(self.facts, {p: k for p, k in found.items() if k})
 
@@ -261,8 +269,8 @@ Number = int | Whole
 
 
 def exclusive_or(number: Whole, other: Whole) -> Whole:
-    """``number ^ other``, where ``other`` has few bits: those of ``number`` above them stay. Of the low bits it is known
-    that the result has no more, and that the same again gives back the number (see ``xor_lemma``)."""
+    """``number ^ other``, where ``other`` has few bits: those of ``number`` above them stay. Of the low bits it is
+    known that the result has no more, and that the same again gives back the number (see ``xor_lemma``)."""
     facts = number.facts
     bits = next((b for b in range(1, 33) if facts.follows(z3.And(other >= 0, other < 2**b))), None)
     if bits is None:
