@@ -15,6 +15,7 @@ from claims import (
     parts_are_inside_and_apart,
     plane_is_one_to_one,
 )
+from host import host_moves_as_it_says
 from ir import Module
 from machine import smear_lemma
 from mappings import layouts
@@ -46,6 +47,10 @@ def prove_layout(layout: Layout, module: Module, number: int) -> None:
         if layout.is_plane:
             plane_is_one_to_one(layout)
         addresses(Case.of(layout), module, number)
+        if (
+            not layout.curve or layout.curve.side or layout.mapping.curve.chosen == 1
+        ):  # the host makes one of any side
+            host_moves_as_it_says(layout)
     except Refused:
         return
 

@@ -10,6 +10,7 @@ import pytest
 from accessors import compiled, source
 from bits import CURVES, compiled_bits, hilbert_is_the_hosts, morton_joins_bits, packing_is_the_hosts
 from claims import Case, mapping_is_one_to_one, parts_are_inside_and_apart
+from host import host_moves_as_it_says
 from mappings import curves, laid, plain, record
 from proofs import about_bits, about_layouts, layouts, prove_layout
 from whole import Facts, Refuted
@@ -158,6 +159,23 @@ def test_a_room_that_is_too_small_is_found() -> None:
     parts_are_inside_and_apart(right)
     with pytest.raises(Refuted, match="is inside"):
         parts_are_inside_and_apart(Small(data=right.data, records=right.records))
+
+
+def test_a_host_that_moves_elsewhere_is_found() -> None:
+    class Turned(Mapping):
+        @cached_property
+        def _order(self) -> tuple[int, ...]:
+            return tuple(reversed(super()._order))
+
+    class Moved(Layout):
+        @cached_property
+        def mapping(self) -> Mapping:
+            return Turned(super().mapping.axes, tile=self.tiles)
+
+    right = laid(plain(2), tiles="4x2")
+    assert host_moves_as_it_says(right) > 8
+    with pytest.raises(Refuted, match="elements: not where the formula says"):
+        host_moves_as_it_says(Moved(data=right.data, tiles=right.tiles))
 
 
 # -- where a proof fails above some size, that is refused --------------------------------------------------------
