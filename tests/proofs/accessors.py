@@ -108,11 +108,10 @@ def compiled(text: str, changed: Mapping[str, tuple[str, str]] = {}, level: str 
                     target.write_text(header_path.read_text())
         made = Path(folder) / "made.cpp"
         made.write_text(text)
+        options = "-std=c++17 -g0 -Wno-everything -fno-vectorize -fno-slp-vectorize -fno-sanitize=all"
         command = [
-            sys.executable, "-m", "ziglang", "c++", "-std=c++17", level, "-fno-vectorize", "-fno-slp-vectorize", "-fno-sanitize=all",
-            "-fno-stack-protector",
-            "-Wno-everything", "-S", "-emit-llvm", "-g0", "-I", folder, "-I", str(include_dir()), str(made), "-o",
-            f"{folder}/made.ll",
+            sys.executable, "-m", "ziglang", "c++", level, *options.split(), "-fno-stack-protector", "-S", "-emit-llvm", "-I", folder,
+            "-I", str(include_dir()), str(made), "-o", f"{folder}/made.ll",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

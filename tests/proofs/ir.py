@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,15 @@ class Module:
         if kind in ("ptr", "float", "double"):
             return []
         made: list[tuple[int, int, int]] = []
-        items = split(value.strip()[1:-1]) if value[:1] in "[{" else []
+        items = split(value.strip()[1:-1]) if value[:1] in "[{" else ()
         for number, (begin, member) in enumerate(self.members(kind)):
             text = typed(items[number])[1] if items else "zeroinitializer"
             made += self._numbers(member, text, offset + begin)
         return made
 
 
-def split(text: str) -> list[str]:
+@cache
+def split(text: str) -> tuple[str, ...]:
     """At commas that are in no bracket and no quotes."""
     parts, depth, quoted, begin = [], 0, False, 0
     for place, sign in enumerate(text):
@@ -140,7 +141,7 @@ def split(text: str) -> list[str]:
             parts.append(text[begin:place].strip())
             begin = place + 1
     last = text[begin:].strip()
-    return [*parts, last] if last else parts
+    return tuple([*parts, last] if last else parts)
 
 
 _WORDS = re.compile(
@@ -150,6 +151,7 @@ _WORDS = re.compile(
 )
 
 
+@cache
 def typed(text: str) -> tuple[str, str]:
     """(type, value) of an operand, without its attributes."""
     text = text.strip()
