@@ -232,17 +232,8 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
 
 
 _NOT_OF_A_VIEW = [
-    "record",
-    "image",
-    "range",
-    "packed",
-    "link",
-    "none",
-    "constant_bytes",
-    "plane",
-    "zero",
-    "windowed",
-]
+    "record", "image", "range", "packed", "link", "none", "constant_bytes", "plane", "zero", "windowed",
+]  # fmt: skip
 _NOT_OF_A_CONVERTED_VIEW = [*_NOT_OF_A_VIEW[1:], "pitch", "access", "index_bits", "begins_as"]
 
 

@@ -110,7 +110,8 @@ def compiled(text: str, changed: Mapping[str, tuple[str, str]] = {}, level: str 
         made.write_text(text)
         options = "-std=c++17 -g0 -Wno-everything -fno-vectorize -fno-slp-vectorize -fno-sanitize=all"
         command = [
-            sys.executable, "-m", "ziglang", "c++", level, *options.split(), "-fno-stack-protector", "-S", "-emit-llvm", "-I", folder,
+            sys.executable, "-m", "ziglang", "c++", level, *options.split(), "-fno-stack-protector", "-S",
+            "-emit-llvm", "-I", folder,
             "-I", str(include_dir()), str(made), "-o", f"{folder}/made.ll",
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
