@@ -45,7 +45,7 @@ class Conversion:
     def member(self) -> str:
         """What the policy struct says of it: the tiles, and the accessor that the copy is written through, whatever it
         is read through afterwards."""
-        written = replace(self.view, memory="global").cpp
+        written = replace(self.view, data=replace(self.view.data, role="scratch"), memory="global").cpp
         rank, edge = len(self.view.axes), tile_edge(self.view)
         ends = f"{self.of.axes[-1]}, {self.view.axes[-1]}"
         index = "unsigned" if self.view.data.index_bits == 32 else "unsigned long long"

@@ -20,6 +20,7 @@ from autotune.declaration import Configuration, Policy, PolicyValue
 from autotune.layout import DIMENSIONS, Layout
 
 _INSTRUCTION = 16  # bytes, on every architecture since sm_70
+_NO_OPERATION = 0x918  # the low bits of NOP
 
 _USER_CONSTANTS, _ADDRESSES = (
     3,
@@ -45,6 +46,21 @@ def kernel_digests(compiled: Compiled) -> dict[str, str]:
         return {kernel: _hash(list(_parts(module, compiled, kernel))) for kernel in compiled.symbols}
     except (OSError, ValueError, LookupError, struct.error):
         return {}
+
+
+def instructions(compiled: Compiled) -> dict[str, int]:
+    """How many each kernel has, without those that only fill its text. Raises OSError, ValueError for what is no
+    cubin."""
+    status = compiled.image.stat()
+    module = _read(compiled.image, status.st_mtime_ns, status.st_size)
+    texts = {kernel: module.sections[f".text.{symbol}"][0] for kernel, symbol in compiled.symbols.items()}
+    return {
+        kernel: sum(
+            int.from_bytes(code[at : at + 2], "little") & 0xFFF != _NO_OPERATION
+            for at in range(0, len(code), _INSTRUCTION)
+        )
+        for kernel, code in texts.items()
+    }
 
 
 def digest(compiled: Compiled) -> str:

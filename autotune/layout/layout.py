@@ -475,7 +475,7 @@ class Layout:
         records = {0: "Soa", 1: "Aos"}.get(self.lanes, f"Aosoa<{self.lanes}>")
         records = f"autotune::{self.field_groups.cpp if self.field_groups else records}"
         memory = {
-            "global": f"Global<{texel}>",
+            "global": f"Global<{'const ' if self.data.role in ('input', 'view') else ''}{texel}>",
             "readonly": f"ReadOnly<{texel}>",
             "texture": f"Texture{'2D' if self.is_plane or self.is_by_rows else '1D'}<{texel}>",
             "constant": f"Constant<{texel}, {self.constant_offset}>",

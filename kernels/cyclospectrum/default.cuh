@@ -20,7 +20,7 @@ struct Default {
   static constexpr int tally_blocks = 528;
   static constexpr Order order = Order::sorted;
   static constexpr Output output = Output::list;
-  using residues = autotune::Array<int, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using residues = autotune::Array<int, autotune::Global<const autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using spectrum = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using spare = autotune::Array<autotune::Packed<autotune::Bits<32>, 1>, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using ring = autotune::Array<unsigned int, autotune::Global<autotune::Texel<4>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;

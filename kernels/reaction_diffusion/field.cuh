@@ -82,11 +82,10 @@ struct Field {
   AUTOTUNE_DEVICE auto points() const {
     using Value = Points<Number, COLUMNS>;
     using Texel = autotune::Texel<Value::texel_bytes>;
-    using Mapping = autotune::Strided<autotune::Extents<1, 1>, autotune::Strides<unsigned long long, 0, 1>>;
+    using Mapping = autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned long long, 0, 1>>;
     const unsigned groups = pitch / COLUMNS;
-    autotune::Array<Value, Kind<Texel>, Mapping> array{{{reinterpret_cast<Texel*>(base)}}, {}, {}};
-    array.strides().give(0, groups);
-    return array;
+    return autotune::Array<Value, Kind<Texel>, Mapping>{
+        {reinterpret_cast<Texel*>(base)}, {{{{{0, groups}}}, {{{groups, 1}}}}}, {{{0}}}};
   }
 };
 

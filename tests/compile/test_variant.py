@@ -29,12 +29,16 @@ struct V {
   static constexpr int tile = 1;
   static constexpr Pairs pairs = Pairs::all;
   static constexpr Missing missing = Missing::category;
-  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, autotune::Global<autotune::Texel<4>>, \
-autotune::Strided<2, 1>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+  using genotypes = autotune::Array<autotune::Packed<autotune::Bits<8>, 1>, \
+autotune::Global<const autotune::Texel<4>>, \
+autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, \
+autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
   using distance = autotune::Array<int, autotune::Global<autotune::Texel<4>>, \
-autotune::Strided<2, 1, unsigned long long>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
+autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned long long, 0, 1>>, \
+autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
 };
 """
+ROWS = "autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>"
 
 
 def made(of: Family, text: str = "control", **options: str) -> Variant:
@@ -62,28 +66,28 @@ def test_struct() -> None:
 @pytest.mark.parametrize(
     ("choice", "cpp"),
     [
-        ({}, "int, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 1>, autotune::Dims1D"),
+        ({}, f"int, autotune::Global<const autotune::Texel<4>>, autotune::Strided<{ROWS}>, autotune::Dims1D"),
         (
             {"axes": ["m", "n"]},
-            "int, autotune::Global<autotune::Texel<4>>, autotune::Strided<2, 0>, autotune::Dims1D",
+            "autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 1, 0>>, autotune::Dims1D",
         ),
         ({"memory": "readonly"}, "int, autotune::ReadOnly<autotune::Texel<4>>, "),
         ({"memory": "constant"}, "int, autotune::Constant<autotune::Texel<4>, 0>, "),
         ({"memory": "texture"}, "int, autotune::Texture1D<autotune::Texel<4>>, "),
         (
             {"memory": "texture", "dims": "2d"},
-            "autotune::Texture2D<autotune::Texel<4>>, autotune::Strided<2, 1>, ",
+            f"autotune::Texture2D<autotune::Texel<4>>, autotune::Strided<{ROWS}>, ",
         ),
-        ({"dims": "2d"}, "autotune::Strided<2, 1>, autotune::Dims2D<12, 0>, autotune::Aos"),
+        ({"dims": "2d"}, f"autotune::Strided<{ROWS}>, autotune::Dims2D<12, 0>, autotune::Aos"),
         ({"records": "aosoa32"}, "autotune::Dims1D, autotune::Aosoa<32>, autotune::Merged<1, 0>>"),
         ({"records": "soa"}, "autotune::Dims1D, autotune::Soa, "),
         (
             {"packing": "int8", "vector": 4},
-            "autotune::Packed<autotune::Bits<8>, 4>, autotune::Global<autotune::Texel<16>>",
+            "autotune::Packed<autotune::Bits<8>, 4>, autotune::Global<const autotune::Texel<16>>",
         ),
         (
             {"packing": "planes2"},
-            "autotune::Packed<autotune::Planes<2>, 1>, autotune::Global<autotune::Texel<8>>",
+            "autotune::Packed<autotune::Planes<2>, 1>, autotune::Global<const autotune::Texel<8>>",
         ),
     ],
 )
@@ -96,11 +100,52 @@ def test_accessor_type(tmp_path: Path, choice: dict[str, Any], cpp: str) -> None
     assert cpp in made(load_demo(tmp_path, fix)).layouts["x"].cpp
 
 
+@pytest.mark.parametrize(
+    ("shape", "choice", "extents", "strides"),
+    [
+        (["n", 3], {}, "0, 3", "3, 1"),
+        (["n", 3], {"axes": ["3", "n"]}, "0, 3", "1, 0"),
+        (["n", 3], {"padding": 4}, "0, 3", "4, 1"),
+        ([2, 3], {}, "2, 3", "3, 1"),
+        ([2, "n"], {}, "2, 0", "0, 1"),
+    ],
+)
+def test_a_declared_size_is_a_constant_of_the_accessor(
+    tmp_path: Path, shape: list[Any], choice: dict[str, Any], extents: str, strides: str
+) -> None:
+    def fix(content: dict[str, Any]) -> None:
+        named = {str(n): n if isinstance(n, str) else f"extent_{n}" for n in shape}
+        del content["data"]["x"]["packed"]
+        content["data"]["x"]["shape"] = shape
+        content["data"]["x"]["layout"] = {
+            key: [named[n] for n in value] if key == "axes" else value for key, value in choice.items()
+        }
+        content["policies"] = {"block": content["policies"]["block"]}
+        content["constraints"], content["presets"] = [], {}
+
+    layout = made(load_demo(tmp_path, fix)).layouts["x"]
+    assert (
+        f"autotune::Strided<autotune::Extents<{extents}>, autotune::Strides<unsigned, {strides}>>"
+        in layout.cpp
+    )
+
+
+def test_a_size_that_is_passed_is_no_constant(tmp_path: Path) -> None:
+    def fix(content: dict[str, Any]) -> None:
+        content["extents"] = {**content.get("extents", {}), "m": {"value": 3, "static": False}}
+        content["policies"] = {"block": content["policies"]["block"]}
+        content["constraints"], content["presets"] = [], {}
+
+    assert f"autotune::Strided<{ROWS}>" in made(load_demo(tmp_path, fix)).layouts["x"].cpp
+
+
 def test_record_type(tmp_path: Path) -> None:
     layouts = made(
         load_demo(tmp_path, at("data", "tree", "plane", value={"width": 65536, "rows": 4}))
     ).layouts
-    assert layouts["tree"].cpp.startswith("autotune::Array<Node, autotune::Global<autotune::Texel<8>>, ")
+    assert layouts["tree"].cpp.startswith(
+        "autotune::Array<Node, autotune::Global<const autotune::Texel<8>>, "
+    )
     assert layouts["tree"].data.plane == (65536, 4)
 
 

@@ -44,7 +44,8 @@ KERNELS = (
     "lost_updates",
     "tickets",
 )
-ARRAY = "autotune::Array<float, autotune::{memory}, autotune::Strided<1, 0>, autotune::{dims}>"
+MAPPING = "autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>"
+ARRAY = f"autotune::Array<float, autotune::{{memory}}, {MAPPING}, autotune::{{dims}}>"
 GLOBAL = ARRAY.format(memory="Global<unsigned>", dims="Dims1D")
 
 

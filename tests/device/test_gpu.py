@@ -121,7 +121,7 @@ policies:
 
 def test_the_layouts_type_and_size_agree_on_the_device() -> None:
     data = Data(name="x", role="input", fields=(Field("", "float32"),), shape=("n",))
-    assert "Global<autotune::Texel<4>>" in Layout(data=data).cpp
+    assert "Global<const autotune::Texel<4>>" in Layout(data=data).cpp
 
 
 def test_dispatch_leaves_no_context_and_no_abort() -> None:

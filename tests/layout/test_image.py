@@ -36,7 +36,7 @@ def test_a_volume_has_a_depth() -> None:
     assert room.raster is not None and room.raster.size == (6, 5, 4)
 
 
-TEXTURE = "autotune::TextureImage<float, unsigned, autotune::Edge::"
+TEXTURE = "autotune::TextureImage<float, autotune::Extents<0, 0>, autotune::Edge::"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ TEXTURE = "autotune::TextureImage<float, unsigned, autotune::Edge::"
         (Sampling("wrap", filter="linear"), {"memory": "texture", "dims": "image_pitched", "axes": (1, 0)},
          f"{TEXTURE}wrap, autotune::Elements, autotune::Linear, 1, 0>"),
         (MIRRORED, {"memory": "readonly", "dims": "image"},
-         ("autotune::Image<autotune::Array<float, autotune::ReadOnly<autotune::Texel<4>>, autotune::Strided<2, 1>, "
+         ("autotune::Image<autotune::Array<float, autotune::ReadOnly<autotune::Texel<4>>, "
+         "autotune::Strided<autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>>, "
          "autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>, 2, autotune::Edge::mirror, autotune::Normalised, "
          "autotune::Linear>")),
     ],
@@ -58,7 +59,7 @@ def test_types(sampling: Sampling | None, choice: dict[str, Any], cpp: str) -> N
 
 def test_an_output_is_a_surface() -> None:
     layout = Layout(data=replace(record("int16", "int16", rank=2), role="output"), dims="image")
-    assert layout.cpp == "autotune::SurfaceImage<Record, unsigned, 0, 1>"
+    assert layout.cpp == "autotune::SurfaceImage<Record, autotune::Extents<0, 0>, 0, 1>"
     room = layout.room((2, 3))
     assert room.raster is not None and room.raster.is_surface and room.raster.element == ""
 

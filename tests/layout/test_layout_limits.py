@@ -10,6 +10,17 @@ from autotune.hardware import Limits
 from autotune.layout.layout import Layout
 
 
+@pytest.mark.parametrize(
+    ("shape", "sizes", "size"),
+    [((5, 3), (0, 3), 12), ((5, 3), (5, 0), 16), ((5, 3), (5, 3), 8), ((2, 5, 3), (0, 5, 3), 12)],
+)
+def test_what_the_type_says_is_not_passed(shape: tuple[int, ...], sizes: tuple[int, ...], size: int) -> None:
+    raw = Layout(data=data(rank=len(shape)), sizes=sizes).room(shape).argument(7)
+    assert len(raw) == -(-size // 8) * 8
+    given = [n for n, known in zip(shape, sizes, strict=True) if not known]
+    assert [int.from_bytes(raw[8 + 4 * n : 12 + 4 * n], "little") for n in range(len(given))] == given
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_argument_is_the_cpp_struct(bits: int, rank: int) -> None:

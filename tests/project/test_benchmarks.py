@@ -27,6 +27,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 # What each is given; {out} is the CSV that it writes, {tmp} an empty folder.
 SMALL = {
+    "accessor_costs": "--only lengths --times --device cpu --rounds 1 --out {out}",
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
@@ -67,6 +68,7 @@ SMALL = {
 }  # fmt: skip
 # What would run on a GPU or beside a peer, up to there; the workload is one that ships.
 CHECKED = {
+    "accessor_costs": "--only lengths",
     "allpairs_peers": "--workload ragged",
     "allpairs_plink": "--workload hapmap3-slice",
     "allpairs_programs": "--workload hapmap3-slice",

@@ -56,6 +56,11 @@ _PLACES = "".join(
 )
 
 
+def is_written(layout: Layout) -> bool:
+    """Whether its accessor stores."""
+    return layout.data.role != "input"
+
+
 def source(layouts: Sequence[Layout], text: str = "") -> str:
     """C++ text with the functions load<k>, store<k> and, of scaled numbers, scale<k> of layout number k."""
     records = {layout.data.record: layout for layout in layouts if layout.data.record}
@@ -79,7 +84,7 @@ def source(layouts: Sequence[Layout], text: str = "") -> str:
             f'extern "C" void load{number}(const A{number}& a, V{number}* value, {declared}) {{\n',
             f"  *value = {array}.load({given});\n}}\n",
         ]
-        if layout.memory == "global":
+        if is_written(layout):
             lines.append(
                 f'extern "C" void store{number}(const A{number}& a, const V{number}* value, {declared}) '
                 f"{{ {array}.store(*value, {given}); }}\n"

@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 import z3
+from accessors import is_written
 from ir import Module
 from machine import Bytes, Machine, Place, Pointer, Read, Real, Room
 from whole import Facts, Number, Refuted, Whole
@@ -297,7 +298,7 @@ def addresses(case: Case, module: Module, number: int) -> None:
     for _ in machine.ways(f"@load{number}", lambda: [_argument(case), Pointer(value), *at]):
         loaded = value.load(0, layout.value_bytes)
         check(_parts(loaded, layout.value_bytes, machine), expected, begin)
-    if layout.memory == "global":
+    if is_written(layout):
         given = Room("given", {k: (("given", k), 1, 0) for k in range(layout.value_bytes)})
         for _, events in machine.ways(f"@store{number}", lambda: [_argument(case), Pointer(given), *at]):
             written = [

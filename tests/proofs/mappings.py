@@ -30,6 +30,9 @@ def record(name: str, rank: int = 1, **more: Any) -> Data:
 
 
 def laid(data: Data, group: tuple[int, int] = (1, 0), **choices: Any) -> Layout:
+    """As policies choose; a kernel writes it where it may."""
+    may_write = not choices.keys() & {"memory", "storage"}
+    data = replace(data, role="scratch" if may_write else "input")
     return layout_of(data, choices, Layout(data=data, group=group))
 
 

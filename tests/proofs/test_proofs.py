@@ -81,8 +81,8 @@ PLANTED: dict[str, tuple[Layout, str, str, str]] = {
         "(this->extents()[Along::axis(place)] + size - 1) / size",
     ),
     "a scale that wraps": (
-        _SCALED, "storage.cuh", "(static_cast<Offset>(codes.part_stride()[0]) - 1) / lanes + 1",
-        "(static_cast<Offset>(codes.part_stride()[0]) + lanes - 1) / lanes",
+        _SCALED, "storage.cuh", "(codes.part_stride() - 1) / lanes + 1",
+        "(codes.part_stride() + lanes - 1) / lanes",
     ),
     "rows of a plane that wrap": (
         _PLANE, "dims.cuh", "((offset >> (LOG2_WIDTH + LOG2_ROWS)) * rows + (offset & (rows - 1))) * width",

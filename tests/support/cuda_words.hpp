@@ -2,6 +2,7 @@
 #pragma once
 
 #define __device__
+#define __host__
 #define __forceinline__ inline
 #define __constant__
 #define __align__(n) alignas(n)

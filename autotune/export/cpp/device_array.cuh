@@ -230,7 +230,7 @@ void give(PerAxis& to, const std::vector<std::int64_t>& numbers) {
 template <class Array>
 auto give_strides(Array& made, const Room& room, int) -> decltype((void)made.strides()) {
   give(made.strides(), room.strides);
-  give(made.part_stride(), {room.part_stride});
+  give(made.runs(), {room.part_stride});
 }
 template <class Image>
 void give_strides(Image&, const Room&, long) {}

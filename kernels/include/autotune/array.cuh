@@ -7,6 +7,7 @@
 #include "autotune/memory.cuh"
 #include "autotune/packing.cuh"
 #include "autotune/records.cuh"
+#include "autotune/requirements.cuh"
 
 namespace autotune {
 
@@ -38,14 +39,29 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
   using Runs = PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
+  static_assert(detail::is_mapping<Mapping>, "this Mapping lacks what requirements.cuh says of one");
+  static_assert(detail::is_dims<Dims>, "these Dims lack what requirements.cuh says of them");
+  static_assert(detail::is_memory<Memory, Dims, Offset>, "this Memory lacks what requirements.cuh says of one");
+  static_assert(detail::is_records<Records, parts, Offset>, "these Records lack what requirements.cuh says of them");
+  static_assert(detail::is_grouping<Grouping, Offset>, "this Grouping lacks what requirements.cuh says of one");
 
-  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return this->extents()[axis]; }
+  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const {
+    if constexpr (Mapping::extents_type::given == Mapping::rank)
+      return this->Mapping::extents_type::number[axis];
+    else
+      return this->extents()[axis];
+  }
   template <int AXIS>
   AUTOTUNE_DEVICE constexpr unsigned extent() const {
     return this->extents()[AXIS];
   }
-  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
-  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
+  AUTOTUNE_EVERYWHERE constexpr Runs& runs() { return *this; }
+  AUTOTUNE_DEVICE Offset part_stride() const {
+    if constexpr (Runs::given > 0)
+      return static_cast<Offset>(this->Runs::number[0]);
+    else
+      return 0;
+  }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Value load(Indices... indices) const {
@@ -53,8 +69,12 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
       Texel texel[parts];
     } read;
     const Offset element = Grouping::element(Mapping::offset(indices...));
+    if constexpr (Records::is_grouped) {
+      Records::template load<Dims>(this->memory, read.texel, element, part_stride());
+    } else {
 #pragma unroll
-    for (int p = 0; p < parts; ++p) read.texel[p] = this->memory.template load<Dims>(place(element, p));
+      for (int p = 0; p < parts; ++p) read.texel[p] = this->memory.template load<Dims>(place(element, p));
+    }
     return bit_cast<Value>(read);
   }
 
@@ -63,23 +83,35 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
     struct Parts {
       Texel texel[parts];
     };
+    static_assert(Memory::is_writable,
+                  "this array is only read: declare it with role: output or scratch to store to it");
     const Parts written = bit_cast<Parts>(value);
     const Offset element = Grouping::element(Mapping::offset(indices...));
+    if constexpr (Memory::is_writable && Records::is_grouped) {
+      Records::template store<Dims>(this->memory, written.texel, element, part_stride());
+    } else if constexpr (Memory::is_writable) {
 #pragma unroll
-    for (int p = 0; p < parts; ++p) this->memory.template store<Dims>(place(element, p), written.texel[p]);
+      for (int p = 0; p < parts; ++p) this->memory.template store<Dims>(place(element, p), written.texel[p]);
+    }
   }
 
   // Atomic; global memory and one-texel values only.
   template <class... Indices>
   AUTOTUNE_DEVICE void add(Value value, Indices... indices) const {
+    static_assert(Memory::is_writable, "this array is only read: declare it with role: output or scratch to add to it");
     static_assert(parts == 1, "add needs a value of one texel");
     const Offset element = Grouping::element(Mapping::offset(indices...));
-    atomicAdd(reinterpret_cast<Value*>(this->memory.template address<Dims>(place(element, 0))), value);
+    if constexpr (Memory::is_writable)
+      atomicAdd(reinterpret_cast<Value*>(this->memory.template address<Dims>(place(element, 0))), value);
   }
 
  private:
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
-    return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(part_stride()[0]));
+    if constexpr (Runs::given > 0)
+      return Records::template offset<parts>(element, static_cast<Offset>(part),
+                                             static_cast<Offset>(this->Runs::number[0]));
+    else
+      return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(0));
   }
 };
 

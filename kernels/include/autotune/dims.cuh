@@ -1,10 +1,11 @@
-// dims: how a linear texel offset becomes an address, in one dimension or two.
+// dims: how a linear texel offset becomes an address, in one dimension or two. `is_line`: they are the same.
 #pragma once
 #include "autotune/device.cuh"
 
 namespace autotune {
 
 struct Dims1D {
+  static constexpr bool is_line = true;
   AUTOTUNE_DEVICE static unsigned x(unsigned offset) { return offset; }
   AUTOTUNE_DEVICE static unsigned y(unsigned) { return 0; }
   template <class Index>
@@ -18,6 +19,7 @@ struct Dims1D {
 // its 2D reference <16, 2>.)
 template <int LOG2_WIDTH, int LOG2_ROWS>
 struct Dims2D {
+  static constexpr bool is_line = false;
   static constexpr unsigned rows = 1u << LOG2_ROWS, width = 1u << LOG2_WIDTH;
   template <class Index>
   AUTOTUNE_DEVICE static unsigned x(Index offset) {
@@ -37,6 +39,7 @@ struct Dims2D {
 
 // The rows and columns of the array itself, as Coordinates has them; below zero where an index is.
 struct DimsRows {
+  static constexpr bool is_line = false;
   AUTOTUNE_DEVICE static int x(unsigned long long place) { return static_cast<int>(static_cast<unsigned>(place)); }
   AUTOTUNE_DEVICE static int y(unsigned long long place) { return static_cast<int>(place >> 32); }
 };

@@ -7,13 +7,12 @@ namespace autotune {
 
 // The element at these indices. Of a record only where all of it lies together, as aos has it.
 template <class Value, class Memory, class Mapping, class Dims, class Records, class Grouping, class... Indices>
-AUTOTUNE_DEVICE Value& element(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
-                               Indices... indices) {
+AUTOTUNE_DEVICE auto& element(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array, Indices... indices) {
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Offset = typename Accessor::Offset;
-  const Offset place = Records::template offset<Accessor::parts>(
-      Grouping::element(array.offset(indices...)), static_cast<Offset>(0), static_cast<Offset>(array.part_stride()[0]));
-  return *reinterpret_cast<Value*>(array.memory.template address<Dims>(place));
+  const Offset place = Records::template offset<Accessor::parts>(Grouping::element(array.offset(indices...)),
+                                                                 static_cast<Offset>(0), array.part_stride());
+  return *reinterpret_cast<typename Memory::template element<Value>*>(array.memory.template address<Dims>(place));
 }
 
 template <auto FIELD>
@@ -23,6 +22,14 @@ struct FieldOf<FIELD> {
   using type = Type;
 };
 
+// The first byte of a field in its record.
+template <auto FIELD, class Record>
+AUTOTUNE_DEVICE unsigned offset_of() {
+  alignas(16) unsigned char room[sizeof(Record)];  // which is not looked at
+  const auto* const member = &(reinterpret_cast<const Record*>(room)->*FIELD);
+  return static_cast<unsigned>(reinterpret_cast<const unsigned char*>(member) - room);
+}
+
 // field<&Particle::x>(particles, i): one field of the record there, whatever the layout; a field is not larger than the
 // texel, or its texels lie together.
 template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
@@ -30,15 +37,13 @@ template <auto FIELD, class Value, class Memory, class Mapping, class Dims, clas
 AUTOTUNE_DEVICE auto& field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array, Indices... indices) {
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Offset = typename Accessor::Offset;
-  using Type = typename FieldOf<FIELD>::type;
-  constexpr unsigned long long texel = sizeof(typename Accessor::Texel);
-  // Where the field begins: a record at an address that is aligned for any.
-  const unsigned long long begin =
-      reinterpret_cast<unsigned long long>(&(reinterpret_cast<Value*>(4096)->*FIELD)) - 4096;
-  const Offset place = Records::template offset<Accessor::parts>(Grouping::element(array.offset(indices...)),
-                                                                 static_cast<Offset>(begin / texel),
-                                                                 static_cast<Offset>(array.part_stride()[0]));
-  char* const address = reinterpret_cast<char*>(array.memory.template address<Dims>(place));
+  using Type = typename Memory::template element<typename FieldOf<FIELD>::type>;
+  using Byte = typename Memory::template element<char>;
+  constexpr unsigned texel = sizeof(typename Accessor::Texel);
+  const unsigned begin = offset_of<FIELD, Value>();
+  const Offset place = Records::template offset<Accessor::parts>(
+      Grouping::element(array.offset(indices...)), static_cast<Offset>(begin / texel), array.part_stride());
+  Byte* const address = reinterpret_cast<Byte*>(array.memory.template address<Dims>(place));
   return *reinterpret_cast<Type*>(address + begin % texel);
 }
 

@@ -2,7 +2,6 @@
 // field's bytes and no others, but for a texture, which is read by whole texels.
 #pragma once
 #include "autotune/element.cuh"
-#include "autotune/fields.cuh"
 
 namespace autotune {
 
@@ -15,11 +14,6 @@ struct Pieces {
   Piece piece[count];
 };
 
-template <auto FIELD, class Value>
-AUTOTUNE_DEVICE unsigned first_byte() {  // of the field; a record at an address that is aligned for any
-  return static_cast<unsigned>(reinterpret_cast<unsigned long long>(&(reinterpret_cast<Value*>(4096)->*FIELD)) - 4096);
-}
-
 template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
           class... Indices>
 AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
@@ -30,15 +24,15 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   using Read = Pieces<Type, Texel>;
   using Offset = typename Accessor::Offset;
   const Offset element = Grouping::element(array.offset(indices...));
-  const unsigned begin = first_byte<FIELD, Value>();
+  const unsigned begin = offset_of<FIELD, Value>();
   Read read;
 #pragma unroll
   for (int p = 0; p < Read::count; ++p) {
     const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride()[0]));
-    if constexpr (Rebound<Memory, typename Read::Piece>::is_possible) {
-      const auto memory = bit_cast<typename Rebound<Memory, typename Read::Piece>::type>(array.memory);
+                                                                   array.part_stride());
+    if constexpr (Memory::is_addressed) {
+      const auto memory = bit_cast<typename Memory::template rebind<typename Read::Piece>>(array.memory);
       read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
     } else {
       struct Whole {
@@ -72,14 +66,14 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
   using Written = Pieces<typename FieldOf<FIELD>::type, Texel>;
   using Offset = typename Accessor::Offset;
   const Offset element = Grouping::element(array.offset(indices...));
-  const unsigned begin = first_byte<FIELD, Value>();
-  const auto memory = bit_cast<typename Rebound<Memory, typename Written::Piece>::type>(array.memory);
+  const unsigned begin = offset_of<FIELD, Value>();
+  const auto memory = bit_cast<typename Memory::template rebind<typename Written::Piece>>(array.memory);
   const Written written = bit_cast<Written>(value);
 #pragma unroll
   for (int p = 0; p < Written::count; ++p) {
     const unsigned byte = begin + p * Written::bytes;
     const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   static_cast<Offset>(array.part_stride()[0]));
+                                                                   array.part_stride());
     memory.template store<Dims1D>(Dims::linear(place) * Written::in_texel + byte % sizeof(Texel) / Written::bytes,
                                   written.piece[p]);
   }

@@ -16,18 +16,39 @@ struct Together {
   }
 };
 
+AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
+
 // Each group has its own run, as a record that holds no more has it in aos. The runs lie one behind the other, those of
-// every part `part_stride` texels long, which is a multiple of 16 bytes.
+// every part `part_stride` texels long, which is a multiple of 16 bytes. A group is moved by the widest access that
+// divides it, whatever the texel, which is as wide as all fields allow.
 template <class... GROUPS>
 struct Apart {
-  template <int>
+  static constexpr int lanes = 1;
+  static constexpr bool is_grouped = true;
+  static constexpr int parts = (GROUPS::count + ...);
+  template <int PARTS>
   static constexpr bool has_runs = true;
 
   template <int PARTS, class Index>
   AUTOTUNE_DEVICE static Index offset(Index element, Index part, Index part_stride) {
+    static_assert(PARTS == parts, "each part is in one group");
     Index found = 0, before = 0;
     ((found += within<GROUPS>(element, part, before), before += GROUPS::count * part_stride), ...);
     return found;
+  }
+
+  // All parts of a record, in `texel` by their numbers.
+  template <class Dims, class Memory, class Offset>
+  AUTOTUNE_DEVICE static void load(const Memory& memory, typename Memory::texel_type (&texel)[parts], Offset element,
+                                   Offset part_stride) {
+    int before = 0;
+    ((load_group<Dims, GROUPS>(memory, texel, element, part_stride, before), before += GROUPS::count), ...);
+  }
+  template <class Dims, class Memory, class Offset>
+  AUTOTUNE_DEVICE static void store(const Memory& memory, const typename Memory::texel_type (&texel)[parts],
+                                    Offset element, Offset part_stride) {
+    int before = 0;
+    ((store_group<Dims, GROUPS>(memory, texel, element, part_stride, before), before += GROUPS::count), ...);
   }
 
  private:
@@ -40,132 +61,59 @@ struct Apart {
       if (static_cast<int>(part) == Group::part(place)) found = before + element * Group::count + place;
     return found;
   }
-};
 
-// The same memory in other units, where it is found by addresses: a texture has the one that it was made with.
-template <class Memory, class Unit>
-struct Rebound {
-  static constexpr bool is_possible = false;
-};
-template <class Texel, class Unit>
-struct Rebound<Global<Texel>, Unit> {
-  static constexpr bool is_possible = true;
-  using type = Global<Unit>;
-};
-template <class Texel, class Unit>
-struct Rebound<ReadOnly<Texel>, Unit> {
-  static constexpr bool is_possible = true;
-  using type = ReadOnly<Unit>;
-};
-template <class Texel, int OFFSET, class Unit>
-struct Rebound<Constant<Texel, OFFSET>, Unit> {
-  static constexpr bool is_possible = true;
-  using type = Constant<Unit, OFFSET>;
-};
-
-template <class Dims>
-struct IsLine {
-  static constexpr bool value = false;
-};
-template <>
-struct IsLine<Dims1D> {
-  static constexpr bool value = true;
-};
-
-AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
-
-// array.cuh: Array. A group is moved by the widest access that divides it, whatever the texel, which is as wide as all
-// fields allow.
-template <class Value, class Memory, class Mapping, class Dims, class Grouping, class... GROUPS>
-struct Array<Value, Memory, Mapping, Dims, Apart<GROUPS...>, Grouping>
-    : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mapping, Apart<GROUPS...>> {
-  using value_type = Value;
-  using Texel = typename Memory::texel_type;
-  using Offset = typename Mapping::Offset;
-  using Runs = PartStride<Value, Memory, Mapping, Apart<GROUPS...>>;
-  static constexpr int parts = sizeof(Value) / sizeof(Texel);
-  static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
-  static_assert((GROUPS::count + ...) == parts, "each part is in one group");
-
-  AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return this->extents()[axis]; }
-  template <int AXIS>
-  AUTOTUNE_DEVICE constexpr unsigned extent() const {
-    return this->extents()[AXIS];
-  }
-  AUTOTUNE_EVERYWHERE constexpr Runs& part_stride() { return *this; }
-  AUTOTUNE_EVERYWHERE constexpr const Runs& part_stride() const { return *this; }
-
-  template <class... Indices>
-  AUTOTUNE_DEVICE Value load(Indices... indices) const {
-    Parts read;
-    const Offset element = Grouping::element(Mapping::offset(indices...));
-    int before = 0;
-    ((load_group<GROUPS>(read, element, before), before += GROUPS::count), ...);
-    return bit_cast<Value>(read);
-  }
-
-  template <class... Indices>
-  AUTOTUNE_DEVICE void store(const Value& value, Indices... indices) const {
-    const Parts written = bit_cast<Parts>(value);
-    const Offset element = Grouping::element(Mapping::offset(indices...));
-    int before = 0;
-    ((store_group<GROUPS>(written, element, before), before += GROUPS::count), ...);
-  }
-
- private:
-  struct Parts {
-    Texel texel[parts];
-  };
-  template <class Group>
-  struct Texels {
-    Texel texel[Group::count];
-  };
-  // Texels of one access.
-  template <class Group>
-  static constexpr int width = Rebound<Memory, Texel>::is_possible && IsLine<Dims>::value
-                                   ? common_divisor(Group::count * sizeof(Texel), 16) / sizeof(Texel)
-                                   : 1;
-  template <class Group>
-  using Unit = autotune::Texel<static_cast<int>(width<Group> * sizeof(Texel))>;
-  template <class Group>
-  struct Units {
-    Unit<Group> unit[Group::count / width<Group>];
+  // How a group is moved: as units of `width` texels.
+  template <class Dims, class Memory, class Group>
+  struct Moved {
+    using Texel = typename Memory::texel_type;
+    static constexpr int width =
+        Memory::is_addressed && Dims::is_line ? common_divisor(Group::count * sizeof(Texel), 16) / sizeof(Texel) : 1;
+    using Unit = autotune::Texel<static_cast<int>(width * sizeof(Texel))>;
+    struct Texels {
+      Texel texel[Group::count];
+    };
+    struct Units {
+      Unit unit[Group::count / width];
+    };
+    AUTOTUNE_DEVICE static auto units(const Memory& memory) {
+      if constexpr (width == 1)
+        return memory;
+      else
+        return bit_cast<typename Memory::template rebind<Unit>>(memory);
+    }
+    // The first unit of the group, behind that of so many parts.
+    template <class Offset>
+    AUTOTUNE_DEVICE static Offset first(Offset element, Offset part_stride, int before) {
+      return before * static_cast<Offset>(part_stride / width) + element * (Group::count / width);
+    }
   };
 
-  template <class Group>
-  AUTOTUNE_DEVICE auto units() const {
-    if constexpr (width<Group> == 1)
-      return this->memory;
-    else
-      return bit_cast<typename Rebound<Memory, Unit<Group>>::type>(this->memory);
+  template <class Dims, class Group, class Memory, class Offset>
+  AUTOTUNE_DEVICE static void load_group(const Memory& memory, typename Memory::texel_type (&texel)[parts],
+                                         Offset element, Offset part_stride, int before) {
+    using How = Moved<Dims, Memory, Group>;
+    typename How::Units moved;
+    const Offset place = How::first(element, part_stride, before);
+#pragma unroll
+    for (int u = 0; u < Group::count / How::width; ++u)
+      moved.unit[u] = How::units(memory).template load<Dims>(place + u);
+    const auto group = bit_cast<typename How::Texels>(moved);
+#pragma unroll
+    for (int k = 0; k < Group::count; ++k) texel[Group::part(k)] = group.texel[k];
   }
 
-  // The first unit of the group, behind that of so many parts.
-  template <class Group>
-  AUTOTUNE_DEVICE Offset first(Offset element, int before) const {
-    return before * static_cast<Offset>(part_stride()[0] / width<Group>) + element * (Group::count / width<Group>);
-  }
-
-  template <class Group>
-  AUTOTUNE_DEVICE void load_group(Parts& read, Offset element, int before) const {
-    Units<Group> moved;
-    const Offset place = first<Group>(element, before);
+  template <class Dims, class Group, class Memory, class Offset>
+  AUTOTUNE_DEVICE static void store_group(const Memory& memory, const typename Memory::texel_type (&texel)[parts],
+                                          Offset element, Offset part_stride, int before) {
+    using How = Moved<Dims, Memory, Group>;
+    typename How::Texels group;
 #pragma unroll
-    for (int u = 0; u < Group::count / width<Group>; ++u) moved.unit[u] = units<Group>().template load<Dims>(place + u);
-    const Texels<Group> group = bit_cast<Texels<Group>>(moved);
+    for (int k = 0; k < Group::count; ++k) group.texel[k] = texel[Group::part(k)];
+    const auto moved = bit_cast<typename How::Units>(group);
+    const Offset place = How::first(element, part_stride, before);
 #pragma unroll
-    for (int k = 0; k < Group::count; ++k) read.texel[Group::part(k)] = group.texel[k];
-  }
-
-  template <class Group>
-  AUTOTUNE_DEVICE void store_group(const Parts& written, Offset element, int before) const {
-    Texels<Group> group;
-#pragma unroll
-    for (int k = 0; k < Group::count; ++k) group.texel[k] = written.texel[Group::part(k)];
-    const Units<Group> moved = bit_cast<Units<Group>>(group);
-    const Offset place = first<Group>(element, before);
-#pragma unroll
-    for (int u = 0; u < Group::count / width<Group>; ++u) units<Group>().template store<Dims>(place + u, moved.unit[u]);
+    for (int u = 0; u < Group::count / How::width; ++u)
+      How::units(memory).template store<Dims>(place + u, moved.unit[u]);
   }
 };
 

@@ -76,6 +76,7 @@ using OffsetOf = Index;
 // for arrays past 2^32 elements. They are bases, since those without members take no room.
 template <class ExtentsOf, class StridesOf>
 struct Shape : ExtentsOf, StridesOf {
+  using extents_type = ExtentsOf;
   static constexpr int rank = ExtentsOf::count;
   using Stride = typename StridesOf::number_type;
   static constexpr bool passes_all = StridesOf::all;

@@ -1,5 +1,5 @@
 // memory: where texels live, and the instruction that moves one. Each type is a handle of 8 bytes that a
-// kernel receives inside its accessor; `Texel` is the unit of one access.
+// kernel receives inside its accessor; `Texel` is the unit of one access. What all have: requirements.cuh.
 #pragma once
 #include "autotune/device.cuh"
 
@@ -8,6 +8,11 @@ namespace autotune {
 template <class Texel>
 struct Global {
   using texel_type = Texel;
+  static constexpr bool is_writable = true, is_addressed = true;
+  template <class Unit>
+  using rebind = Global<Unit>;
+  template <class Value>
+  using element = Value;
   Texel* base;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
@@ -23,10 +28,33 @@ struct Global {
   }
 };
 
+// Global memory that the kernel only reads: an input.
+template <class Texel>
+struct Global<const Texel> {
+  using texel_type = Texel;
+  static constexpr bool is_writable = false, is_addressed = true;
+  template <class Unit>
+  using rebind = Global<const Unit>;
+  template <class Value>
+  using element = const Value;
+  const Texel* base;
+  template <class Dims, class Index>
+  AUTOTUNE_DEVICE Texel load(Index offset) const {
+    return base[Dims::linear(offset)];
+  }
+  template <class Dims, class Index>
+  AUTOTUNE_DEVICE const Texel* address(Index offset) const {
+    return base + Dims::linear(offset);
+  }
+};
+
 // ld.global.nc: the kernel promises that nothing writes the data while it runs.
 template <class Texel>
 struct ReadOnly {
   using texel_type = Texel;
+  static constexpr bool is_writable = false, is_addressed = true;
+  template <class Unit>
+  using rebind = ReadOnly<Unit>;
   const Texel* base;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
@@ -38,6 +66,7 @@ struct ReadOnly {
 template <class Texel>
 struct Texture1D {
   using texel_type = Texel;
+  static constexpr bool is_writable = false, is_addressed = false;
   cudaTextureObject_t object;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
@@ -50,6 +79,7 @@ struct Texture1D {
 template <class Texel>
 struct Texture2D {
   using texel_type = Texel;
+  static constexpr bool is_writable = false, is_addressed = false;
   cudaTextureObject_t object;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {
@@ -64,6 +94,9 @@ __constant__ __align__(16) unsigned char constant_window[BYTES];
 template <class Texel, int OFFSET>
 struct Constant {
   using texel_type = Texel;
+  static constexpr bool is_writable = false, is_addressed = true;
+  template <class Unit>
+  using rebind = Constant<Unit, OFFSET>;
   unsigned long long unused;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {

@@ -1,5 +1,6 @@
 // records and grouping: where part `part` of element `element` lies. A record is PARTS texels. `has_runs`: whether that
-// depends on how long the run of each part is.
+// depends on how long the run of each part is; `lanes`: elements of a run; `is_grouped`: parts move together
+// (fields.cuh).
 #pragma once
 #include "autotune/device.cuh"
 
@@ -7,6 +8,8 @@ namespace autotune {
 
 // Array of structures: a record's parts are adjacent.
 struct Aos {
+  static constexpr int lanes = 1;
+  static constexpr bool is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = false;
   template <int PARTS, class Index>
@@ -17,6 +20,8 @@ struct Aos {
 
 // Structure of arrays: each part has its own run, `part_stride` texels long.
 struct Soa {
+  static constexpr int lanes = 1;
+  static constexpr bool is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = PARTS > 1;
   template <int PARTS, class Index>
@@ -28,6 +33,8 @@ struct Soa {
 // Array of structures of arrays: runs of LANES elements.
 template <int LANES>
 struct Aosoa {
+  static constexpr int lanes = LANES;
+  static constexpr bool is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = false;
   template <int PARTS, class Index>

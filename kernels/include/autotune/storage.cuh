@@ -191,25 +191,14 @@ struct FixedScale {
   }
 };
 
-template <class Records>
-struct RunOf {
-  static constexpr int lanes = 1;
-};
-template <int LANES>
-struct RunOf<Aosoa<LANES>> {
-  static constexpr int lanes = LANES;
-};
-template <class Records>
-struct RunOf<Followed<Records>> : RunOf<Records> {};
-
 // Scale number `row` of those that lie behind the elements, each in `unit` whole texels (layout.py: Layout.tail).
 template <class Value, class Memory, class Mapping, class Dims, class Records, class Grouping>
 AUTOTUNE_DEVICE float scale_behind(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& codes, unsigned row) {
   using Codes = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Texel = typename Codes::Texel;
   using Offset = typename Codes::Offset;
-  constexpr Offset unit = sizeof(Texel) < 4 ? 4 / sizeof(Texel) : 1, lanes = RunOf<Records>::lanes;
-  const Offset runs = (static_cast<Offset>(codes.part_stride()[0]) - 1) / lanes + 1;  // an array has an element
+  constexpr Offset unit = sizeof(Texel) < 4 ? 4 / sizeof(Texel) : 1, lanes = Records::lanes;
+  const Offset runs = (codes.part_stride() - 1) / lanes + 1;  // an array has an element
   const Offset elements = runs * lanes * Codes::parts;
   const Offset begin = (elements + unit - 1) / unit * unit + row * unit;
   struct Texels {
