@@ -66,7 +66,7 @@ PLANTED: dict[str, tuple[Layout, str, str, str]] = {
         "* LANES + element % PARTS",
     ),
     "groups of fields in each other": (
-        laid(record("Six"), records="u+v+w-x+y+z"), "fields.cuh", "element * (Group::count / width<Group>)", "element",
+        laid(record("Six"), records="u+v+w-x+y+z"), "fields.cuh", "element * (Group::count / width)", "element",
     ),
     "members of a group in one place": (
         laid(record("Three"), (2, 1)), "records.cuh", "index * MEMBERS + MEMBER", "index * MEMBERS",
