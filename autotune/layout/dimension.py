@@ -4,17 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autotune.errors import UnknownName
+from autotune.errors import FamilyError, UnknownName
 from autotune.layout.arrays import Data
 from autotune.layout.layout import Layout
 from autotune.layout.mapping import Step
+
+_MOST_TOGETHER = 2**31
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dimension:
     """``name`` is its key in family.yaml, and ``usual`` its value where nothing is said, or a function of the array;
     ``values`` are all where they have names. ``read`` gives what a value stands for, where that is not itself, of
-    (value, array, where that is said), and raises FamilyError or UnknownName for what is none, or not for this array.
+    (value, array, where that is said), and raises FamilyError or UnknownName for what is none, or not for this array;
+    ``together`` is how many elements compiled code then counts, in 32 bits, as one tile, block, run or access.
     ``put`` is a layout with that, ``shown`` what ``autotune show`` says of a layout, empty where there is nothing to
     say, and ``exported`` the members of export/cpp/layout.h that it decides, which may raise FamilyError: by default
     the field of ``Layout`` of the same name, its text, and the member of that name.
@@ -29,6 +32,7 @@ class Dimension:
     name: str
     usual: Any
     values: tuple[str, ...] = ()
+    together: Callable[[Any], int] = lambda _: 1
     read: Callable[[Any, Data, str], Any] = lambda value, _data, _where: value
     put: Callable[[Layout, Any], Layout] | None = None
     shown: Callable[[Layout], str] | None = None
@@ -57,7 +61,13 @@ class Dimension:
         """What a value stands for. Raises FamilyError, UnknownName."""
         if self.values and value not in self.values:
             raise UnknownName(f"{self.name} layout", value, self.values, where)
-        return self.read(value, data, where)
+        found = self.read(value, data, where)
+        if (count := self.together(found)) >= _MOST_TOGETHER:
+            raise FamilyError(
+                f"{where}: {self.name} {value} joins {count} elements, and compiled code counts fewer than "
+                f"{_MOST_TOGETHER}: take less"
+            )
+        return found
 
     def text(self, layout: Layout) -> str:
         """What ``autotune show`` says."""
@@ -94,6 +104,7 @@ def step_dimension(
     return Dimension(
         name=name,
         usual="none",
+        together=lambda step: step.span if step else 1,
         read=read,
         put=put,
         shown=lambda layout: next((str(each) for each in layout.steps if isinstance(each, kind)), ""),

@@ -216,6 +216,7 @@ def tiles_of(value: object, shape: Sequence[str], where: str) -> tuple[int, ...]
 TILES = Dimension(
     name="tiles",
     usual="none",
+    together=math.prod,
     read=lambda value, data, where: tiles_of(value, data.shape, where),
     shown=lambda layout: "x".join(map(str, layout.tiles)),
     header=TILE_HEADER,
@@ -240,6 +241,7 @@ def _exported_curve(layout: Layout) -> Mapping[str, Any]:
 CURVE = Dimension(
     name="curve",
     usual="none",
+    together=lambda curve: curve.side if curve else 1,  # along one axis
     read=lambda value, data, where: curve_of(value, data.shape, where),
     shown=_shown_curve,
     exported=_exported_curve,
@@ -296,6 +298,7 @@ PACKING = Dimension(
 VECTOR = Dimension(
     name="vector",
     usual=1,
+    together=lambda words: words * 128,  # bits
     read=_vector,
     shown=lambda layout: str(layout.vector) if layout.packing else "",
     leaves_rows=always,
@@ -369,6 +372,7 @@ def _records(value: Any, data: Data, where: str) -> str:
 RECORDS = Dimension(
     name="records",
     usual="aos",
+    together=lambda value: int(value.removeprefix("aosoa")) if re.fullmatch(r"aosoa\d+", value) else 1,
     read=_records,
     exported=lambda layout: {
         "lanes": layout.lanes,

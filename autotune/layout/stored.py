@@ -118,6 +118,8 @@ class Stored:
             return (
                 f"{name}: {texels} texels pass the range of {data.index_bits}-bit addresses (extents: 32-bit)"
             )
+        if max(*self.strides, self.part_stride) >= 2**data.index_bits:  # of one row, there may be no second
+            return f"{name}: strides of {self.strides} pass the range of {data.index_bits}-bit addresses"
         allowed = max(0, min(data.constant_bytes, limits.constant_bytes - self.constant_offset))
         if self.memory == "constant" and self.nbytes > allowed:
             reason = f"{name}: {self.nbytes} bytes do not fit in {allowed} bytes of constant memory"

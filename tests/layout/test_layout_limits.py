@@ -1,6 +1,7 @@
 """What a layout tells a device: the accessor's bytes, and that it does not fit."""
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,3 +134,13 @@ def test_only_textures_have_texture_limits() -> None:
     for memory in ("global", "readonly"):
         for dims in ("1d", "2d", "2d_pitched"):
             assert refusal((9,), limits, memory=memory, dims=dims) == ""
+
+
+def test_strides_have_the_bits_of_an_address() -> None:
+    """Of a view with one row: its stride counts for no element, and its accessor has it all the same."""
+    layout = Layout(data=data(rank=2))
+    stored = replace(layout.room((1, 4)), strides=(2**32, 1))
+    assert stored.refusal(layout.data, Limits()) == (
+        "a: strides of (4294967296, 1) pass the range of 32-bit addresses"
+    )
+    assert replace(stored, strides=(2**32 - 1, 1)).refusal(layout.data, Limits()) == ""

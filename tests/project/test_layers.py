@@ -325,7 +325,7 @@ def test_tests_mirror_the_packages() -> None:
         path.name for path in tests.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))
     }
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"_bundled"}
-    assert folders == packages | {"examples", "families", "project", "root", "support"}
+    assert folders == packages | {"examples", "families", "project", "proofs", "root", "support"}
 
 
 def test_no_support_module_imports_what_is_gone() -> None:

@@ -119,7 +119,7 @@ struct Curved : Shape<ExtentsOf, StridesOf> {
 #pragma unroll
     for (int place = 0; place < Along::count; ++place) {
       const unsigned size = Tile::size(Along::axis(place));
-      const unsigned tiles = (this->extents()[Along::axis(place)] + size - 1) / size;
+      const unsigned tiles = (this->extents()[Along::axis(place)] - 1) / size + 1;  // an extent is at least 1
       fewest = tiles < fewest ? tiles : fewest;
     }
     unsigned lower = fewest - 1;

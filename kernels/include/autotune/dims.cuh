@@ -33,7 +33,8 @@ struct Dims2D {
   }
   template <class Index>
   AUTOTUNE_DEVICE static Index linear(Index offset) {
-    return static_cast<Index>(y(offset)) * width + x(offset);
+    // y of any size: a plane in memory may have more than 2^32 rows
+    return ((offset >> (LOG2_WIDTH + LOG2_ROWS)) * rows + (offset & (rows - 1))) * width + x(offset);
   }
 };
 

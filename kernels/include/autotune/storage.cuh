@@ -199,7 +199,8 @@ AUTOTUNE_DEVICE float scale_behind(const Array<Value, Memory, Mapping, Dims, Rec
   using Texel = typename Codes::Texel;
   using Offset = typename Codes::Offset;
   constexpr Offset unit = sizeof(Texel) < 4 ? 4 / sizeof(Texel) : 1, lanes = Records::lanes;
-  const Offset elements = (codes.part_stride() + lanes - 1) / lanes * lanes * Codes::parts;
+  const Offset runs = (codes.part_stride() - 1) / lanes + 1;  // an array has an element
+  const Offset elements = runs * lanes * Codes::parts;
   const Offset begin = (elements + unit - 1) / unit * unit + row * unit;
   struct Texels {
     Texel texel[unit];
