@@ -106,7 +106,7 @@ class HostCxx:
                 _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
                 for kernel in variant.kernels
             )
-        includes = [f"-I{folder}" for folder in batch.include_dirs]
+        includes = [f"-I{folder}" for folder in (cuda_headers(), *batch.include_dirs)]
         try:
             headers = stand_ins.HOST if plain else {}
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
@@ -187,8 +187,13 @@ def runtime_batch() -> Batch:
 def _shim_digest() -> str:
     """sha256 over cpu.hpp and all that is in cpu/."""
     cpu, folder = _shim()
-    files = [cpu, *sorted(folder.iterdir())]
+    files = [cpu, *sorted(path for path in folder.rglob("*") if path.is_file())]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def cuda_headers() -> Path:
+    """The folder with what the cpu device has of the headers of a CUDA toolkit, under their names."""
+    return include_dir() / "autotune" / "cpu" / "toolkit"
 
 
 def _shim() -> tuple[Path, Path]:
