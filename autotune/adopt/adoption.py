@@ -167,12 +167,10 @@ class Adopter:
         if not mistakes:
             return
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        includes = re.findall(r"#\s*include\s*<[^>\n]*>", self.source.text())
         advice = HEADERS
-        if what := stand_ins.lacked(" ".join(includes)):
+        if what := stand_ins.lacked(self.source.text(), self.source.path.name):
             advice = (
-                f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; "
-                f"{stand_ins.lacking(what)}"
+                f"adopt reads what the cpu device has: give it to autotune.Kernel; {stand_ins.lacking(what)}"
             )
         raise FamilyError(f"{mistakes[0]}{more}: kernel {kernel} cannot be read; {advice}")
 

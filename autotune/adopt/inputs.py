@@ -51,7 +51,7 @@ def _random(element: Element, shape: str, below: str) -> str:
 
 
 def _dtype(element: Element) -> str:
-    return element.record.upper() or f"np.{element.type}"
+    return element.record.upper() or f"np.{element.type.replace('bfloat16', 'float32')}"
 
 
 def _shape(counts: Iterable[str]) -> str:

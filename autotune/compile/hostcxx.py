@@ -106,12 +106,12 @@ class HostCxx:
                 _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
                 for kernel in variant.kernels
             )
-        includes = [f"-I{folder}" for folder in (cuda_headers(), *batch.include_dirs)]
+        includes = [f"-I{folder}" for folder in (stand_ins.cuda_headers(), *batch.include_dirs)]
         try:
             headers = stand_ins.HOST if plain else {}
             image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
         except BuildError as problem:
-            raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
+            raise type(problem)(_advised(str(problem), batch.source) if plain else str(problem)) from None
         return Built(image, symbols, {}, read)
 
 
@@ -189,11 +189,6 @@ def _shim_digest() -> str:
     cpu, folder = _shim()
     files = [cpu, *sorted(path for path in folder.rglob("*") if path.is_file())]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-def cuda_headers() -> Path:
-    """The folder with what the cpu device has of the headers of a CUDA toolkit, under their names."""
-    return include_dir() / "autotune" / "cpu" / "toolkit"
 
 
 def _shim() -> tuple[Path, Path]:
@@ -296,14 +291,18 @@ def _symbol(kernel: str, struct: str) -> str:
 
 
 _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
+_UNDECLARED = re.compile(r"error: (?:use of undeclared identifier )?['‘](__\w+)['’]")
 
 
-def _advised(message: str) -> str:
+def _advised(message: str, source: Path) -> str:
     """With what to do where the cpu device lacks something, behind the first error."""
     if (advised := stand_ins.with_advice(message, for_host=True)) != message:
         return advised
-    advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
-    return _ERROR.sub(advice, message, count=1)
+    what = stand_ins.lacked(source.read_text(encoding="utf-8", errors="surrogateescape"), source.name)
+    if not what and (name := _UNDECLARED.search(message)):
+        what = name[1]
+    advice = "what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda"
+    return _ERROR.sub(rf"\g<0>\n  ({stand_ins.lacking(what) if what else advice})", message, count=1)
 
 
 def _compile(

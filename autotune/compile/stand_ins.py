@@ -3,7 +3,10 @@ toolkit's and C's own, as far as a kernel can use them."""
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
+
+from autotune.files import include_dir
 
 _TYPES = """
 typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;
@@ -46,11 +49,16 @@ _TOOLKIT = (
 _C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
       "assert": "", "stddef": "", "time": ""}  # fmt: skip
 _ONCE = "#pragma once\n"
+# NVRTC can read CUB's headers one by one; the one that has all has what a host program calls, too.
+_CUB = {"block": ("adjacent_difference", "discontinuity", "exchange", "histogram", "load", "merge_sort", "radix_sort",
+                  "reduce", "scan", "store"), "warp": ("exchange", "reduce", "scan")}  # fmt: skip
+_ALL_OF_CUB = "".join(f"#include <cub/{w}/{w}_{name}.cuh>\n" for w, names in _CUB.items() for name in names)
 
 # NVRTC knows the functions without a header, and no header.
 NVRTC: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys((*_TOOLKIT, "iostream", "math_constants.h"), _ONCE),
+        "cub/cub.cuh": _ONCE + _ALL_OF_CUB,
         **{f"{name}.h": _ONCE + text for name, text in _C.items()},
         **{f"c{name}": _ONCE + text for name, text in _C.items()},
     }
@@ -65,15 +73,27 @@ HOST: Mapping[str, str] = MappingProxyType(
 )
 
 _MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
+# What only a GPU's compiler takes, by how a line of a source says it.
 _LACKING = {
-    r"cooperative_groups": "cooperative groups", r"cub/": "CUB", r"cuda_fp16\.h": "half", r"cuda_bf16\.h": "bfloat16",
-    r"cuda_fp8\.h": "fp8", r"mma\.h": "tensor cores", r"thrust/": "Thrust", r"curand": "cuRAND",
+    r"\basm\b|\b__asm": "inline PTX", r"\bmma\.h|\bwmma::": "tensor cores", r"fp8": "fp8", r"\bthrust\b": "Thrust",
+    r"\bcurand": "cuRAND", r"\bcuda/(barrier|pipeline)|\b__pipeline_": "asynchronous copies",
+    r"\bcuda(/|::)atomic": "cuda::atomic", r"\bcub::Device": "launches by CUB", r"<<<": "launches from a kernel",
+    r"\b\w*cluster_group|\bthis_cluster": "clusters of blocks", r"\btexture\s*<": "texture references",
 }  # fmt: skip
 
 
-def lacked(text: str) -> str:
-    """What of a GPU's compiler the headers named in a text stand for that the cpu device has not; empty for none."""
-    return next((what for header, what in _LACKING.items() if re.search(header, text)), "")
+def cuda_headers() -> Path:
+    """The folder with what the cpu device has of the headers of a CUDA toolkit, under their names."""
+    return include_dir() / "autotune" / "cpu" / "toolkit"
+
+
+def lacked(text: str, name: str) -> str:
+    """What of a GPU's compiler the source of that name uses that the cpu device has not, and where; empty for none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for said, what in _LACKING.items():
+            if re.search(said, line.partition("//")[0]):
+                return f"{what} ({name}:{number})"
+    return ""
 
 
 def lacking(what: str) -> str:
@@ -84,7 +104,7 @@ def lacking(what: str) -> str:
 def with_advice(message: str, for_host: bool = False) -> str:
     """A compiler's message, with what to do about a header that is not there behind the first line that misses one."""
     missing = _MISSING.search(message)
-    if missing and for_host and (what := lacked(missing[0])):
+    if missing and for_host and (what := lacked(missing[0], "").partition(" (")[0]):
         return f"{message[: missing.end()]}\n  ({lacking(what)}){message[missing.end() :]}"
     advice = (
         r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "

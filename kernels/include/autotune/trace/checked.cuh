@@ -13,7 +13,7 @@ struct Checked : Accessor {
   AUTOTUNE_DEVICE void check(Indices... indices) const {
     const long long index[] = {static_cast<long long>(indices)...};
     for (unsigned axis = 0; axis < sizeof...(Indices); ++axis)
-      if (index[axis] < 0 || index[axis] >= this->mapping.extents[axis]) autotune_trace_outside(ARRAY, axis);
+      if (index[axis] < 0 || index[axis] >= this->extent(static_cast<int>(axis))) autotune_trace_outside(ARRAY, axis);
   }
   template <class... Indices>
   AUTOTUNE_DEVICE typename Accessor::value_type load(Indices... indices) const {
