@@ -150,12 +150,6 @@ class Adopter:
             self.defines, self.kept, geometry.shared_bytes or _shared(function, geometry.block),
             symbols_of(excerpt.symbols),
         )  # fmt: skip
-        if not any(declaration.policies()):
-            why = "; ".join(f"{a.name}: {a.pointer.reason}" for a in arrays.all.values() if not a.is_accessor)
-            raise FamilyError(
-                f"{self.source.path}: nothing can be chosen for kernel {function.name}: its block is fixed, and no "
-                f"array of it can have another layout{f' ({why})' if why else ''}"
-            )
         fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
         turns = (*_TURNS, max(17, *(n + 1 for n in (0, *fixed) if n <= _MOST_FIXED)))  # the last leaves rows
         given = zip(_SMALL, [self.seen] * 3, turns, strict=True)

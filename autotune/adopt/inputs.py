@@ -60,7 +60,7 @@ def _shape(counts: Iterable[str]) -> str:
 
 
 def _number(declaration: Declaration, name: str) -> str:
-    text = declaration.arrays.extents[name].text
+    text = re.sub(r"ceil_div\((.+?), (\w+)\)", r"-(-(\1) // \2)", declaration.arrays.extents[name].text)
     return replaced(text, {word: f'parameters["{word}"]' for word in identifiers(text)})
 
 

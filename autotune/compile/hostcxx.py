@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from autotune.compile import stand_ins
@@ -108,8 +107,8 @@ class HostCxx:
             )
         includes = [f"-I{folder}" for folder in (stand_ins.cuda_headers(), *batch.include_dirs)]
         try:
-            headers = stand_ins.HOST if plain else {}
-            image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
+            usual = ["-idirafter", str(stand_ins.cuda_headers().with_name("usual"))] if plain else []
+            image, read = _compile(self.command, [*self._flags, *defines, *includes, *usual], source)
         except BuildError as problem:
             raise type(problem)(_advised(str(problem), batch.source) if plain else str(problem)) from None
         return Built(image, symbols, {}, read)
@@ -133,8 +132,7 @@ extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::La
 }}
 """
 
-# With what a CUDA compiler knows without a header.
-_SHIM_AHEAD = '#include <assert.h>\n#include <stdio.h>\n#include "autotune/cpu.hpp"\n'
+_SHIM_AHEAD = '#include "autotune/cpu.hpp"\n'  # what a CUDA compiler knows without a header
 
 # Of a source that finds no array by an accessor.
 _OWN_WINDOW = """
@@ -305,20 +303,10 @@ def _advised(message: str, source: Path) -> str:
     return _ERROR.sub(rf"\g<0>\n  ({stand_ins.lacking(what) if what else advice})", message, count=1)
 
 
-def _compile(
-    command: tuple[str, ...],
-    options: list[str],
-    source: str,
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[bytes, tuple[Path, ...]]:
+def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
     """The shared library and the files it was made from. In a folder of its own, with names that are always the same,
-    so that equal sources give equal bytes. ``headers`` are found there where nothing else has them."""
+    so that equal sources give equal bytes."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-        for name, text in headers.items():
-            header = Path(folder, "include", name)
-            header.parent.mkdir(parents=True, exist_ok=True)
-            header.write_text(text, encoding="utf-8")
-        options = [*options, *(["-idirafter", "include"] if headers else [])]
         Path(folder, "autotune.cpp").write_text(source, encoding="utf-8", errors="surrogateescape")
         listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")
         names = ["-MMD", "-MF", listing.name, "-o", made.name, "autotune.cpp"]

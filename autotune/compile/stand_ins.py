@@ -42,10 +42,7 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #endif
 """
-_TOOLKIT = (
-    "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
-    "hip/hip_runtime.h",  # of sources that are for AMD's compiler as well
-)  # fmt: skip
+_TOOLKIT = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "hip/hip_runtime.h")  # fmt: skip
 _C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
       "assert": "", "stddef": "", "time": ""}  # fmt: skip
 _ONCE = "#pragma once\n"
@@ -64,36 +61,28 @@ NVRTC: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# The host compiler has C's headers, and C++'s are not searched.
-HOST: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys((*_TOOLKIT, "iostream"), _ONCE),
-        **{f"c{name}": f"{_ONCE}#include <{name}.h>\n" for name in _C},
-    }
-)
-
 _MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
 # What only a GPU's compiler takes, by how a line of a source says it.
 _LACKING = {
     r"\basm\b|\b__asm": "inline PTX", r"\bmma\.h|\bwmma::": "tensor cores", r"fp8": "fp8", r"\bthrust\b": "Thrust",
     r"\bcurand": "cuRAND", r"\bcuda/(barrier|pipeline)|\b__pipeline_": "asynchronous copies",
-    r"\bcuda(/|::)atomic": "cuda::atomic", r"\bcub::Device": "launches by CUB", r"<<<": "launches from a kernel",
+    r"\bcuda(/|::)atomic": "cuda::atomic", r"\bcub::Device": "launches by CUB",
     r"\b\w*cluster_group|\bthis_cluster": "clusters of blocks", r"\btexture\s*<": "texture references",
 }  # fmt: skip
 
 
 def cuda_headers() -> Path:
-    """The folder with what the cpu device has of the headers of a CUDA toolkit, under their names."""
+    """The folder with what the cpu device has of a toolkit's headers; ``usual`` beside it has what nothing else has."""
     return include_dir() / "autotune" / "cpu" / "toolkit"
 
 
 def lacked(text: str, name: str) -> str:
     """What of a GPU's compiler the source of that name uses that the cpu device has not, and where; empty for none."""
-    for number, line in enumerate(text.splitlines(), 1):
-        for said, what in _LACKING.items():
-            if re.search(said, line.partition("//")[0]):
-                return f"{what} ({name}:{number})"
-    return ""
+    lines = ((n, line.partition("//")[0]) for n, line in enumerate(text.splitlines(), 1))
+    found = (
+        f"{what} ({name}:{n})" for n, line in lines for by, what in _LACKING.items() if re.search(by, line)
+    )
+    return next(found, "")
 
 
 def lacking(what: str) -> str:

@@ -12,8 +12,10 @@
 // will do. The overloads that CUDA has of C's functions are in arithmetic.hpp.
 #pragma once
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
