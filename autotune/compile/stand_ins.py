@@ -42,7 +42,7 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #endif
 """
-_TOOLKIT = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "hip/hip_runtime.h")  # fmt: skip
+_USUAL = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "hip/hip_runtime.h")
 _C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
       "assert": "", "stddef": "", "time": ""}  # fmt: skip
 _ONCE = "#pragma once\n"
@@ -54,7 +54,7 @@ _ALL_OF_CUB = "".join(f"#include <cub/{w}/{w}_{name}.cuh>\n" for w, names in _CU
 # NVRTC knows the functions without a header, and no header.
 NVRTC: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys((*_TOOLKIT, "iostream", "math_constants.h"), _ONCE),
+        **dict.fromkeys((*_USUAL, "iostream", "math_constants.h"), _ONCE),
         "cub/cub.cuh": _ONCE + _ALL_OF_CUB,
         **{f"{name}.h": _ONCE + text for name, text in _C.items()},
         **{f"c{name}": _ONCE + text for name, text in _C.items()},

@@ -55,7 +55,7 @@ class BlockAdjacentDifference {
     bool is_first = first == 0 && !predecessor;
     if (first == 0 && predecessor) before = *predecessor;
     for (int i = 0; i < ITEMS; ++i) {
-      const T item = in[i];
+      T item = in[i];
       out[i] = is_first || first + i >= valid ? static_cast<Output>(item) : difference(item, before);
       before = item;
       is_first = false;
@@ -68,7 +68,7 @@ class BlockAdjacentDifference {
     const int first = thread_in_block() * ITEMS, last = threads * ITEMS - 1;
     if (successor && thread_in_block() == threads - 1) behind = *successor;
     for (int i = 0; i < ITEMS; ++i) {
-      const T next = i + 1 < ITEMS ? in[i + 1] : behind;
+      T next = i + 1 < ITEMS ? in[i + 1] : behind;
       const bool has_next = first + i + 1 < valid || (successor && first + i == last);
       out[i] = has_next ? difference(in[i], next) : static_cast<Output>(in[i]);
     }

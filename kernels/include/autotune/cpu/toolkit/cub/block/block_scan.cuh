@@ -181,7 +181,7 @@ class BlockScan {
   template <int ITEMS, class Operation>
   static __device__ void exclusive_items(const T (&in)[ITEMS], T (&out)[ITEMS], T before, Operation operation) {
     for (int i = 0; i < ITEMS; ++i) {
-      const T item = in[i];
+      T item = in[i];
       out[i] = before;
       before = operation(before, item);
     }
