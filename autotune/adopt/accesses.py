@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from autotune.adopt.elements import half_of
 from autotune.adopt.expression import ZERO, Sum, names, negative
 from autotune.adopt.function import Function, Variable
 from autotune.adopt.source import Cursor, Span, bare, binary, children, kind, names_in, span, type_kind, unary
@@ -105,6 +106,12 @@ class Uses:
                 _Followed(self.function, pointer).collect(pointer.variable, ())
             except NotFollowed as problem:
                 pointer.stays(str(problem), problem.line)
+            whole = all(access.use in ("load", "store") for access in pointer.accesses)
+            if not whole and half_of(pointer.element):
+                pointer.stays(
+                    "a number of 16 bits is read and written as a whole only",
+                    self.function.source.line(pointer.variable.place),
+                )
         return {pointer.name: pointer for pointer in found}
 
 
@@ -214,7 +221,9 @@ class _Followed:
             raise NotFollowed(f"{self.pointer.name} is one part of what the macro {part} stands for")
         element, parent = self.function.around(element, ("PAREN_EXPR",))
         whole = Access(place, index, given=given)
-        if kind(parent) == "MEMBER_REF_EXPR":
+        if kind(parent) == "MEMBER_REF_EXPR" and kind(parent.referenced) == "CONVERSION_FUNCTION":
+            self._add(whole)
+        elif kind(parent) == "MEMBER_REF_EXPR":
             self._record(parent, whole)
         else:
             self._finish(element, whole)
@@ -258,7 +267,8 @@ class _Followed:
             case "VAR_DECL" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if self.pointer.is_constant:
                 self._add(whole)
             case "CALL_EXPR":
-                self._add(whole if self.pointer.is_constant else plain)
+                is_copied = half_of(self.pointer.element) and kind(parent.referenced) == "CONSTRUCTOR"
+                self._add(whole if self.pointer.is_constant or is_copied else plain)
             case _:
                 raise NotFollowed(f"an element of {name} is used in a way that is not known here")
 

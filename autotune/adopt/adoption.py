@@ -150,12 +150,6 @@ class Adopter:
             self.defines, self.kept, geometry.shared_bytes or _shared(function, geometry.block),
             symbols_of(excerpt.symbols),
         )  # fmt: skip
-        if not any(declaration.policies()):
-            why = "; ".join(f"{a.name}: {a.pointer.reason}" for a in arrays.all.values() if not a.is_accessor)
-            raise FamilyError(
-                f"{self.source.path}: nothing can be chosen for kernel {function.name}: its block is fixed, and no "
-                f"array of it can have another layout{f' ({why})' if why else ''}"
-            )
         fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
         turns = (*_TURNS, max(17, *(n + 1 for n in (0, *fixed) if n <= _MOST_FIXED)))  # the last leaves rows
         given = zip(_SMALL, [self.seen] * 3, turns, strict=True)
@@ -167,12 +161,10 @@ class Adopter:
         if not mistakes:
             return
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-        includes = re.findall(r"#\s*include\s*<[^>\n]*>", self.source.text())
         advice = HEADERS
-        if what := stand_ins.lacked(" ".join(includes)):
+        if what := stand_ins.lacked(self.source.text(), self.source.path.name):
             advice = (
-                f"its file uses {what}, which adopt cannot read: give it to autotune.Kernel; "
-                f"{stand_ins.lacking(what)}"
+                f"adopt reads what the cpu device has: give it to autotune.Kernel; {stand_ins.lacking(what)}"
             )
         raise FamilyError(f"{mistakes[0]}{more}: kernel {kernel} cannot be read; {advice}")
 

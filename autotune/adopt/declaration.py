@@ -119,7 +119,14 @@ class Declaration:
     # -- policies ---------------------------------------------------------------------------------------
 
     def policies(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Each with its keys as YAML text."""
+        """Each with its keys as YAML text; where there is none, how many registers a thread may have."""
+        found = [*self._policies()]
+        yield from found or [("registers", {
+            "compile_option": "true", "values": "[all, most_64, most_32]", "default": "all",
+            "means": "{most_64: -maxrregcount=64, most_32: -maxrregcount=32}", "doc": "of a thread; no cpu has them",
+        })]  # fmt: skip
+
+    def _policies(self) -> Iterator[tuple[str, dict[str, str]]]:
         accessors = [a for a in self.arrays.all.values() if a.is_accessor]
         wide = [a for a in accessors if len(a.shape) > 1]
         inputs = [a.name for a in accessors if not a.is_written]

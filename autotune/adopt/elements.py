@@ -62,6 +62,12 @@ def type_name(cursor_type: Any) -> str:
     return TYPES.get(found.kind.name, "") or _HALVES.get(found.get_declaration().spelling, "")
 
 
+def half_of(cursor_type: Any) -> str:
+    """What C++ calls a number of 16 bits, which an accessor hands over as a float; empty for all others."""
+    name = cursor_type.get_canonical().get_declaration().spelling
+    return name if name in _HALVES else ""
+
+
 def size_of(type_: str) -> int:
     return int(re.sub(r"\D", "", type_)) // 8
 

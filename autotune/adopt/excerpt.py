@@ -21,6 +21,7 @@ from autotune.adopt.source import (
     span,
     walk,
 )
+from autotune.compile import stand_ins
 
 _FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD", "CONSTRUCTOR")
 _MEMORIES = ("CUDACONSTANT_ATTR", "CUDADEVICE_ATTR", "CUDASHARED_ATTR")
@@ -39,6 +40,7 @@ _HEADERS = {
     "cuda_fp16.h": {"__half", "half", "__half2", "half2"},
     "cuda_bf16.h": {"__nv_bfloat16", "nv_bfloat16", "__nv_bfloat162", "nv_bfloat162"},
 }
+_INCLUDED = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]((\w+)[\w./]*)[>\"]", re.MULTILINE)
 _SHORT = re.compile(r"typedef [a-z ]+ u(?:char|short|int|long)\b|typedef [a-z ]+ u?int\d+_t\b")
 
 
@@ -124,11 +126,27 @@ class Excerpt:
             for name in piece.names:
                 uses.setdefault(name, set()).update(piece.uses)
         found: set[str] = set()
+        opened = {
+            name for piece in self.all if kind(piece.cursor) == "USING_DIRECTIVE" for name in piece.uses
+        }
         new = {self.kernel.spelling, *(name for name in uses if name.startswith("operator"))}
+        new |= opened & self._toolkit.keys()
         while new:
             found |= new
             new = {other for name in new for other in uses.get(name, ())} - found
         return found
+
+    @cached_property
+    def _toolkit(self) -> dict[str, list[str]]:
+        """The headers of the toolkit that the files include and the cpu device has, by the namespace that each is named
+        after."""
+        headers: dict[str, list[str]] = {}
+        for name, space in (
+            found.groups() for text in self.source.files.values() for found in _INCLUDED.finditer(text)
+        ):
+            if (stand_ins.cuda_headers() / name.decode()).is_file():
+                headers.setdefault(space.decode(), []).append(name.decode())
+        return headers
 
     def mistakes(self) -> list[str]:
         """What could not be parsed in the kernel and all that it needs, as file:line: message."""
@@ -144,6 +162,8 @@ class Excerpt:
             return False
         if kind(cursor) == "VAR_DECL" and not cursor.type.is_const_qualified() and not piece.has(*_MEMORIES):
             return False
+        if kind(cursor) == "USING_DIRECTIVE":
+            return bool(piece.uses & self._toolkit.keys())
         return bool(piece.names & self.needed)
 
     @property
@@ -183,6 +203,10 @@ class Excerpt:
         types = (c.referenced for piece in self.kept for c in walk(piece.cursor, "TYPE_REF"))
         named = macros | {c.spelling for c in types if c}
         lines += [f"#include <{header}>" for header, names in _HEADERS.items() if names & named]
+        spaces = self._toolkit.items()
+        lines += dict.fromkeys(
+            f"#include <{h}>" for name, headers in spaces if name in self.needed for h in headers
+        )
         if lines:
             yield "\n".join([*lines, ""])
 

@@ -7,6 +7,7 @@ numbers and names of open block sizes are left: an expression of family.yaml.
 """
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -451,4 +452,4 @@ def steps(whole: str, by: int) -> dict[str, int]:
     names = sorted(identifiers(whole) - {"ceil_div", "min", "max"})
     is_product = re.fullmatch(r"[\w\s*]+", whole)
     step = next(s for s in range(1, by + 1) if s ** len(names) % by == 0) if is_product else by
-    return dict.fromkeys(names, step)
+    return dict.fromkeys(names, step * math.prod(map(int, re.findall(r"// (\d+)", whole))))

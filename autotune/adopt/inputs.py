@@ -51,7 +51,7 @@ def _random(element: Element, shape: str, below: str) -> str:
 
 
 def _dtype(element: Element) -> str:
-    return element.record.upper() or f"np.{element.type}"
+    return element.record.upper() or f"np.{element.type.replace('bfloat16', 'float32')}"
 
 
 def _shape(counts: Iterable[str]) -> str:
@@ -60,7 +60,7 @@ def _shape(counts: Iterable[str]) -> str:
 
 
 def _number(declaration: Declaration, name: str) -> str:
-    text = declaration.arrays.extents[name].text
+    text = re.sub(r"ceil_div\((.+?), (\w+)\)", r"-(-(\1) // \2)", declaration.arrays.extents[name].text)
     return replaced(text, {word: f'parameters["{word}"]' for word in identifiers(text)})
 
 

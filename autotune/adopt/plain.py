@@ -73,7 +73,7 @@ def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
     everything = "\n".join(content.decode("utf-8", "replace") for content in source.files.values())
     for name in names:
         value = found.get(name, "")
-        if not value or re.search(rf"\btemplate\s*<[^>]*\b{re.escape(value)}\b", everything):
+        if not value or re.search(rf"\btemplate\s*<[^>]*\w\s+{re.escape(value)}\s*[,>=]", everything):
             some = ", ".join(map(_example, names.values()))
             raise FamilyError(
                 f"{source.path}: kernel {cursor.spelling} is a template over {', '.join(names)}, and no launch "

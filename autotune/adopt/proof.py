@@ -199,6 +199,8 @@ class Proof:
             layout = self._variant.layouts[declaration.declared(array)]
             shape = tuple(layout.data.shape_for(inputs.sizes))
             room, given = layout.room(shape), inputs.arrays.get(array.name)
+            if given is not None and layout.data.element:  # stored in fewer bits than a canonical array has
+                given = layout.apply(given).buffer
             arrays[array.name] = TracedArray(
                 generator.integers(0, 64, room.nbytes).astype(np.uint8) if given is None else flat(given),
                 shape,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from autotune.adopt.accesses import Access, Pointer
+from autotune.adopt.elements import half_of
 from autotune.adopt.expression import Factor, split, written
 from autotune.adopt.source import CudaSource, Span
 
@@ -53,7 +54,8 @@ def rewrite_accesses(text: Text, pointer: Pointer, by: list[Factor], record: str
 def _rewritten(text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str) -> str:
     name, indices = pointer.name, ", ".join(index_texts(text, pointer, access, by))
     if access.use == "load":
-        return f"{name}.load({indices}){access.tail}"
+        loaded = f"{name}.load({indices})"
+        return f"{half}({loaded})" if (half := half_of(pointer.element)) else f"{loaded}{access.tail}"
     if access.use in ("store", "add"):
         assert access.value is not None
         return f"{name}.{access.use}({text.between(*access.value)}, {indices})"

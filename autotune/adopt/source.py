@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from autotune.compile import stand_ins
 from autotune.errors import FamilyError, UnknownName, UsageError
 from autotune.files import pip_install
 
@@ -142,7 +143,9 @@ class CudaSource:
     def files(self) -> dict[Path, bytes]:
         """What was read: the file that was named and those that it includes from where they lie, first this one."""
         included = (Path(inclusion.include.name) for inclusion in self.unit.get_includes())
-        named = [self.path, Path(self.unit.spelling), *(path for path in included if path != BUILTINS)]
+        library = stand_ins.cuda_headers().parent
+        own = (path for path in included if path != BUILTINS and not path.is_relative_to(library))
+        named = [self.path, Path(self.unit.spelling), *own]
         known = {**self.edited, self.path: self.content}
         return {path: known.get(path) or path.read_bytes() for path in dict.fromkeys(named)}
 
@@ -261,7 +264,7 @@ def _parsed(path: Path, options: Sequence[str], edited: Mapping[Path, bytes]) ->
     cindex = clang()
     arguments = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90",
                  "-std=c++17", "-nostdinc", "-ferror-limit=0", "-w", "-D__CUDACC__", "-DNDEBUG",
-                 "-include", str(BUILTINS), *options]  # fmt: skip
+                 f"-I{stand_ins.cuda_headers()}", "-include", str(BUILTINS), *options]  # fmt: skip
     flags = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | _KEEP_GOING
     try:
         files = [(str(name), content) for name, content in edited.items()]

@@ -223,8 +223,10 @@ def part(rows: Rows, array: TracedArray, with_reads: bool) -> float:
     """The part of an array's elements that is written, or touched at all; but for a border of a few rows at each side,
     which a stencil leaves out. Of an array whose size nothing tells it is that up to the last element touched."""
     mask = np.zeros(array.shape, bool)
-    places = rows[1, with_reads | (rows[3] != _READ)] // array.element_bytes
-    mask.reshape(-1)[places[(places >= 0) & (places < mask.size)]] = True
+    places, widths = rows[1:3, with_reads | (rows[3] != _READ)] // array.element_bytes
+    for further in range(max(1, int(widths.max(initial=0)))):  # several at once
+        reached = places[widths > further] + further if further else places
+        mask.reshape(-1)[reached[(reached >= 0) & (reached < mask.size)]] = True
     if array.is_open:
         mask = mask[: int(rows[1].max(initial=0)) // array.element_bytes // max(1, mask[:1].size) + 1]
     inner = []

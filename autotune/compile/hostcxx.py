@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from autotune.compile import stand_ins
@@ -116,14 +115,14 @@ class HostCxx:
                 _WRAPPER.format(symbol=symbols[variant.key][kernel], instance=variant.instance(kernel))
                 for kernel in variant.kernels
             )
-        includes = [f"-I{folder}" for folder in batch.include_dirs]
+        includes = [f"-I{folder}" for folder in (stand_ins.cuda_headers(), *batch.include_dirs)]
         try:
-            headers = stand_ins.HOST if plain else {}
-            image, read = _compile(self.command, [*self._flags, *defines, *includes], source, headers)
+            usual = ["-idirafter", str(stand_ins.cuda_headers().with_name("usual"))] if plain else []
+            image, read = _compile(self.command, [*self._flags, *defines, *includes, *usual], source)
             if checks:  # with headers that the family does not include
                 read = tuple(path for path in read if not path.is_relative_to(include_dir()))
         except BuildError as problem:
-            raise type(problem)(_advised(str(problem)) if plain else str(problem)) from None
+            raise type(problem)(_advised(str(problem), batch.source) if plain else str(problem)) from None
         return Built(image, symbols, {}, read)
 
 
@@ -151,8 +150,7 @@ extern "C" __attribute__((visibility("default"))) int {symbol}(autotune::cpu::La
 }}
 """
 
-# With what a CUDA compiler knows without a header.
-_SHIM_AHEAD = '#include <assert.h>\n#include <stdio.h>\n#include "autotune/cpu.hpp"\n'
+_SHIM_AHEAD = '#include "autotune/cpu.hpp"\n'  # what a CUDA compiler knows without a header
 
 # Of a source that finds no array by an accessor.
 _OWN_WINDOW = """
@@ -205,7 +203,7 @@ def runtime_batch() -> Batch:
 def _shim_digest() -> str:
     """sha256 over cpu.hpp and all that is in cpu/."""
     cpu, folder = _shim()
-    files = [cpu, *sorted(folder.iterdir())]
+    files = [cpu, *sorted(path for path in folder.rglob("*") if path.is_file())]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -309,30 +307,24 @@ def _symbol(kernel: str, struct: str) -> str:
 
 
 _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
+_UNDECLARED = re.compile(r"error: (?:use of undeclared identifier )?['‘](__\w+)['’]")
 
 
-def _advised(message: str) -> str:
+def _advised(message: str, source: Path) -> str:
     """With what to do where the cpu device lacks something, behind the first error."""
     if (advised := stand_ins.with_advice(message, for_host=True)) != message:
         return advised
-    advice = r"\g<0>\n  (what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda)"
-    return _ERROR.sub(advice, message, count=1)
+    what = stand_ins.lacked(source.read_text(encoding="utf-8", errors="surrogateescape"), source.name)
+    if not what and (name := _UNDECLARED.search(message)):
+        what = name[1]
+    advice = "what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda"
+    return _ERROR.sub(rf"\g<0>\n  ({stand_ins.lacking(what) if what else advice})", message, count=1)
 
 
-def _compile(
-    command: tuple[str, ...],
-    options: list[str],
-    source: str,
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[bytes, tuple[Path, ...]]:
+def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
     """The shared library and the files it was made from. In a folder of its own, with names that are always the same,
-    so that equal sources give equal bytes. ``headers`` are found there where nothing else has them."""
+    so that equal sources give equal bytes."""
     with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
-        for name, text in headers.items():
-            header = Path(folder, "include", name)
-            header.parent.mkdir(parents=True, exist_ok=True)
-            header.write_text(text, encoding="utf-8")
-        options = [*options, *(["-idirafter", "include"] if headers else [])]
         Path(folder, "autotune.cpp").write_text(source, encoding="utf-8", errors="surrogateescape")
         listing, made = Path(folder, "autotune.d"), Path(folder, "autotune.so")
         names = ["-MMD", "-MF", listing.name, "-o", made.name, "autotune.cpp"]

@@ -58,12 +58,10 @@ class Nvrtc:
         if _version() >= (12, 9):
             # A hit in the driver's compute cache would come without ptxas's figures.
             options.append("--no-cache")
-        options += batch.command_options
+        options += [*batch.command_options, *(f"-I{folder}" for folder in toolkit_headers())]
         is_plain = any(variant.is_plain for variant in batch.variants)
-        options += [f"-I{folder}" for folder in toolkit_headers()] if is_plain else []
         source = translation_unit(batch).encode()
-        headers = stand_ins.NVRTC if is_plain else {}
-        texts, names = ([text.encode() for text in each] for each in (headers.values(), headers))
+        texts, names = ([t.encode() for t in each] for each in (stand_ins.NVRTC.values(), stand_ins.NVRTC))
         program = _value(nvrtc.nvrtcCreateProgram(source, b"autotune.cu", len(names), texts, names))
         try:
             log = _run(nvrtc, program, batch, [option.encode() for option in options])

@@ -3,7 +3,10 @@ toolkit's and C's own, as far as a kernel can use them."""
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
+
+from autotune.files import include_dir
 
 _TYPES = """
 typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;
@@ -39,41 +42,47 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #endif
 """
-_TOOLKIT = (
-    "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
-    "hip/hip_runtime.h",  # of sources that are for AMD's compiler as well
-)  # fmt: skip
+_USUAL = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "hip/hip_runtime.h")
 _C = {"stdint": _TYPES, "limits": _LIMITS, "float": _FLOATS, "math": _MATH, "stdio": "", "stdlib": "", "string": "",
       "assert": "", "stddef": "", "time": ""}  # fmt: skip
 _ONCE = "#pragma once\n"
+# NVRTC can read CUB's headers one by one; the one that has all has what a host program calls, too.
+_CUB = {"block": ("adjacent_difference", "discontinuity", "exchange", "histogram", "load", "merge_sort", "radix_sort",
+                  "reduce", "scan", "store"), "warp": ("exchange", "reduce", "scan")}  # fmt: skip
+_ALL_OF_CUB = "".join(f"#include <cub/{w}/{w}_{name}.cuh>\n" for w, names in _CUB.items() for name in names)
 
 # NVRTC knows the functions without a header, and no header.
 NVRTC: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys((*_TOOLKIT, "iostream", "math_constants.h"), _ONCE),
+        **dict.fromkeys((*_USUAL, "iostream", "math_constants.h"), _ONCE),
+        "cub/cub.cuh": _ONCE + _ALL_OF_CUB,
         **{f"{name}.h": _ONCE + text for name, text in _C.items()},
         **{f"c{name}": _ONCE + text for name, text in _C.items()},
     }
 )
 
-# The host compiler has C's headers, and C++'s are not searched.
-HOST: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys((*_TOOLKIT, "iostream"), _ONCE),
-        **{f"c{name}": f"{_ONCE}#include <{name}.h>\n" for name in _C},
-    }
-)
-
 _MISSING = re.compile(r"^.*\b(?:cannot open source file|No such file or directory)\b.*$", re.MULTILINE)
+# What only a GPU's compiler takes, by how a line of a source says it.
 _LACKING = {
-    r"cooperative_groups": "cooperative groups", r"cub/": "CUB", r"cuda_fp16\.h": "half", r"cuda_bf16\.h": "bfloat16",
-    r"cuda_fp8\.h": "fp8", r"mma\.h": "tensor cores", r"thrust/": "Thrust", r"curand": "cuRAND",
+    r"\basm\b|\b__asm": "inline PTX", r"\bmma\.h|\bwmma::": "tensor cores", r"fp8": "fp8", r"\bthrust\b": "Thrust",
+    r"\bcurand": "cuRAND", r"\bcuda/(barrier|pipeline)|\b__pipeline_": "asynchronous copies",
+    r"\bcuda(/|::)atomic": "cuda::atomic", r"\bcub::Device": "launches by CUB",
+    r"\b\w*cluster_group|\bthis_cluster": "clusters of blocks", r"\btexture\s*<": "texture references",
 }  # fmt: skip
 
 
-def lacked(text: str) -> str:
-    """What of a GPU's compiler the headers named in a text stand for that the cpu device has not; empty for none."""
-    return next((what for header, what in _LACKING.items() if re.search(header, text)), "")
+def cuda_headers() -> Path:
+    """The folder with what the cpu device has of a toolkit's headers; ``usual`` beside it has what nothing else has."""
+    return include_dir() / "autotune" / "cpu" / "toolkit"
+
+
+def lacked(text: str, name: str) -> str:
+    """What of a GPU's compiler the source of that name uses that the cpu device has not, and where; empty for none."""
+    lines = ((n, line.partition("//")[0]) for n, line in enumerate(text.splitlines(), 1))
+    found = (
+        f"{what} ({name}:{n})" for n, line in lines for by, what in _LACKING.items() if re.search(by, line)
+    )
+    return next(found, "")
 
 
 def lacking(what: str) -> str:
@@ -84,7 +93,7 @@ def lacking(what: str) -> str:
 def with_advice(message: str, for_host: bool = False) -> str:
     """A compiler's message, with what to do about a header that is not there behind the first line that misses one."""
     missing = _MISSING.search(message)
-    if missing and for_host and (what := lacked(missing[0])):
+    if missing and for_host and (what := lacked(missing[0], "").partition(" (")[0]):
         return f"{message[: missing.end()]}\n  ({lacking(what)}){message[missing.end() :]}"
     advice = (
         r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "

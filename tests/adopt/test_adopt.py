@@ -565,7 +565,73 @@ typedef __half real;
     adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
     assert [array.element.type for array in adoption.arrays] == ["float16", "bfloat16"]
     assert "#include <cuda_fp16.h>\n#include <cuda_bf16.h>" in adoption.files["mine.cu"]
-    assert "the cpu device has no half: this kernel needs --device cuda" in adoption.outcome.why
+    assert "y.store(__half2float(__half(x.load(i))) * 2, i);" in adoption.files["mine.cu"]
+    assert adoption.outcome.is_proved, adoption.outcome.why
+
+
+def test_half_arithmetic_stays_what_it_was(tmp_path: Path) -> None:
+    """An accessor hands 16 bits over as a float: what the kernel adds are halves, as before."""
+    text = f"""#include <cuda_fp16.h>
+{HEAD}(__half* y, const __half* x, __half* z, int n) {{ {I}
+  __half v = x[i]; y[i] = (v + y[i]) * x[i] + (__half)((float)y[i] / 3); z[i] += v; }}"""
+    adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
+    y, x, z = adoption.arrays
+    assert y.is_accessor
+    assert x.is_accessor
+    assert z.pointer.reason == "a number of 16 bits is read and written as a whole only"
+    assert adoption.outcome.is_proved, adoption.outcome.why
+
+
+def test_where_no_layout_can_be_chosen_registers_are(tmp_path: Path) -> None:
+    """Four floats at once, in a block that the launch fixes: it runs, and has one choice."""
+    text = f"""{HEAD}(const float* x, float* y, int n) {{
+  const int i = (blockIdx.x * 64 + threadIdx.x) * 4;
+  if (i < n) *reinterpret_cast<float4*>(y + i) = __ldcs(reinterpret_cast<const float4*>(x + i));
+}}
+void go(float* x, float* y, int n) {{ k<<<n / 256, 64>>>(x, y, n); }}"""
+    adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
+    assert not any(array.is_accessor for array in adoption.arrays)
+    assert adoption.outcome.is_proved, adoption.outcome.why
+    write(tmp_path / "mine", adoption.files)
+    family = load_family(tmp_path / "mine")
+    assert [c["registers"] for c in family.space.configurations()] == ["all", "most_64", "most_32"]
+
+
+GROUPS = f"""#include <cub/cub.cuh>
+#include "own.h"
+using namespace cooperative_groups;
+__device__ float whole(const thread_block_tile<32>& warp, float v) {{ return reduce(warp, v, plus<float>()); }}
+{HEAD}(const float* x, float* y, int n, int m) {{
+  auto warp = tiled_partition<32>(this_thread_block());
+  using Sum = cub::BlockReduce<float, 64>;
+  __shared__ typename Sum::TempStorage room;
+  float s = 0;
+  for (int j = threadIdx.x; j < m; j += 64) s += x[blockIdx.x * m + j];
+  s = whole(warp, s);
+  s = Sum(room).Sum(warp.thread_rank() == 0 ? s : 0);
+  if (threadIdx.x == 0) y[blockIdx.x] = s;
+}}
+int main() {{ float *x, *y; int n = 100, m = 70; k<<<n, 64>>>(x, y, n, m); }}
+"""
+
+
+def test_groups_and_cub_are_proved_and_their_headers_come_along(tmp_path: Path) -> None:
+    """Those that the kernel uses, however they were reached, and no other."""
+    (tmp_path / "own.h").write_text(
+        "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n#include <cuda_fp16.h>\n"
+    )
+    adoption = Adopter(source(tmp_path, GROUPS), "k", "mine").adopt()
+    text = kernel_text(adoption)
+    included = [line for line in text.splitlines() if line.startswith("#include <")]
+    assert sorted(included) == [
+        "#include <cooperative_groups.h>",
+        "#include <cooperative_groups/reduce.h>",
+        "#include <cub/cub.cuh>",
+    ]
+    assert "using namespace cooperative_groups;" in text
+    assert adoption.outcome.is_proved, adoption.outcome.why
+    alone = f"#include <cub/cub.cuh>\n{HEAD}(float* x, int n) {{ {I} x[i] = 1; }}"
+    assert "cub" not in kernel_text(Adopter(source(tmp_path, alone), "k", "mine").adopt())
 
 
 def test_a_word_is_no_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -825,10 +891,9 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
             f"{HEAD}({', '.join(f'float* x{n}' for n in range(300))}) {{}}",
             "takes 300 parameters: at most 256",
         ),
-        (f"{HEAD}(float* x, int n) {{ x[n] = 1; }}", "nothing can be chosen for kernel k"),
         (
-            f"#include <cooperative_groups.h>\nnamespace cg = cooperative_groups; {HEAD}(float* x) {{ cg::sync(); }}",
-            "its file uses cooperative groups, which adopt cannot read",
+            f"#include <mma.h>\nusing namespace nvcuda;\n{HEAD}(float* x) {{ wmma::fill_fragment(x, 0.f); }}",
+            "the cpu device has no tensor cores (k.cu:1): this kernel needs --device cuda",
         ),
     ],
 )

@@ -209,7 +209,7 @@ def test_what_the_host_compiler_cannot_take_is_said_with_a_way_out(tmp_path: Pat
     (failed,) = compile_batch(batch(kernel.family, (variant,)), HostCxx(find_compiler()), Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
     assert "__nosuch" in failed.message
-    assert "needs a GPU: --device cuda" in failed.message
+    assert "(the cpu device has no inline PTX (wide.cu:1): this kernel needs --device cuda" in failed.message
 
 
 @pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), HostCxx(find_compiler())], ids=["nvrtc", "host"])
@@ -365,17 +365,41 @@ def test_layouts_of_the_one_accessor_change_nothing(m: int, n: int, seed: int) -
     assert Path(default_root(), "kernels").is_dir()
 
 
-def test_what_the_cpu_device_lacks_is_named(tmp_path: Path) -> None:
-    """Cooperative groups are the kernel's own part: leaving out the host's would not help."""
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        ("#include <mma.h>", "tensor cores"),
+        ("#include <curand_kernel.h>", "cuRAND"),
+        ('asm volatile("bar.sync 0;" : : "l"(y) : "none");', "inline PTX (two.cu:3)"),
+        ("y[0] = __fadd_ru(y[0], 1);", "__fadd_ru"),
+        ("// asm\n y[0] = __nosuch(1);", "__nosuch"),
+    ],
+)
+def test_what_the_cpu_device_lacks_is_named(lines: str, what: str, tmp_path: Path) -> None:
+    """It is the kernel's own part: leaving out the host's would not help."""
+    ahead, inside = (lines, "") if lines.startswith("#") else ("", lines)
     kernel = Kernel(
-        "#include <cooperative_groups.h>\n__global__ void one(float* y) { y[0] = 1; }", "one", grid=1, block=1,
+        f"{ahead}\n__global__ void two(float* y) {{\n{inside}\n}}", "two", grid=1, block=1,
         arguments={"y": "output float32[n]"}, extents={"n": 1}, policies={"unused": [1]},
     )  # fmt: skip
     variant = Variant.of(kernel.family, kernel.family.space.control, {})
     toolchain = HostCxx(find_compiler())
     (failed,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
-    assert (
-        "(the cpu device has no cooperative groups: this kernel needs --device cuda, or --static"
-        in failed.message
-    )
+    assert f"(the cpu device has no {what}: this kernel needs --device cuda, or --static" in failed.message
+
+
+@pytest.mark.nvrtc
+def test_the_header_with_all_of_cub_is_read_in_parts(tmp_path: Path) -> None:
+    """NVRTC takes no functions of a host program, which that header has."""
+    source = """#include <cub/cub.cuh>
+    __global__ void total(float* y) {
+      __shared__ cub::BlockReduce<float, 64>::TempStorage room;
+      const float sum = cub::BlockReduce<float, 64>(room).Sum(y[threadIdx.x]);
+      if (threadIdx.x == 0) y[0] = sum;
+    }"""
+    kernel = Kernel(source, "total", arguments={"y": "inout float32[n]"}, extents={"n": 64}, grid=1, block=64,
+                    policies={"unused": [1]})  # fmt: skip
+    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    (compiled,) = compile_batch(batch(kernel.family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path))
+    assert not isinstance(compiled, CompileFailure), compiled.message

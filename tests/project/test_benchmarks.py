@@ -53,6 +53,7 @@ SMALL = {
     "mummergpu_beyond": "",
     "mummergpu_policy_analysis": "",
     "planted_faults": "--sweeps 1 --of no_number --out {out}",
+    "public_kernels": f"{ROOT} --list {ROOT}/tests/support/public_kernels.csv --out {{out}}",
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
     "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",

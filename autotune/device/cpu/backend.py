@@ -48,6 +48,7 @@ _REASONS = {
     3: "the arguments are not as many, or not of the sizes, as the kernel's parameters",
     4: "no memory for the stacks or the shared memory of a block",
     5: "the kernel trapped",
+    6: "it waits for the whole grid in a launch that is not cooperative: execution.launch_cooperative makes one",
 }
 
 

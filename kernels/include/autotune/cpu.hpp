@@ -7,13 +7,16 @@
 //    In a cooperative launch each block has a thread of the host, so that blocks may spin for each other.
 //  - Lanes of a warp meet at the _sync functions only; code that relies on lock step without __syncwarp is wrong.
 //  - __activemask() waits until no other thread of the block can go on, and is the lanes that are there by then.
+//  - What of the toolkit's headers is there is in cpu/toolkit, in files of their names.
 //  - A kernel's stack is 128 KiB, its static and dynamic shared memory whatever the host has.
 // No C++ standard header is needed: a kernel has none on a GPU either, and a compiler without a C++ library will do.
 // Where there is one, as in a unit test, its overloads of C's functions are used; else those of arithmetic.hpp.
 #pragma once
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +47,8 @@
 // After the types it shares with the runtime.
 #include "autotune/cpu/arithmetic.hpp"
 #include "autotune/cpu/atomics.hpp"
+// After those.
+#include "autotune/cpu/intrinsics.hpp"
 #include "autotune/cpu/launch.hpp"
 #include "autotune/cpu/texture.hpp"
 #include "autotune/cpu/threads.hpp"

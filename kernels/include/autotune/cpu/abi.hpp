@@ -13,6 +13,7 @@ enum Status : int {
   bad_arguments = 3,  // not as many as the kernel has parameters, or of other sizes
   out_of_memory = 4,  // for stacks or dynamic shared memory
   trapped = 5,        // the kernel called __trap()
+  not_together = 6,   // it waits for the grid in a launch that is not cooperative
 };
 
 constexpr unsigned lanes = 32, most_warps = 32, most_threads = lanes * most_warps;
@@ -35,6 +36,7 @@ enum WarpOperation : unsigned char {
   reduce_and,
   reduce_or,
   reduce_xor,
+  match_any,  // the lanes that have the same 64 bits
 };
 
 struct BarrierCount {
@@ -104,6 +106,8 @@ struct Runtime {
   BarrierCount (*barrier)(Worker*, uint3 thread, bool predicate) noexcept;
   unsigned long long (*warp)(Worker*, uint3 thread, WarpOperation, unsigned mask, unsigned long long value,
                              unsigned operand, unsigned width) noexcept;
+  // One thread of each block, while the others wait for it: returns when all blocks have called.
+  void (*grid)(Worker*) noexcept;
   // Does not return.
   void (*fail)(Worker*, Status) noexcept;
 };

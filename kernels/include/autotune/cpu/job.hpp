@@ -16,7 +16,8 @@ struct Job {
   long long begin_ns;
   Atomic<int> status{ok};
   Atomic<unsigned long long> next_block{0};
-  Atomic<long long> busy_ns{0};  // all workers together
+  Atomic<long long> busy_ns{0};           // all workers together
+  Atomic<unsigned long long> at_grid{0};  // how often a block came to wait for all
   unsigned long long chunk = 1;
   bool shared = false;
 

@@ -250,9 +250,10 @@ struct Calls {
                                  unsigned long long value, unsigned operand, unsigned width) noexcept {
     return at(worker)->warp(thread, operation, mask, value, operand, width);
   }
+  static void grid(Worker* worker) noexcept { at(worker)->grid(); }
   static void fail(Worker* worker, Status status) noexcept { at(worker)->fail(status); }
 
-  static constexpr Runtime runtime{&run, &next, &barrier, &warp, &fail};
+  static constexpr Runtime runtime{&run, &next, &barrier, &warp, &grid, &fail};
 };
 
 // Each block on a thread of its own, so that one that spins keeps no other from going on. None begins before there

@@ -26,6 +26,13 @@ T exchange(WarpOperation operation, unsigned mask, T value, unsigned operand, in
   return value;
 }
 
+// Returns when every thread of the grid is here; what they wrote before is seen after.
+inline void grid_barrier() {
+  barrier(false);
+  if (here.thread.x == 0 && here.thread.y == 0 && here.thread.z == 0) setting.runtime->grid(setting.worker);
+  barrier(false);
+}
+
 }  // namespace autotune::cpu
 
 inline void __syncthreads() { autotune::cpu::barrier(false); }
@@ -59,6 +66,19 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate == 0) == 0; }
+
+template <class T>
+unsigned __match_any_sync(unsigned mask, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "values of 4 or 8 bytes can be matched");
+  unsigned long long word = 0;
+  memcpy(&word, &value, sizeof(T));
+  return static_cast<unsigned>(autotune::cpu::warp(autotune::cpu::match_any, mask, word));
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* all) {
+  *all = __all_sync(mask, __match_any_sync(mask, value) == mask);
+  return *all ? mask : 0;
+}
 
 // The lanes that meet here: the whole warp, or those that are here when no thread of the block can go on otherwise.
 inline unsigned __activemask() {

@@ -77,10 +77,20 @@ inline unsigned reduced(const Lane* lane, unsigned need) {
   return total;
 }
 
+inline void match(Lane* lane, unsigned need) {
+  for (unsigned left = need; left; left &= left - 1) {
+    Lane& own = lane[lowest(left)];
+    own.result = 0;
+    for (unsigned others = need; others; others &= others - 1)
+      if (lane[lowest(others)].value == own.value) own.result |= others & (0u - others);
+  }
+}
+
 // Gives every lane of `need` its result.
 inline void exchange(Lane* lane, unsigned need) {
   const WarpOperation operation = lane[lowest(need)].operation;
   if (operation == synchronise) return;
+  if (operation == match_any) return match(lane, need);
   const bool is_shuffle = operation >= shuffle && operation <= shuffle_xor;
   const unsigned total = is_shuffle ? 0 : operation == active_lanes ? need : reduced(lane, need);
   for (unsigned left = need; left; left &= left - 1) {

@@ -9,6 +9,7 @@
 // chosen: which thread comes next, among those that have not started and those that wait for nobody any more. Each
 // order has a class of its own, so that the choice costs the ascending one nothing.
 #pragma once
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,16 @@ class BlockWorker : public Worker {
     release_lanes(w, mask | own);
     park();
     return lane.result;
+  }
+
+  void grid() {
+    if (job_->blocks == 1) return;
+    if (!job_->launch.cooperative) return fail(not_together);
+    const unsigned long long all = (job_->at_grid.add(1) / job_->blocks + 1) * job_->blocks;
+    while (job_->at_grid.load() < all) {
+      if (job_->status.load() != ok) return leave();  // a block that failed does not come
+      sched_yield();
+    }
   }
 
   void fail(Status reason) {

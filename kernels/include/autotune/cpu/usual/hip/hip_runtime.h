@@ -1,0 +1,2 @@
+// Included out of habit: a kernel needs nothing of it.
+#pragma once
