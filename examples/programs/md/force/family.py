@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
 FORCE = np.dtype([(name, np.float32) for name in ("x", "y", "z", "energy")])
@@ -37,6 +36,8 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
 
 def neighbours_of(positions: NDArray[Any], box: float, reach: float, slots: int) -> tuple[Any, Any]:
     """(counts, lists of ``slots``) of the atoms nearer than ``reach``, by scipy's tree; none has itself."""
+    from scipy.spatial import cKDTree
+
     places = np.stack([positions[axis].astype(np.float64) for axis in "xyz"], axis=1) % box
     tree = cKDTree(places, boxsize=box)
     counts, lists = np.zeros(len(places), np.uint32), np.zeros((len(places), slots), np.uint32)

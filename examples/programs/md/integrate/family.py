@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
-VELOCITY = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("id", np.int32)])
+VELOCITY = np.dtype([(axis, np.float32) for axis in "xyz"])
 FORCE = np.dtype([(name, np.float32) for name in ("x", "y", "z", "energy")])
 
 
@@ -20,7 +20,7 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     for axis in "xyz":
         positions[axis] = generator.random(atoms) * 19.9
         velocities[axis], force[axis] = generator.normal(size=atoms), 10 * generator.normal(size=atoms)
-    positions["kind"], velocities["id"] = np.arange(atoms) % 5 == 0, np.arange(atoms)
+    positions["kind"] = np.arange(atoms) % 5 == 0
     return {"force": force, "positions": positions, "velocities": velocities, "box": 20.0}
 
 

@@ -8,7 +8,6 @@ struct Position {
 };
 struct Velocity {
   float x, y, z;
-  int id;
 };
 struct Force {
   float x, y, z, energy;

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
-VELOCITY = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("id", np.int32)])
+VELOCITY = np.dtype([(axis, np.float32) for axis in "xyz"])
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
@@ -19,9 +19,11 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     for array in (positions, velocities):
         for axis in "xyz":
             array[axis] = generator.normal(size=atoms)
-    positions["kind"], velocities["id"] = np.arange(atoms) % 5 == 0, np.arange(atoms)
+    positions["kind"] = np.arange(atoms) % 5 == 0
     keys = generator.random(atoms) if not near else np.arange(atoms) // near + generator.random(atoms)
-    return {"order": np.argsort(keys).astype(np.uint32), "positions": positions, "velocities": velocities}
+    ids = generator.permutation(atoms).astype(np.int32)
+    order = np.argsort(keys).astype(np.uint32)
+    return {"order": order, "positions": positions, "velocities": velocities, "ids": ids}
 
 
 def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -33,4 +35,5 @@ def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def reference(arrays: Mapping[str, NDArray[Any]], _options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """numpy's take."""
     order = arrays["order"]
-    return {f"{name}_after": arrays[name][order] for name in ("positions", "velocities")}
+    moved = {f"{name}_after": arrays[name][order] for name in ("positions", "velocities", "ids")}
+    return {**moved, "order_after": np.arange(len(order), dtype=np.uint32)}

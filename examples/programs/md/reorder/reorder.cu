@@ -7,26 +7,31 @@ struct Position {
 };
 struct Velocity {
   float x, y, z;
-  int id;
 };
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     gather(typename Policy::order order, typename Policy::positions positions, typename Policy::velocities velocities,
-           typename Policy::moved_positions moved_positions, typename Policy::moved_velocities moved_velocities) {
+           typename Policy::ids ids, typename Policy::moved_positions moved_positions,
+           typename Policy::moved_velocities moved_velocities, typename Policy::moved_ids moved_ids) {
   const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
   if (i >= order.extent(0)) return;
   const unsigned from = order.load(i);
   moved_positions.store(positions.load(from), i);
   moved_velocities.store(velocities.load(from), i);
+  moved_ids.store(ids.load(from), i);
 }
 
 template <class Policy>
 __global__ void __launch_bounds__(Policy::block_size)
     put_back(typename Policy::moved_positions moved_positions, typename Policy::moved_velocities moved_velocities,
-             typename Policy::positions_after positions, typename Policy::velocities_after velocities) {
+             typename Policy::moved_ids moved_ids, typename Policy::positions_after positions,
+             typename Policy::velocities_after velocities, typename Policy::ids_after ids,
+             typename Policy::order_after order) {
   const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
-  if (i >= positions.extent(0)) return;
+  if (i >= order.extent(0)) return;
   positions.store(moved_positions.load(i), i);
   velocities.store(moved_velocities.load(i), i);
+  ids.store(moved_ids.load(i), i);
+  order.store(i, i);
 }
