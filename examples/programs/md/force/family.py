@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
 FORCE = np.dtype([(name, np.float32) for name in ("x", "y", "z", "energy")])
@@ -36,14 +37,11 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
 
 def neighbours_of(positions: NDArray[Any], box: float, reach: float, slots: int) -> tuple[Any, Any]:
     """(counts, lists of ``slots``) of the atoms nearer than ``reach``, by scipy's tree; none has itself."""
-    from scipy.spatial import cKDTree
-
     places = np.stack([positions[axis].astype(np.float64) for axis in "xyz"], axis=1) % box
     tree = cKDTree(places, boxsize=box)
     counts, lists = np.zeros(len(places), np.uint32), np.zeros((len(places), slots), np.uint32)
-    for i, found in enumerate(tree.query_ball_point(places, reach, return_sorted=True)):
-        found.remove(i)
-        found = found[:slots]
+    for i, near in enumerate(tree.query_ball_point(places, reach, return_sorted=True)):
+        found = [j for j in near if j != i][:slots]
         counts[i] = len(found)
         lists[i, : len(found)] = found
     return counts, lists

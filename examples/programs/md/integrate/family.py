@@ -16,7 +16,11 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     """``atoms`` by chance (``seed``) in a cube of edge 20, at velocities around 1 and forces around 10."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     atoms = int(parameters["atoms"])
-    positions, velocities, force = np.zeros(atoms, POSITION), np.zeros(atoms, VELOCITY), np.zeros(atoms, FORCE)
+    positions, velocities, force = (
+        np.zeros(atoms, POSITION),
+        np.zeros(atoms, VELOCITY),
+        np.zeros(atoms, FORCE),
+    )
     for axis in "xyz":
         positions[axis] = generator.random(atoms) * 19.9
         velocities[axis], force[axis] = generator.normal(size=atoms), 10 * generator.normal(size=atoms)

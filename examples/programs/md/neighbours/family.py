@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
-_GRID = 1 / 256  # coordinates are multiples: squares of distances are then exact in float32, in any order of the sum
+_GRID = (
+    1 / 256
+)  # coordinates are multiples: squares of distances are then exact in float32, in any order of the sum
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
