@@ -11,7 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 from autotune.program.declared import Given, Held, Program, held_to
-from autotune.program.steps import Call, Either, Repeat, Step, Swap, number, walk
+from autotune.program.steps import Call, Choose, Either, Repeat, Step, Swap, number, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +127,8 @@ class _Binding:
             self._swap(step)
         elif isinstance(step, Call | Either):
             calls = step.calls if isinstance(step, Either) else (step,)
-            if not hasattr(step.every, "values"):
-                number(step.every, self._scalars, f"{self._where}: step {step.name}: every")  # type: ignore[arg-type]
+            if not isinstance(step.every, Choose):
+                number(step.every, self._scalars, f"{self._where}: step {step.name}: every")
             has_content, made = set(self._has_content), []
             for at, call in enumerate(calls):
                 self._has_content = set(has_content)
@@ -204,15 +204,15 @@ class _Binding:
             if name not in self._program.arrays:
                 raise UnknownName("array", name, self._program.arrays, place)
         bound = dict(call.arrays)
-        for data in (*family.inputs, *family.outputs):
-            begins = family.beginnings.get(data.name, "")
-            same = data.name if data.name in self._program.arrays else bound.get(begins, "")
-            if data.name not in bound and not same:
+        for each in (*family.inputs, *family.outputs):
+            begins = family.beginnings.get(each.name, "")
+            same = each.name if each.name in self._program.arrays else bound.get(begins, "")
+            if each.name not in bound and not same:
                 raise UsageError(
-                    f"{place}: no array is given for {data.name}, an {data.role} of family {family.name}: name one in "
+                    f"{place}: no array is given for {each.name}, an {each.role} of family {family.name}: name one in "
                     f"arrays (the program has {', '.join(self._program.arrays)})"
                 )
-            bound.setdefault(data.name, same)
+            bound.setdefault(each.name, same)
         return bound
 
     def _agrees(self, name: str, data: Data, step: str, place: str) -> None:

@@ -80,8 +80,9 @@ def control(bound: Bound, periods: Mapping[str, int], limits: Limits) -> Assignm
         first = next(space.possible.walk({name: told[:1] for name, told in values.items()}), None)
         first = first or next(space.possible.walk(values), None)
         if first is None:
-            raise UsageError(f"program {bound.program.name}: step {step}: no configuration of {call.family.name} is left "
-                             "of what it is set to")  # fmt: skip
+            raise UsageError(
+                f"program {bound.program.name}: step {step}: set leaves no configuration of {call.family.name}"
+            )
         candidate = Candidate(call, first)
         if reason := candidate.refusal(limits):
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Conversions between two forms of an array: by a kernel on the device, or, for what no kernel can make, by the host."""
+"""Conversions between two forms of an array: by a kernel on the device, or by the host for what no kernel can make."""
 
 import hashlib
 import math

@@ -23,7 +23,6 @@ from autotune.program.steps import (
     Read,
     Repeat,
     Step,
-    Swap,
     steps_of,
     walk,
 )
@@ -82,7 +81,7 @@ class Program:
     @cached_property
     def calls(self) -> Mapping[str, tuple[Call, ...]]:
         """The calls that each step chooses from, by the step's name, in the order of the program."""
-        found = {}
+        found: dict[str, tuple[Call, ...]] = {}
         for step in walk(self.steps):
             if isinstance(step, Call):
                 found[step.name] = (step,)
@@ -181,7 +180,7 @@ def held_to(policies: Mapping[str, Any]) -> Held:
 def _array(name: str, told: Any, program: str) -> Array:
     if isinstance(told, Array):
         return told
-    about = {"role": told} if isinstance(told, str) else dict(told)
+    about: dict[str, Any] = {"role": told} if isinstance(told, str) else dict(told)
     if about.get("role") not in ROLES:
         raise UnknownName("role", about.get("role"), ROLES, f"program {program}: array {name}")
     tolerance = about.get("tolerance")

@@ -5,6 +5,7 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from autotune.compile import Variant
 from autotune.layout import Data, Field, Layout
@@ -25,12 +26,13 @@ class Form:
     def of(cls, layout: Layout, shape: tuple[int, ...]) -> "Form":
         """What ``layout`` makes of the bytes of an array of canonical ``shape``."""
         data, is_wide = layout.data, math.prod(shape) >= 2**31
+        more: dict[str, Any] = {"plane": data.plane} if layout.is_plane else {}
+        more |= {"low": data.low, "high": data.high} if layout.scales else {}
         neutral = Data(
             name="array", role="input", fields=tuple(Field(f.name, f.type) for f in data.fields),
             shape=tuple(f"n{at}" for at in range(len(shape))), record=RECORD if data.record else "",
             packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
-            **({"plane": data.plane} if layout.is_plane else {}),
-            **({"low": data.low, "high": data.high} if layout.scales else {}),
+            **more,
         )  # fmt: skip
         kept = replace(layout, data=neutral, memory="global", constant_offset=0)
         if not kept.is_plane:

@@ -4,9 +4,10 @@ at hand is another, turns recorded as CUDA graphs."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from autotune.compile import Cache
@@ -77,6 +78,7 @@ class Machine(Closing):
         self._executions: dict[tuple[Any, ...], tuple[Execution, list[tuple[Placed, Placed]]]] = {}
         self._graphs: dict[tuple[Any, ...], tuple[Callable[[], None], State]] = {}
         self._plain: set[tuple[Any, ...]] = set()  # what cannot be a graph
+        self._seen_keys: set[tuple[Any, ...]] = set()
         self._memory: dict[str, str] = {}
         self._valid: dict[str, tuple[Form, ...]] = {}
         self._given: dict[str, NDArray[Any]] = {}
@@ -88,7 +90,7 @@ class Machine(Closing):
         """Every array has the content that is given, by default that of ``bound``, and no other any."""
         self._given = dict(self.bound.given if given is None else given)
         self._memory = {name: name for name in self.bound.data}
-        self._valid = {name: () for name in self.bound.data}
+        self._valid = dict.fromkeys(self.bound.data, ())
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """New content for one array."""
@@ -146,7 +148,7 @@ class Machine(Closing):
         is_plain = key in self._plain or any(family.symbols for family in calls)
         if not is_plain and self._seen(key):
             try:
-                graph = self.backend.record(lambda: [action.run() for action in actions] and None)
+                graph = self.backend.record(partial(_run_each, actions))
             except (AutotuneError, RuntimeError):
                 self._plain.add(key)
             else:
@@ -158,17 +160,15 @@ class Machine(Closing):
 
     def _seen(self, key: tuple[Any, ...]) -> bool:
         """Whether this is the second time: the first runs step by step, which makes all that there is to make."""
-        seen = self._seen_keys = getattr(self, "_seen_keys", set())
-        if key in seen:
-            return True
-        seen.add(key)
-        return False
+        is_known = key in self._seen_keys
+        self._seen_keys.add(key)
+        return is_known
 
     def _restore_state(self, state: State) -> None:
         self._memory, self._valid = dict(state.memory), dict(state.valid)
 
     def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[Timed]]:
-        """Queue a segment with marks around each action; the result, called once the device is past it, has the times."""
+        """Queue a segment with marks around each action; the result is called later, for the times."""
         actions = list(self.actions(assignment, segment))
         marks = [self.backend.mark()]
         for action in actions:
@@ -177,7 +177,7 @@ class Machine(Closing):
 
         def read() -> list[Timed]:
             self.backend.synchronize()
-            spans = zip(marks, marks[1:], strict=False)
+            spans = pairwise(marks)
             return [
                 Timed(a, self.backend.between_ms(*span) or 0.0)
                 for a, span in zip(actions, spans, strict=True)
@@ -330,6 +330,6 @@ class Machine(Closing):
             held.clear()
 
 
-def zeros(bound: Bound) -> dict[str, NDArray[Any]]:
-    """Every array of a program as zeros."""
-    return {name: np.zeros(bound.shapes[name], data.dtype) for name, data in bound.data.items()}
+def _run_each(actions: Sequence[Action]) -> None:
+    for action in actions:
+        action.run()

@@ -159,10 +159,10 @@ def _step(told: Mapping[str, Any], where: str) -> Step:
 
 
 def _every(told: Mapping[str, Any]) -> Number | Choose:
-    every = told.get("every", 1)
+    every: Any = told.get("every", 1)
     if isinstance(every, Mapping):
         return Choose(tuple(NEVER if value == "never" else int(value) for value in every["choose"]))
-    return every
+    return every if isinstance(every, str) else int(every)
 
 
 def _call(told: Mapping[str, Any], every: Number | Choose = 1) -> Call:
