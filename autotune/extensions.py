@@ -50,6 +50,9 @@ EXTENSIONS = {
         families=(".json",),
         records=(".json", ".json.gz"),
     ),
+    "program": Extension(
+        commands={"program": "Tune a whole program: one layout for each array that its kernels share."}
+    ),
     "ranking": Extension(
         commands={
             "rank": "Rank configurations by their traced accesses, without a GPU. A search in that folder begins with "

@@ -1,0 +1,335 @@
+"""A program on one device: its arrays in the forms that steps ask for, steps launched, arrays converted where the form
+at hand is another, turns recorded as CUDA graphs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from numpy.typing import NDArray
+
+from autotune.compile import Cache
+from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
+from autotune.errors import AutotuneError, DeviceError, FamilyError, UsageError
+from autotune.layout import view_room
+from autotune.program.bound import Bound, BoundCall
+from autotune.program.candidates import Assignment, Candidate
+from autotune.program.conversion import Conversion, Converter
+from autotune.program.forms import Form
+from autotune.program.schedule import Event, Segment, segments
+
+OnRead = Callable[[Mapping[str, NDArray[Any]]], None]
+
+
+@dataclass(frozen=True)
+class State:
+    """Which memory each array has (by the array that had it first), and in which forms that holds its content."""
+
+    memory: tuple[tuple[str, str], ...]
+    valid: tuple[tuple[str, tuple[Form, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing queued on the device: ``kind`` and ``name`` say of what step or conversion, ``array`` which array a
+    conversion copies."""
+
+    kind: str  # call, convert, read
+    name: str
+    run: Callable[[], None] = field(compare=False)
+    array: str = ""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What one action took, in milliseconds."""
+
+    action: Action
+    ms: float
+
+
+class _InPlace(Execution):
+    """An execution whose outputs may be the inputs that they begin as."""
+
+    def begin(self, data: str) -> None:
+        source = self.variant.family.beginnings[data]
+        if self.placed[data].argument != self.placed[source].argument:
+            super().begin(data)
+
+
+class Machine(Closing):
+    """``bound`` on ``backend``. ``start`` gives the arrays their content; ``run`` runs segments under an assignment,
+    and any assignment may follow another: what lies in another form is converted first.
+
+    ``apart`` reads arrays that a step updates in place from a copy, as the program is declared. ``limit_bytes`` is what
+    its arrays may take; forms that no segment needs are given up for others.
+    """
+
+    def __init__(self, bound: Bound, backend: Backend, cache: Cache, apart: bool = False) -> None:
+        self.bound, self.backend = bound, backend
+        self._cache, self._apart = cache, apart
+        self._converter = Converter(backend, cache)
+        self._modules: dict[tuple[str, str], Module] = {}
+        self._buffers: dict[tuple[str, Form], Placed] = {}
+        self._copies: dict[tuple[str, Form], Placed] = {}  # of what is updated in place
+        self._own: dict[str, Placed] = {}
+        self._executions: dict[tuple[Any, ...], tuple[Execution, list[tuple[Placed, Placed]]]] = {}
+        self._graphs: dict[tuple[Any, ...], tuple[Callable[[], None], State]] = {}
+        self._plain: set[tuple[Any, ...]] = set()  # what cannot be a graph
+        self._seen_keys: set[tuple[Any, ...]] = set()
+        self._memory: dict[str, str] = {}
+        self._valid: dict[str, tuple[Form, ...]] = {}
+        self._given: dict[str, NDArray[Any]] = {}
+        self.start()
+
+    # -- content
+
+    def start(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Every array has the content that is given, by default that of ``bound``, and no other any."""
+        self._given = dict(self.bound.given if given is None else given)
+        self._memory = {name: name for name in self.bound.data}
+        self._valid = dict.fromkeys(self.bound.data, ())
+
+    def put(self, name: str, array: NDArray[Any]) -> None:
+        """New content for one array."""
+        self._given[self._memory[name]] = array
+        self._valid[self._memory[name]] = ()
+
+    def fetch(self, name: str) -> NDArray[Any]:
+        """The canonical content of an array as it is now. Raises UsageError where no step has made it."""
+        memory, shape = self._memory[name], self.bound.shapes[name]
+        if not self._valid[memory]:
+            if memory not in self._given:
+                raise UsageError(f"array {name} has no content yet: no step has written it")
+            return self._given[memory]
+        plain = Form.plain(self.bound.data[name], shape)
+        form = plain if plain in self._valid[memory] else self._valid[memory][0]
+        with self.backend.current():
+            held = self.backend.download(self._buffers[memory, form])
+        return form.layout.restore(replace(form.layout.room(shape), buffer=held), shape)
+
+    @property
+    def state(self) -> State:
+        return State(tuple(self._memory.items()), tuple(self._valid.items()))
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds on the device."""
+        held = (*self._buffers.values(), *self._copies.values(), *self._own.values())
+        return sum(placed.stored.nbytes for placed in held)
+
+    # -- running
+
+    def run(self, assignment: Assignment, listed: Sequence[Segment], on_read: OnRead | None = None) -> None:
+        """Queue the segments, as graphs where they can be; what the host reads goes to ``on_read``."""
+        with self.backend.current():
+            for segment in listed:
+                self._run_segment(assignment, segment)
+                if segment and segment[-1].kind == "read" and on_read is not None:
+                    on_read({name: self.fetch(name) for name in segment[-1].names})
+
+    def run_all(self, assignment: Assignment, on_read: OnRead | None = None) -> None:
+        """The whole program, from where it is."""
+        self.run(assignment, list(segments(self.bound, assignment.periods)), on_read)
+        with self.backend.current():
+            self.backend.synchronize()
+
+    def _run_segment(self, assignment: Assignment, segment: Segment) -> None:
+        key = assignment.id, segment, self.state
+        if key in self._graphs:
+            graph, after = self._graphs[key]
+            graph()
+            self._restore_state(after)
+            return
+        actions = list(self.actions(assignment, segment))
+        calls = [assignment.chosen[action.name].call.family for action in actions if action.kind == "call"]
+        is_plain = key in self._plain or any(family.symbols for family in calls)
+        if not is_plain and self._seen(key):
+            try:
+                graph = self.backend.record(partial(_run_each, actions))
+            except (AutotuneError, RuntimeError):
+                self._plain.add(key)
+            else:
+                self._graphs[key] = graph, self.state
+                graph()
+                return
+        for action in actions:
+            action.run()
+
+    def _seen(self, key: tuple[Any, ...]) -> bool:
+        """Whether this is the second time: the first runs step by step, which makes all that there is to make."""
+        is_known = key in self._seen_keys
+        self._seen_keys.add(key)
+        return is_known
+
+    def _restore_state(self, state: State) -> None:
+        self._memory, self._valid = dict(state.memory), dict(state.valid)
+
+    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[Timed]]:
+        """Queue a segment with marks around each action; the result is called later, for the times."""
+        actions = list(self.actions(assignment, segment))
+        marks = [self.backend.mark()]
+        for action in actions:
+            action.run()
+            marks.append(self.backend.mark())
+
+        def read() -> list[Timed]:
+            self.backend.synchronize()
+            spans = pairwise(marks)
+            return [
+                Timed(a, self.backend.between_ms(*span) or 0.0)
+                for a, span in zip(actions, spans, strict=True)
+            ]
+
+        return read
+
+    def actions(self, assignment: Assignment, segment: Segment) -> Iterator[Action]:
+        """What a segment does from the present state, which becomes that behind it. All that the actions need is made
+        before they are given."""
+        made: list[Action] = []
+        for event in segment:
+            if event.kind == "swap":
+                first, second = event.names
+                self._memory[first], self._memory[second] = self._memory[second], self._memory[first]
+            elif event.kind == "call":
+                made += self._call(event, assignment.chosen[event.names[0]])
+        return iter(made)
+
+    def _call(self, event: Event, candidate: Candidate) -> list[Action]:
+        call, made = candidate.call, []
+        for data, name in call.reads.items():
+            made += self._convert(name, candidate.forms[data])
+        execution, copies = self._execution(candidate)
+        needs_constants = bool(call.family.symbols)
+
+        def run() -> None:
+            for target, source in copies:
+                self.backend.copy(target, source)
+            if needs_constants:
+                execution.prepare()
+            execution.run()
+
+        made.append(Action("call", event.names[0], run))
+        for data, name in call.writes.items():
+            self._valid[self._memory[name]] = (candidate.forms[data],)
+        return made
+
+    def _convert(self, name: str, form: Form) -> list[Action]:
+        """What makes the array be there in ``form``."""
+        memory, shape = self._memory[name], self.bound.shapes[name]
+        valid = self._valid[memory]
+        if form in valid:
+            return []
+        target = self._buffer(memory, form, shape)
+        self._valid[memory] = (*valid, form)
+        if not valid:
+            self.backend.upload(target, form.layout.apply(self._given[memory]))
+            return []
+        conversion = Conversion(valid[0], form, shape)
+        run = self._converter.made(conversion, self._buffers[memory, valid[0]], target)
+        return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
+
+    # -- what it holds
+
+    def _buffer(self, memory: str, form: Form, shape: tuple[int, ...]) -> Placed:
+        if (memory, form) not in self._buffers:
+            self._buffers[memory, form] = self._placed(form.layout.room(shape), memory)
+        return self._buffers[memory, form]
+
+    def _placed(self, room: Any, what: str) -> Placed:
+        try:
+            return self.backend.place(room)
+        except LaunchError as problem:
+            raise DeviceError(
+                f"no room for array {what} ({room.nbytes:,} bytes, beside {self.nbytes:,} that are taken): {problem}"
+            ) from None
+
+    def trim(self) -> None:
+        """Give up every form in which no array has its content now, and all that was made for it."""
+        held = {(memory, form) for memory, forms in self._valid.items() for form in forms}
+        self._executions.clear()
+        self._graphs.clear()
+        for key in [key for key in self._buffers if key not in held]:
+            self._buffers.pop(key).free()
+        for placed in (*self._copies.values(), *self._own.values()):
+            placed.free()
+        self._copies.clear()
+        self._own.clear()
+
+    def _execution(self, candidate: Candidate) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+        """The call bound to where its arrays are, and what has to be copied before it."""
+        call = candidate.call
+        places = tuple(self._memory[name] for name in call.arrays.values())
+        key = call.step, call.place, candidate.configuration.id, places
+        if key not in self._executions:
+            try:
+                self._executions[key] = self._made(candidate, call)
+            except FamilyError as problem:
+                raise FamilyError(f"step {call.step}: {problem}") from None
+        return self._executions[key]
+
+    def _made(self, candidate: Candidate, call: BoundCall) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+        variant, family, backend, sizes = candidate.variant, call.family, self.backend, call.inputs.sizes
+        module = self._module(candidate)
+        names = {**call.inputs.names(candidate.configuration), **module.numbers}
+        if module.numbers and (reason := variant.exclusion(names, backend.device.limits)):
+            raise LaunchError(reason)
+        cleared, copies = set(family.cleared(names)), []
+        written = {(self._memory[name], candidate.forms[data]): data for data, name in call.writes.items()}
+        placed: dict[str, Placed] = {}
+        for data, name in call.arrays.items():
+            memory, form, shape = self._memory[name], candidate.forms[data], call.shape(data)
+            held = self._buffer(memory, form, shape)
+            by = written.get((memory, form)) if data in call.reads else None
+            if by is not None and (self._apart or by in cleared):
+                if (memory, form) not in self._copies:
+                    self._copies[memory, form] = self._placed(form.layout.room(shape), memory)
+                copy = self._copies[memory, form]
+                copies.append((copy, held))
+                held = copy
+            placed[data] = backend.view(variant.layouts[data].room(shape), held)
+        for name, layout in variant.layouts.items():
+            if name not in placed and (not layout.data.of or name in variant.conversions):
+                placed[name] = self._room(call, name, variant)
+        for name, layout in variant.layouts.items():
+            if name not in placed and name not in variant.aliases:
+                is_own = layout.data.converted
+                room = layout.room(layout.data.shape_for(sizes)) if is_own else view_room(layout, sizes)
+                placed[name] = backend.view(room, placed[layout.data.of])
+        return _InPlace(backend, variant, module, placed, names), copies
+
+    def _room(self, call: BoundCall, name: str, variant: Any) -> Placed:
+        """A scratch array of the family's own."""
+        layout = variant.layouts[name]
+        key = f"{call.step} {call.place} {name} {layout!r}"
+        if key not in self._own:
+            self._own[key] = self._placed(
+                layout.room(layout.data.shape_for(call.inputs.sizes)), f"{name} of {call.step}"
+            )
+        return self._own[key]
+
+    def _module(self, candidate: Candidate) -> Module:
+        key = candidate.call.step, candidate.variant.source.key
+        if key not in self._modules:
+            self._modules[key] = compiled_module(self.backend, self._cache, candidate.variant)
+        return self._modules[key]
+
+    def close(self) -> None:
+        """Free all that it holds. Safe to call twice."""
+        with suppress(DeviceError), self.backend.current():
+            self._executions.clear()
+            self._graphs.clear()
+            self._converter.close()
+            for placed in (*self._own.values(), *self._copies.values(), *self._buffers.values()):
+                placed.free()
+            for module in self._modules.values():
+                module.unload()
+        for held in (self._own, self._copies, self._buffers, self._modules):
+            held.clear()
+
+
+def _run_each(actions: Sequence[Action]) -> None:
+    for action in actions:
+        action.run()
