@@ -11,8 +11,8 @@ PARTICLE = np.dtype([(name, np.float32) for name in "xyuv"])
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]]:
-    """``rows`` x ``columns`` cells with ``each`` electrons a cell, of thermal speed 1 by ``seed``, a twentieth more of them
-    where a wave along x has its crests."""
+    """``rows`` x ``columns`` cells with ``each`` electrons a cell, of thermal speed 1 by ``seed``, a twentieth more of
+    them where a wave along x has its crests."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     rows, columns, each = (int(parameters[name]) for name in ("rows", "columns", "each"))
     particles = np.zeros(rows * columns * each, PARTICLE)
@@ -26,7 +26,7 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]
 
 
 def run(arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-    """``x``, ``y``, ``u``, ``v`` of the particles, the ``potential`` and the parts ``field_x`` and ``field_y`` of the field,
+    """``x``, ``y``, ``u``, ``v`` of the particles, the ``potential`` and the field's parts ``field_x`` and ``field_y``,
     in float64 after the program's steps."""
     x, y, u, v = (arrays["particles"][name].astype(np.float64) for name in "xyuv")
     potential, dt = arrays["potential"].astype(np.float64), scalars["dt"]
