@@ -14,9 +14,9 @@ STEFAN_BOLTZMANN, HEAT_CAPACITY, MIXING, SLANT = 5.670374e-8, 1004.0, 0.00005, 1
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]]:
-    """``columns`` of ``levels`` layers of one mass: ground of 270 to 305 K, air that cools by 6.5 K a kilometre up to 210
-    K, moisture that falls off with height, by ``seed``; and a table of absorption that is made up, with the spread of a
-    real one: some points see through the air, some do not."""
+    """``columns`` of ``levels`` layers of one mass: ground of 270 to 305 K, air that cools by 6.5 K a kilometre up to
+    210 K, moisture that falls off with height, by ``seed``; and a table of absorption that is made up, with the spread
+    of a real one: some points see through the air, some do not."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     columns, levels = int(parameters["columns"]), int(parameters["levels"])
     pressure = SURFACE * (1 - (np.arange(levels) + 0.5) / levels) * np.ones((columns, 1))
