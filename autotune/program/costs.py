@@ -144,8 +144,8 @@ class Converted:
     """A conversion that an assignment makes due ``count`` times, for ``readers``."""
 
     array: str
-    before: Hashable
-    after: Hashable
+    before: Any
+    after: Any
     count: int
     ms: float  # each
     readers: tuple[str, ...]

@@ -13,24 +13,46 @@ from autotune import __version__
 from autotune.device import Backend
 from autotune.errors import StoreError
 from autotune.program.bound import Bound, each_call
+from autotune.program.steps import Call, Either, Repeat, Step
 
 _VERSION = 1  # of how it is measured: raised when older lines no longer compare
 
 
 def digests(bound: Bound) -> dict[str, str]:
-    """What a program's figures depend on, by what it is: its own text, its families, its input."""
-    program = bound.program
-    told = json.dumps(
-        [program.name, {n: a.role for n, a in program.arrays.items()}, repr(program.steps), bound.scalars],
-        sort_keys=True, default=str,
-    )  # fmt: skip
-    families = {call.family.name: call.family for call in each_call(bound)}
-    code = [f"{n} {f.source_digest} {f.space_digest} {f.host_digest}" for n, f in sorted(families.items())]
+    """What a program's figures depend on, by what it is: its own text with its scalars, its families, its input."""
     given = hashlib.sha256()
     for name, array in sorted(bound.given.items()):
         given.update(f"{name} {array.dtype.str} {array.shape}".encode())
         given.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return {"program": _sha(told), "families": _sha("\n".join(code)), "input": given.hexdigest()}
+    return {**text_digests(bound, bound.scalars), "input": given.hexdigest()}
+
+
+def text_digests(bound: Bound, scalars: Mapping[str, float]) -> dict[str, str]:
+    """Those of the program's text, and of its families."""
+    program = bound.program
+    steps = [_told(step) for step in program.steps]
+    told = [
+        program.name,
+        {n: a.role for n, a in program.arrays.items()},
+        steps,
+        {n: float(v) for n, v in scalars.items()},
+    ]
+    families = {call.family.name: call.family for call in each_call(bound)}
+    code = [f"{n} {f.source_digest} {f.space_digest} {f.host_digest}" for n, f in sorted(families.items())]
+    text = json.dumps(told, sort_keys=True, default=str)
+    return {"program": _sha(text), "families": _sha("\n".join(code))}
+
+
+def _told(step: Step) -> list[Any]:
+    """A step as plain values; a family by its name."""
+    if isinstance(step, Repeat):
+        return ["repeat", step.count, [_told(inner) for inner in step.steps]]
+    if isinstance(step, Either):
+        return ["either", step.name, str(step.every), [_told(call) for call in step.calls]]
+    if isinstance(step, Call):
+        about = [dict(one) for one in (step.arrays, step.scalars, step.options, step.held)]
+        return ["call", step.name, *about, str(step.every)]
+    return [repr(step)]
 
 
 def _sha(text: str) -> str:

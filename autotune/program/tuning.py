@@ -13,6 +13,7 @@ from autotune.compile import Cache, default_root
 from autotune.device import Backend, open_backend
 from autotune.errors import AutotuneError, NothingMeasured
 from autotune.files import writable
+from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
 from autotune.program.bound import Bound, BoundCall, bind_program, each_call
 from autotune.program.candidates import Assignment, Candidate, control
@@ -90,8 +91,7 @@ class Tuned:
 
     bound: Bound
     workload: str
-    device: str
-    device_kind: str
+    device: Device
     compiler: str
     identity: str
     digests: Mapping[str, str]
@@ -109,6 +109,13 @@ class Tuned:
     @property
     def chosen(self) -> Row:
         return self.rows[0]
+
+    def picks(self, row: Row) -> dict[str, Option]:
+        """The options that a row takes."""
+        return {
+            step: next(one for one in self.problem.options[step] if one.of == candidate)
+            for step, candidate in row.assignment.chosen.items()
+        }
 
     def row(self, name: str) -> Row | None:
         return next((row for row in self.rows if row.name == name), None)
@@ -205,7 +212,7 @@ class _Tuning:
             if "failed" in line:
                 failed.setdefault(line["step"], {})[line["configuration"]] = line["failed"]
         return Tuned(
-            bound=self._bound, workload=self._workload, device=device.name, device_kind=device.kind,
+            bound=self._bound, workload=self._workload, device=device,
             compiler=self._backend.toolchain().identity, identity=self._record.identity, digests=digests(self._bound),
             problem=problem, solution=solution, rows=rows, counts=self._counts(options), aged=aged, failed=failed,
             surveys={step: one for step, found in surveys.items() for one in found.values()}, turns=turns,
