@@ -1,5 +1,14 @@
-from .declared import Given as Given, Program as Program, load_given as load_given
-from .run_time import run_control as run_control
+from .aging import Aged as Aged
+from .declared import Given as Given, Program as Program, load_given as load_given, workloads as workloads
+from .measuring import Budget as Budget
+from .policy import save as save
+from .report import write_report as write_report
+from .run_time import (
+    Running as Running,
+    TunedProgram as TunedProgram,
+    load as load,
+    run_control as run_control,
+)
 from .steps import (
     Array as Array,
     Call as Call,
@@ -9,3 +18,4 @@ from .steps import (
     Repeat as Repeat,
     Swap as Swap,
 )
+from .tuning import Row as Row, Tuned as Tuned, tune as tune

@@ -6,12 +6,12 @@ write, and how often that happens. A conversion is made once for each other form
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.program.bound import Bound
-from autotune.program.schedule import Segment, segments
+from autotune.program.schedule import Segment
 
 
 @dataclass(frozen=True, order=True)
@@ -49,14 +49,14 @@ _Held = tuple[
 ]  # of each array: its memory, and its epoch so far
 
 
-def traffic(bound: Bound, periods: Mapping[str, int], most_turns: int | None = None) -> Traffic:
-    """Sum up a run, or its first ``most_turns`` turns of each outer loop."""
+def traffic(bound: Bound, listed: Iterable[Segment]) -> Traffic:
+    """Sum up a run of these segments."""
     runs: Counter[str] = Counter()
     epochs: Counter[Epoch] = Counter()
     touched: dict[str, set[Port]] = {name: set() for name in bound.data}
     held: _Held = tuple((name, frozenset(), frozenset(), 0) for name in bound.data)
     known: dict[tuple[_Held, Segment], tuple[_Held, Counter[Epoch], Counter[str]]] = {}
-    for segment in segments(bound, periods, most_turns):
+    for segment in listed:
         key = held, segment
         if key not in known:
             known[key] = _passed(bound, held, segment, touched)
@@ -123,10 +123,10 @@ class Problem:
 
     options: Mapping[str, tuple[Option, ...]]
     traffic: Traffic
-    convert_ms: Callable[[str, Hashable, Hashable], float]
+    convert_ms: Callable[[str, Any, Any], float]
     given: Mapping[str, Hashable]
-    read_ms: Callable[[str, Hashable], float] = field(default=lambda _array, _form: 0.0)
-    nbytes: Callable[[str, Hashable], int] = field(default=lambda _array, _form: 0)
+    read_ms: Callable[[str, Any], float] = field(default=lambda _array, _form: 0.0)
+    nbytes: Callable[[str, Any], int] = field(default=lambda _array, _form: 0)
     limit_bytes: float = float("inf")
 
     def form(self, picks: Mapping[str, Option], port: Port) -> Hashable | None:
@@ -144,8 +144,8 @@ class Converted:
     """A conversion that an assignment makes due ``count`` times, for ``readers``."""
 
     array: str
-    before: Hashable
-    after: Hashable
+    before: Any
+    after: Any
     count: int
     ms: float  # each
     readers: tuple[str, ...]

@@ -63,14 +63,17 @@ class Machine(Closing):
     """``bound`` on ``backend``. ``start`` gives the arrays their content; ``run`` runs segments under an assignment,
     and any assignment may follow another: what lies in another form is converted first.
 
-    ``apart`` reads arrays that a step updates in place from a copy, as the program is declared. ``limit_bytes`` is what
-    its arrays may take; forms that no segment needs are given up for others.
+    ``apart`` reads arrays that a step updates in place from a copy, as the program is declared. One that ``keeps``
+    what it is given has it on the device for the next start.
     """
 
-    def __init__(self, bound: Bound, backend: Backend, cache: Cache, apart: bool = False) -> None:
+    def __init__(
+        self, bound: Bound, backend: Backend, cache: Cache, apart: bool = False, keeps: bool = False
+    ) -> None:
         self.bound, self.backend = bound, backend
-        self._cache, self._apart = cache, apart
-        self._converter = Converter(backend, cache)
+        self._cache, self._apart, self._keeps = cache, apart, keeps
+        self._kept: dict[str, Placed] = {}  # what was given, as it was given
+        self.converter = Converter(backend, cache)
         self._modules: dict[tuple[str, str], Module] = {}
         self._buffers: dict[tuple[str, Form], Placed] = {}
         self._copies: dict[tuple[str, Form], Placed] = {}  # of what is updated in place
@@ -79,6 +82,7 @@ class Machine(Closing):
         self._graphs: dict[tuple[Any, ...], tuple[Callable[[], None], State]] = {}
         self._plain: set[tuple[Any, ...]] = set()  # what cannot be a graph
         self._seen_keys: set[tuple[Any, ...]] = set()
+        self._stored = False  # whether making a segment's actions put given arrays in their places
         self._memory: dict[str, str] = {}
         self._valid: dict[str, tuple[Form, ...]] = {}
         self._given: dict[str, NDArray[Any]] = {}
@@ -88,9 +92,16 @@ class Machine(Closing):
 
     def start(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Every array has the content that is given, by default that of ``bound``, and no other any."""
+        before, arrays = self._given, self.bound.program.arrays
         self._given = dict(self.bound.given if given is None else given)
+        same = {name for name, array in self._given.items() if given is None and before.get(name) is array}
+        for name in [name for name in self._kept if name not in same]:
+            self._kept.pop(name).free()
         self._memory = {name: name for name in self.bound.data}
-        self._valid = dict.fromkeys(self.bound.data, ())
+        self._valid = {
+            name: self._valid[name] if name in same and arrays[name].role == "input" else ()
+            for name in self.bound.data
+        }
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """New content for one array."""
@@ -110,6 +121,19 @@ class Machine(Closing):
             held = self.backend.download(self._buffers[memory, form])
         return form.layout.restore(replace(form.layout.room(shape), buffer=held), shape)
 
+    def plain_copy(self, name: str) -> Placed:
+        """The array as it is now in plain form, in memory of its own; the caller frees it."""
+        memory, shape = self._memory[name], self.bound.shapes[name]
+        plain, valid = Form.plain(self.bound.data[name], shape), self._valid[memory]
+        target = self._placed(plain.layout.room(shape), name)
+        if not valid:
+            self.backend.upload(target, plain.layout.apply(self._given[memory]))
+        elif plain in valid:
+            self.backend.copy(target, self._buffers[memory, plain])
+        else:
+            self.converter.made(Conversion(valid[0], plain, shape), self._buffers[memory, valid[0]], target)()
+        return target
+
     @property
     def state(self) -> State:
         return State(tuple(self._memory.items()), tuple(self._valid.items()))
@@ -117,7 +141,7 @@ class Machine(Closing):
     @property
     def nbytes(self) -> int:
         """What it holds on the device."""
-        held = (*self._buffers.values(), *self._copies.values(), *self._own.values())
+        held = (*self._buffers.values(), *self._copies.values(), *self._own.values(), *self._kept.values())
         return sum(placed.stored.nbytes for placed in held)
 
     # -- running
@@ -143,10 +167,11 @@ class Machine(Closing):
             graph()
             self._restore_state(after)
             return
+        self._stored = False
         actions = list(self.actions(assignment, segment))
         calls = [assignment.chosen[action.name].call.family for action in actions if action.kind == "call"]
         is_plain = key in self._plain or any(family.symbols for family in calls)
-        if not is_plain and self._seen(key):
+        if not is_plain and not self._stored and self._seen(key):
             try:
                 graph = self.backend.record(partial(_run_each, actions))
             except (AutotuneError, RuntimeError):
@@ -225,11 +250,30 @@ class Machine(Closing):
         target = self._buffer(memory, form, shape)
         self._valid[memory] = (*valid, form)
         if not valid:
-            self.backend.upload(target, form.layout.apply(self._given[memory]))
+            self._store(memory, form, target)
             return []
         conversion = Conversion(valid[0], form, shape)
-        run = self._converter.made(conversion, self._buffers[memory, valid[0]], target)
+        run = self.converter.made(conversion, self._buffers[memory, valid[0]], target)
         return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
+
+    def _store(self, memory: str, form: Form, target: Placed) -> None:
+        """Put what was given where it belongs, at once: its bytes go to the device as they are, and are moved there."""
+        self._stored = True
+        array = self._given[memory]
+        plain = Form.plain(self.bound.data[memory], array.shape)
+        if form == plain and not self._keeps:
+            self.backend.upload(target, plain.layout.apply(array))
+            return
+        if memory not in self._kept:
+            self._kept[memory] = self._placed(replace(plain.layout.apply(array)), memory)
+        source = self._kept[memory]
+        if form == plain:
+            self.backend.copy(target, source)
+        else:
+            self.converter.made(Conversion(plain, form, array.shape), source, target)()
+        if not self._keeps:
+            self.backend.synchronize()
+            self._kept.pop(memory).free()
 
     # -- what it holds
 
@@ -321,12 +365,17 @@ class Machine(Closing):
         with suppress(DeviceError), self.backend.current():
             self._executions.clear()
             self._graphs.clear()
-            self._converter.close()
-            for placed in (*self._own.values(), *self._copies.values(), *self._buffers.values()):
+            self.converter.close()
+            for placed in (
+                *self._own.values(),
+                *self._copies.values(),
+                *self._buffers.values(),
+                *self._kept.values(),
+            ):
                 placed.free()
             for module in self._modules.values():
                 module.unload()
-        for held in (self._own, self._copies, self._buffers, self._modules):
+        for held in (self._own, self._copies, self._buffers, self._kept, self._modules):
             held.clear()
 
 
