@@ -10,11 +10,11 @@ struct Entry {
 constexpr unsigned slice_rows = 32;
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     multiply(typename Policy::slices slices, typename Policy::slots slots, typename Policy::row_of row_of,
              typename Policy::direction direction, typename Policy::product product) {
   const unsigned places = row_of.extent(0), sides = product.extent(1);
-  const Place own = place_of<Policy>(blockIdx.x * Policy::block_size + threadIdx.x, places, sides);
+  const Place own = place_of<Policy>(blockIdx.x * threads + threadIdx.x, places, sides);
   if (own.row >= places || own.side >= sides) return;
   const unsigned row = row_of.load(own.row), slice = own.row / slice_rows, end = slices.load(slice + 1);
   if (row >= product.extent(0)) return;

@@ -2,6 +2,8 @@
 // along that and its neighbours walk beside it.
 #include "autotune/array.cuh"
 
+constexpr unsigned threads = 64;  // of a block, as in family.yaml
+
 enum class Direction { down, across };
 
 // One sweep along a line of `count` values, from(i) to to(s, i), UNROLL of them under way at a time.
@@ -23,11 +25,11 @@ AUTOTUNE_DEVICE void sweep(unsigned count, float share, bool is_backward, From f
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     smooth_lines(typename Policy::source source, typename Policy::smoothed smoothed, float smooth) {
   constexpr bool is_down = Policy::direction == Direction::down;
   const unsigned length = source.extent(is_down ? 1 : 2), lines = source.extent(is_down ? 2 : 1);
-  const unsigned thread = blockIdx.x * Policy::block_size + threadIdx.x, frame = thread / lines, line = thread % lines;
+  const unsigned thread = blockIdx.x * threads + threadIdx.x, frame = thread / lines, line = thread % lines;
   if (frame >= source.extent(0)) return;
   const auto given = [&](unsigned i) { return is_down ? source.load(frame, i, line) : source.load(frame, line, i); };
   const auto own = [&](unsigned i) { return is_down ? smoothed.load(frame, i, line) : smoothed.load(frame, line, i); };

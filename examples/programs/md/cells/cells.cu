@@ -1,6 +1,8 @@
 // Of side x side x side cells that a periodic cube is cut into, the one that each atom lies in.
 #include "autotune/array.cuh"
 
+constexpr unsigned threads = 256;  // of a block, as in family.yaml
+
 struct Position {
   float x, y, z;
   int kind;
@@ -11,9 +13,9 @@ AUTOTUNE_DEVICE unsigned cell_along(float coordinate, float scale, unsigned side
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     cells(typename Policy::positions positions, typename Policy::cell_of cell_of, float box, unsigned side) {
-  const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
   if (i >= positions.extent(0)) return;
   const Position own = positions.load(i);
   const float scale = side / box;

@@ -2,6 +2,8 @@
 // 4 epsilon ((sigma / r)^12 - (sigma / r)^6) up to a cutoff, and half of its energy is each atom's.
 #include "autotune/array.cuh"
 
+constexpr unsigned threads = 128;  // of a block, as in family.yaml
+
 struct Position {
   float x, y, z;
   int kind;
@@ -17,11 +19,11 @@ AUTOTUNE_DEVICE float epsilon_of(int kinds) { return kinds == 0 ? 1.0f : kinds =
 AUTOTUNE_DEVICE float sigma6_of(int kinds) { return kinds == 0 ? 1.0f : kinds == 1 ? 0.262144f : 0.464404087f; }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     force(typename Policy::positions positions, typename Policy::counts counts, typename Policy::neighbours neighbours,
           typename Policy::force force, float box, float cutoff) {
   constexpr unsigned lanes = Policy::threads_per_atom;
-  const unsigned thread = blockIdx.x * Policy::block_size + threadIdx.x, lane = thread % lanes;
+  const unsigned thread = blockIdx.x * threads + threadIdx.x, lane = thread % lanes;
   const unsigned i = min(thread / lanes, positions.extent(0) - 1);  // no return: all lanes take part in the sum
   const Position own = positions.load(i);
   const unsigned count = counts.load(i);

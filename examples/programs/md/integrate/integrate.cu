@@ -2,6 +2,8 @@
 // other side. A thread reads its atom before it writes it: input and output may be the same array.
 #include "autotune/array.cuh"
 
+constexpr unsigned threads = 256;  // of a block, as in family.yaml
+
 struct Position {
   float x, y, z;
   int kind;
@@ -16,11 +18,11 @@ struct Force {
 AUTOTUNE_DEVICE float wrapped(float coordinate, float box) { return coordinate - box * floorf(coordinate / box); }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     integrate(typename Policy::force force, typename Policy::positions positions,
               typename Policy::velocities velocities, typename Policy::positions_after positions_after,
               typename Policy::velocities_after velocities_after, float box, float dt) {
-  const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
   if (i >= positions.extent(0)) return;
   const Force pull = force.load(i);
   Velocity velocity = velocities.load(i);

@@ -1,6 +1,8 @@
 // The Verlet list of each atom in a periodic cube, from atoms that are sorted into cells at least as wide as the reach.
 #include "autotune/array.cuh"
 
+constexpr unsigned threads = 128;  // of a block, as in family.yaml
+
 struct Position {
   float x, y, z;
   int kind;
@@ -14,11 +16,11 @@ AUTOTUNE_DEVICE unsigned cell_along(float coordinate, float scale, unsigned side
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
+__global__ void __launch_bounds__(threads)
     neighbours(typename Policy::positions positions, typename Policy::begins begins, typename Policy::order order,
                typename Policy::counts counts, typename Policy::neighbours neighbours, float box, unsigned side,
                float reach) {
-  const unsigned i = blockIdx.x * Policy::block_size + threadIdx.x;
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
   if (i >= positions.extent(0)) return;
   const Position own = positions.load(i);
   const float scale = side / box;
