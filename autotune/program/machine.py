@@ -4,7 +4,7 @@ at hand is another, turns recorded as CUDA graphs."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +29,13 @@ class State:
 
     memory: tuple[tuple[str, str], ...]
     valid: tuple[tuple[str, tuple[Form, ...]], ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.memory, self.valid))
+
+    def __hash__(self) -> int:
+        return self._hash  # asked for at every turn
 
 
 @dataclass(frozen=True)
@@ -86,12 +93,14 @@ class Machine(Closing):
         self._memory: dict[str, str] = {}
         self._valid: dict[str, tuple[Form, ...]] = {}
         self._given: dict[str, NDArray[Any]] = {}
+        self._state: State | None = None  # as it is now, where nothing changed since it was asked for
         self.start()
 
     # -- content
 
     def start(self, given: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Every array has the content that is given, by default that of ``bound``, and no other any."""
+        self._state = None
         before, arrays = self._given, self.bound.program.arrays
         self._given = dict(self.bound.given if given is None else given)
         same = {name for name, array in self._given.items() if given is None and before.get(name) is array}
@@ -105,6 +114,7 @@ class Machine(Closing):
 
     def put(self, name: str, array: NDArray[Any]) -> None:
         """New content for one array."""
+        self._state = None
         self._given[self._memory[name]] = array
         self._valid[self._memory[name]] = ()
 
@@ -136,7 +146,9 @@ class Machine(Closing):
 
     @property
     def state(self) -> State:
-        return State(tuple(self._memory.items()), tuple(self._valid.items()))
+        if self._state is None:
+            self._state = State(tuple(self._memory.items()), tuple(self._valid.items()))
+        return self._state
 
     @property
     def nbytes(self) -> int:
@@ -190,7 +202,8 @@ class Machine(Closing):
         return is_known
 
     def _restore_state(self, state: State) -> None:
-        self._memory, self._valid = dict(state.memory), dict(state.valid)
+        if state is not self._state:
+            self._memory, self._valid, self._state = dict(state.memory), dict(state.valid), state
 
     def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[Timed]]:
         """Queue a segment with marks around each action; the result is called later, for the times."""
@@ -214,6 +227,7 @@ class Machine(Closing):
         """What a segment does from the present state, which becomes that behind it. All that the actions need is made
         before they are given."""
         made: list[Action] = []
+        self._state = None
         for event in segment:
             if event.kind == "swap":
                 first, second = event.names

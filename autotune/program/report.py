@@ -244,7 +244,7 @@ def _measured(tuned: Tuned) -> str:
         f"{counts.in_loop:,} candidates in the loop, in {counts.runs:,} runs of a few turns",
         f"{counts.conversions:,} conversions",
         f"{counts.assignments:,.0f} assignments of these candidates; measured is {share} of the runs they would take",
-        f"the exact answer, by prediction: {duration(solution.cost.ms)} in all; bound {duration(solution.bound)}, gap {gap}",
+        f"the exact answer, predicted: {duration(solution.cost.ms)}; bound {duration(solution.bound)}, gap {gap}",
         f"the chosen one is predicted to lose {loss_percent(tuned.regret)} to that bound",
         f"{tuned.compared:,} arrays were compared with the program as declared, step by step",
         f"times are of {tuned.turns} turns; seconds: "

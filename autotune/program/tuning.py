@@ -47,6 +47,7 @@ _COLD_BYTES = 32 << 20  # of arrays; a loop over less may find them in a cache
 _MEMORY_SHARE = 0.8  # of the device's
 _TIMED_MS = 40.0  # about what a timed run of the whole takes
 _MOST_TURNS = 400
+_MOST_QUEUE_MS = 0.004
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +185,7 @@ class _Tuning:
         self._seconds: dict[str, float] = {}
         self._studies: list[tuple[BoundCall, Study]] = []
         self._configurations = 0
+        self._queue_ms = 0.0  # what an action takes more in a whole run than between two marks
 
     def tuned(self) -> Tuned:
         surveys = self._timed("survey", self._surveyed)
@@ -192,9 +194,8 @@ class _Tuning:
             self._timed(
                 "loop", lambda: measure_in_loop(machine, self._control, options, self._record, self._where)
             )
-            problem = self._timed(
-                "conversions", lambda: self._problem(machine, options, self._control.periods)
-            )
+            self._timed("queueing", lambda: self._measure_queueing(machine, options))
+            problem = self._problem(machine, options, self._control.periods)
             solution = self._timed("solve", lambda: solve(problem))
             periods, aged = self._timed("aging", lambda: self._aged(machine, solution))
             if dict(periods) != dict(self._control.periods):
@@ -291,10 +292,11 @@ class _Tuning:
         self, machine: Machine, options: Mapping[str, Sequence[Candidate]], periods: Mapping[str, int]
     ) -> Problem:
         bound, record, samples = self._bound, self._record, self._where.budget.samples
+        queue_ms = self._queue_ms
         choices: dict[str, tuple[Option, ...]] = {}
         for step, many in options.items():
             timed = [(one, line[0]) for one in many if (line := _lines(record, one)) and "ms" in line[0]]
-            choices[step] = tuple(_option(one, line["ms"]) for one, line in timed)
+            choices[step] = tuple(_option(one, max(0.0, line["ms"] + queue_ms)) for one, line in timed)
             if not choices[step]:
                 why = "; ".join(line[0].get("failed", "") for one in many if (line := _lines(record, one)))
                 raise NothingMeasured(f"step {step}: none of its candidates ran in the loop: {why}")
@@ -303,7 +305,8 @@ class _Tuning:
         def convert_ms(array: str, before: Any, after: Any) -> float:
             key = array, before, after
             if key not in known:
-                known[key] = measure_conversion(machine, array, before, after, record, samples)
+                ms = measure_conversion(machine, array, before, after, record, samples)
+                known[key] = max(0.0, ms + queue_ms)
             return known[key]
 
         return Problem(
@@ -313,6 +316,33 @@ class _Tuning:
             nbytes=lambda array, form: form.nbytes(bound.shapes[array]),
             limit_bytes=_MEMORY_SHARE * self._backend.device.limits.memory_bytes,
         )  # fmt: skip
+
+    def _measure_queueing(self, machine: Machine, options: Mapping[str, Sequence[Candidate]]) -> None:
+        """What an action takes more, or less, in a whole run than between two marks: by the program as declared."""
+        if known := self._record.find(kind="queue"):
+            self._queue_ms = float(known[0]["ms"])
+            return
+        first = {
+            step: [one for one in many if one == self._control.chosen[step]] for step, many in options.items()
+        }
+        if not all(first.values()) or not all(
+            "ms" in (_lines(self._record, one) or [{}])[0] for (one,) in first.values()
+        ):
+            return
+        problem = self._problem(machine, first, self._control.periods)
+        picks = {step: one for step, (one,) in problem.options.items()}
+        listed, _ = self._whole(cost(problem, picks).ms, self._control.periods)
+        took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
+        made, actions = [], []
+        for times in (1, 2):
+            part = replace(problem, traffic=traffic(self._bound, [*listed] * times))
+            found = cost(part, picks)
+            made.append(found.ms)
+            actions.append(sum(part.traffic.runs.values()) + sum(one.count for one in found.conversions))
+        self._queue_ms = max(
+            -_MOST_QUEUE_MS, min(10 * _MOST_QUEUE_MS, (took - made[1] + made[0]) / (actions[1] - actions[0]))
+        )
+        self._record.add({"kind": "queue", "ms": self._queue_ms})
 
     # -- orders that age
 
@@ -334,7 +364,7 @@ class _Tuning:
         bound = self._bound
         named = self._named(problem, solution)
         assignments = {name: _assignment(picks, periods) for name, picks in named.items()}
-        listed, turns = self._whole(solution, periods)
+        listed, turns = self._whole(solution.cost.ms, periods)
         once, twice = (replace(problem, traffic=traffic(bound, [*listed] * times)) for times in (1, 2))
         rows: dict[str, Row] = {}
         first = list(segments(bound, _every_one(periods), _turns_to_prove(bound, periods)))
@@ -393,7 +423,7 @@ class _Tuning:
             found[f"runner-up {number_ + 1}"] = picks
         return found
 
-    def _whole(self, solution: Solution, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
+    def _whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
         """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where
         that is not too long, and long enough to be timed."""
         bound = self._bound
@@ -402,7 +432,7 @@ class _Tuning:
             return list(segments(bound, periods)), 1
         most = min(max(counts), _MOST_TURNS)
         beat = math.lcm(*_periods(bound, periods))
-        turn_ms = max(1e-3, solution.cost.ms / max(counts))
+        turn_ms = max(1e-3, whole_ms / max(counts))
         turns = max(2, math.ceil(_TIMED_MS / turn_ms))
         turns = max(beat, turns // beat * beat) if beat <= most else turns
         turns = min(turns, most)
