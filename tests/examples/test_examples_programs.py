@@ -256,3 +256,27 @@ def test_the_flow_keeps_its_mass() -> None:
     found = module.run(arrays, {"steps": 6, "often": 2, "omega": 1.7})
     assert np.isclose(found["populations"].sum(), arrays["populations"].astype(float).sum(), atol=1e-9)
     np.testing.assert_allclose(found["density"].mean(), 3, atol=1e-3)  # turns 0, 2, 4
+
+
+# ---- what the pages say
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_readme_names_every_family_and_every_layout_policy(name: str) -> None:
+    text = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    bound = bind_program(program(name), small(name))
+    for call in (call for calls in bound.calls.values() for call in calls):
+        assert f"[{call.family.name}](" in text
+        if not call.held:
+            for policy in call.family.space.policies:
+                assert not policy.layout or f"`{policy.name}`" in text, f"{call.step}: {policy.name}"
+    for preset in program(name).presets:
+        assert preset in ("aos", "soa") or f"`{preset}`" in text, preset
+    for workload in {path.stem for path in (FOLDER / name / "workloads").glob("*.yaml")} - {"small"}:
+        assert f"--workload {workload}" in text
+
+
+def test_the_index_names_every_program() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in PROGRAMS:
+        assert f"| [{name}]({name}/README.md) |" in text

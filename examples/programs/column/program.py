@@ -41,7 +41,8 @@ def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]
 def run(arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
     """``temperature`` and ``flux`` in float64 after the program's steps."""
     given = {name: array.astype(np.float64) for name, array in arrays.items()}
-    temperature, levels, dt = given["temperature"], given["temperature"].shape[1], scalars["dt"]
+    temperature: NDArray[Any] = given["temperature"]
+    levels, dt = temperature.shape[1], scalars["dt"]
     mixed = dt * MIXING
     matrix = np.eye(levels) * (1 + 2 * mixed) - mixed * (np.eye(levels, k=1) + np.eye(levels, k=-1))
     matrix[-1, -1] -= mixed
@@ -61,7 +62,7 @@ def _net_flux(
     """Upwards at the boundaries of layers, (columns, levels + 1)."""
     row = ((np.log(given["pressure"]) - LOG_TOP) / LOG_STEP).clip(0, PRESSURES - 1.001)
     entry = ((temperature - COLD) / WARM_STEP).clip(0, TEMPERATURES - 1.001)
-    absorbed = 0.0
+    absorbed: Any = 0
     for down in (0, 1):
         for along in (0, 1):
             share = abs(1 - down - row % 1) * abs(1 - along - entry % 1)

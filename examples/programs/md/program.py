@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 POSITION = np.dtype([("x", np.float32), ("y", np.float32), ("z", np.float32), ("kind", np.int32)])
 VELOCITY = np.dtype([(axis, np.float32) for axis in "xyz"])
 EDGE = 1.5  # of a cell of the crystal, 4 atoms: the density is 1.185
-TEMPERATURE = 1.0
+TEMPERATURE = 3.0  # half of which becomes potential energy: a liquid
 EPSILON, SIGMA = np.array([1, 1.5, 0.5]), np.array([1, 0.8, 0.88])  # of pairs, by the sum of their kinds
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]]:
     """A face-centred cubic crystal of ``edge`` x ``edge`` x ``edge`` cells, a fifth of its atoms of the second kind, at
-    temperature 1, by ``seed``. ``shuffled`` atoms are numbered by chance."""
+    temperature 3, by ``seed``. ``shuffled`` atoms are numbered by chance."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     edge = int(parameters["edge"])
     corners = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
