@@ -2,17 +2,17 @@
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
+from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_batch, compile_one
 from autotune.declaration import source_files
 from autotune.device import Backend, Module, Placed
 from autotune.files import include_dir
 from autotune.layout import SCALAR_TYPES, tile_edge
-from autotune.program.forms import RECORD, Form
+from autotune.program.forms import Form
 
 _KERNEL, _THREADS = "convert_form", 256  # convert.cuh: conversion_threads
 
@@ -56,8 +56,10 @@ class Conversion:
         )
         if after.data.record:
             fields = " ".join(f"{SCALAR_TYPES[field.type]} {field.name};" for field in after.data.fields)
-            # A struct of its own for each kind of record: a batch has one conversion, so the name is free.
-            headers += f"struct {RECORD} {{ {fields} }};\n"
+            guard = f"HAS_{after.data.record}"  # once for a batch
+            headers += (
+                f"#ifndef {guard}\n#define {guard}\nstruct {after.data.record} {{ {fields} }};\n#endif\n"
+            )
         struct = f"struct {name} {{\n{members}}};\n"
         file = Path(__file__).with_name("convert.cu")
         files = source_files.hashed(source_files.reached([file], file.parent, include_dir()))
@@ -81,6 +83,14 @@ class Converter:
     def __init__(self, backend: Backend, cache: Cache) -> None:
         self._backend, self._cache = backend, cache
         self._modules: dict[Conversion, Module] = {}
+
+    def prepare(self, conversions: Iterable[Conversion]) -> None:
+        """Compile those that will be wanted, in one call of the compiler; what does not compile says so when it is
+        made."""
+        due = [one.source for one in conversions if not one.is_on_host and one not in self._modules]
+        if due:
+            variants = {batch.variants[0].key: batch.variants[0] for batch in due}
+            compile_batch(due[0].of([*variants.values()]), self._backend.toolchain(), self._cache)
 
     def made(self, conversion: Conversion, source: Placed, target: Placed) -> Callable[[], None]:
         """What copies ``source`` to ``target``, both of the conversion's forms. Raises CompilerError, LaunchError."""

@@ -110,7 +110,7 @@ class Option:
     stands for."""
 
     ms: float
-    forms: Mapping[Port, Hashable]
+    forms: Mapping[Port, Any]
     own_bytes: int = 0
     of: Any = None
 

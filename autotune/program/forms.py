@@ -10,7 +10,10 @@ from typing import Any
 from autotune.compile import Variant
 from autotune.layout import Data, Field, Layout
 
-RECORD = "Element"  # what a record is called where no kernel's source has a name for it
+
+def _record(data: Data) -> str:
+    """What a record is called where no kernel's source has a name for it."""
+    return f"Record_{hashlib.sha256(repr(data.dtype).encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Form:
         more |= {"low": data.low, "high": data.high} if layout.scales else {}
         neutral = Data(
             name="array", role="input", fields=tuple(Field(f.name, f.type) for f in data.fields),
-            shape=tuple(f"n{at}" for at in range(len(shape))), record=RECORD if data.record else "",
+            shape=tuple(f"n{at}" for at in range(len(shape))), record=_record(data) if data.record else "",
             packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
             **more,
         )  # fmt: skip

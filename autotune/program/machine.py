@@ -294,6 +294,7 @@ class Machine(Closing):
     def _buffer(self, memory: str, form: Form, shape: tuple[int, ...]) -> Placed:
         if (memory, form) not in self._buffers:
             self._buffers[memory, form] = self._placed(form.layout.room(shape), memory)
+            self.backend.fill(self._buffers[memory, form], 0)  # what no kernel writes is the same everywhere
         return self._buffers[memory, form]
 
     def _placed(self, room: Any, what: str) -> Placed:

@@ -288,12 +288,17 @@ def _blame(
 # -- conversions and reads
 
 
+def conversion_key(before: Form, after: Form, shape: tuple[int, ...]) -> dict[str, Any]:
+    """What the record knows a conversion by."""
+    return {"kind": "convert", "before": before.digest, "after": after.digest, "shape": list(shape)}
+
+
 def measure_conversion(
     machine: Machine, name: str, before: Form, after: Form, record: Record, samples: int
 ) -> float:
     """The milliseconds of a conversion of the array ``name``, one of each kind and size once."""
     shape = machine.bound.shapes[name]
-    told = {"kind": "convert", "before": before.digest, "after": after.digest, "shape": list(shape)}
+    told = conversion_key(before, after, shape)
     if known := record.find(**told):
         return float(known[0]["ms"])
     conversion, backend = Conversion(before, after, shape), machine.backend

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,7 +18,8 @@ from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
 from autotune.program.bound import Bound, BoundCall, bind_program, each_call
 from autotune.program.candidates import Assignment, Candidate, control
-from autotune.program.costs import Cost, Option, Port, Problem, cost, traffic
+from autotune.program.conversion import Conversion
+from autotune.program.costs import Cost, Option, Port, Problem, Traffic, cost, traffic
 from autotune.program.declared import Given, Program
 from autotune.program.forms import Form
 from autotune.program.machine import Machine
@@ -27,6 +29,7 @@ from autotune.program.measuring import (
     Surveyed,
     Where,
     captured,
+    conversion_key,
     form_key,
     measure_conversion,
     measure_in_loop,
@@ -300,6 +303,8 @@ class _Tuning:
             if not choices[step]:
                 why = "; ".join(line[0].get("failed", "") for one in many if (line := _lines(record, one)))
                 raise NothingMeasured(f"step {step}: none of its candidates ran in the loop: {why}")
+        passed = traffic(bound, segments(bound, periods))
+        machine.converter.prepare(_conversions(bound, choices, passed, record))
         known: dict[tuple[str, Any, Any], float] = {}
 
         def convert_ms(array: str, before: Any, after: Any) -> float:
@@ -310,7 +315,7 @@ class _Tuning:
             return known[key]
 
         return Problem(
-            options=choices, traffic=traffic(bound, segments(bound, periods)), convert_ms=convert_ms,
+            options=choices, traffic=passed, convert_ms=convert_ms,
             given={name: Form.plain(data, bound.shapes[name]) for name, data in bound.data.items()},
             read_ms=lambda array, form: measure_read(machine, array, form, record),
             nbytes=lambda array, form: form.nbytes(bound.shapes[array]),
@@ -444,6 +449,23 @@ class _Tuning:
             configurations=self._configurations, in_loop=sum(many), runs=max(many),
             conversions=len(self._record.find(kind="convert")), assignments=float(math.prod(many)),
         )  # fmt: skip
+
+
+def _conversions(
+    bound: Bound, choices: Mapping[str, Sequence[Option]], passed: Traffic, record: Record
+) -> set[Conversion]:
+    """Those that some assignment makes due and that were not measured yet."""
+    found = set()
+    for epoch in passed.epochs:
+        shape = bound.shapes[epoch.array]
+        written, read = (
+            {option.forms[port] for port in ports for option in choices[port.step] if port in option.forms}
+            for ports in (epoch.writer, epoch.readers)
+        )
+        for before, after in product(written, read):
+            if before != after and not record.find(**conversion_key(before, after, shape)):
+                found.add(Conversion(before, after, shape))
+    return found
 
 
 def _lines(record: Record, candidate: Candidate) -> list[dict[str, Any]]:
