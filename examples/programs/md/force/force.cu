@@ -12,7 +12,8 @@ struct Force {
   float x, y, z, energy;
 };
 
-AUTOTUNE_DEVICE float shortest(float apart, float box) { return apart - box * rintf(apart / box); }
+// The shortest way between two coordinates of a periodic box.
+AUTOTUNE_DEVICE float shortest(float apart, float box, float per_box) { return apart - box * rintf(apart * per_box); }
 
 // epsilon and sigma^6 of a pair: of two first, of a first and a second, of two second atoms.
 AUTOTUNE_DEVICE float epsilon_of(int kinds) { return kinds == 0 ? 1.0f : kinds == 1 ? 1.5f : 0.5f; }
@@ -27,11 +28,12 @@ __global__ void __launch_bounds__(threads)
   const unsigned i = min(thread / lanes, positions.extent(0) - 1);  // no return: all lanes take part in the sum
   const Position own = positions.load(i);
   const unsigned count = counts.load(i);
+  const float per_box = 1 / box;
   Force sum = {};
   for (unsigned k = lane; k < count; k += lanes) {
     const Position other = positions.load(neighbours.load(i, k));
-    const float dx = shortest(own.x - other.x, box), dy = shortest(own.y - other.y, box),
-                dz = shortest(own.z - other.z, box);
+    const float dx = shortest(own.x - other.x, box, per_box), dy = shortest(own.y - other.y, box, per_box),
+                dz = shortest(own.z - other.z, box, per_box);
     const float square = dx * dx + dy * dy + dz * dz;
     if (square >= cutoff * cutoff) continue;
     const int kinds = own.kind + other.kind;

@@ -9,7 +9,7 @@ struct Position {
 };
 
 // The shortest way between two coordinates of a periodic box.
-AUTOTUNE_DEVICE float shortest(float apart, float box) { return apart - box * rintf(apart / box); }
+AUTOTUNE_DEVICE float shortest(float apart, float box, float per_box) { return apart - box * rintf(apart * per_box); }
 
 AUTOTUNE_DEVICE unsigned cell_along(float coordinate, float scale, unsigned side) {
   return min(static_cast<unsigned>(coordinate * scale), side - 1);
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(threads)
   const unsigned i = blockIdx.x * threads + threadIdx.x;
   if (i >= positions.extent(0)) return;
   const Position own = positions.load(i);
-  const float scale = side / box;
+  const float scale = side / box, per_box = 1 / box;
   const unsigned x = cell_along(own.x, scale, side), y = cell_along(own.y, scale, side),
                  z = cell_along(own.z, scale, side);
   unsigned found = 0;
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(threads)
     for (unsigned k = begins.load(cell); k < end; ++k) {
       const unsigned j = order.load(k);
       const Position other = positions.load(j);
-      const float dx = shortest(other.x - own.x, box), dy = shortest(other.y - own.y, box),
-                  dz = shortest(other.z - own.z, box);
+      const float dx = shortest(other.x - own.x, box, per_box), dy = shortest(other.y - own.y, box, per_box),
+                  dz = shortest(other.z - own.z, box, per_box);
       if (j == i || dx * dx + dy * dy + dz * dz >= reach * reach || found == neighbours.extent(1)) continue;
       neighbours.store(j, i, found++);
     }
