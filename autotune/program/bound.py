@@ -11,7 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 from autotune.program.declared import Given, Held, Program, held_to
-from autotune.program.steps import Call, Choose, Either, Repeat, Step, Swap, number, walk
+from autotune.program.steps import NEVER, Call, Choose, Either, Repeat, Step, Swap, number, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +134,12 @@ class _Binding:
                 self._has_content = set(has_content)
                 made.append(self._call(step.name, at, call))
             self._calls[step.name] = tuple(made)
+            new = sorted(set(made[0].writes.values()) - has_content)
+            if isinstance(step.every, Choose) and NEVER in step.every.values and new:
+                raise UsageError(
+                    f"{self._where}: step {step.name}: array {new[0]} has no content without it, and never is for "
+                    "a step that only changes the order of what is there"
+                )
             if len({frozenset(call.writes.values()) for call in made}) > 1:
                 raise UsageError(f"{self._where}: step {step.name}: its calls do not write the same arrays")
             self._has_content |= set(made[0].writes.values())
@@ -189,8 +195,8 @@ class _Binding:
             inputs = Inputs.of(family, shapes, call.options, scalars)
             held = family.space.held_to(held_to(call.held))
         except AutotuneError as problem:
-            raise type(problem)(f"{place}: {problem}") if type(problem) is not UnknownName else UsageError(
-                f"{place}: {problem}") from None  # fmt: skip
+            taken = ", ".join(f"{data} is {bound[data]} {shape.shape}" for data, shape in shapes.items())
+            raise UsageError(f"{place}: {problem} ({taken})") from None
         made = BoundCall(step=step, place=at, family=family, arrays=bound, inputs=inputs, held=held)
         self._makes(made, place)
         return made

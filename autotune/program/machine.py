@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache
 from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
-from autotune.errors import AutotuneError, DeviceError, FamilyError, UsageError
+from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError, UsageError
 from autotune.layout import view_room
 from autotune.program.bound import Bound, BoundCall
 from autotune.program.candidates import Assignment, Candidate
@@ -325,8 +325,8 @@ class Machine(Closing):
         if key not in self._executions:
             try:
                 self._executions[key] = self._made(candidate, call)
-            except FamilyError as problem:
-                raise FamilyError(f"step {call.step}: {problem}") from None
+            except (CompilerError, DeviceError, FamilyError) as problem:
+                raise type(problem)(f"step {call.step}: {problem}") from None
         return self._executions[key]
 
     def _made(self, candidate: Candidate, call: BoundCall) -> tuple[Execution, list[tuple[Placed, Placed]]]:

@@ -251,7 +251,7 @@ def _measured(tuned: Tuned) -> str:
         + ", ".join(f"{name} {value:.1f}" for name, value in tuned.seconds.items()),
     ]
     failed = [
-        f"{step} {configuration}: {why[:300]}"
+        f"{step} {configuration}: {why[:1500]}"
         for step, many in tuned.failed.items()
         for configuration, why in many.items()
     ]

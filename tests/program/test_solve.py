@@ -27,7 +27,9 @@ def generated(seed: int) -> Any:
         arrays = {**{f"in{n}": array for n, array in enumerate(reads)}, "out": written}
         places = drawn.choice((1, 1, 2))
         calls[name] = tuple(
-            SimpleNamespace(place=at, arrays=arrays, reads={data: n for data, n in arrays.items() if data != "out"})
+            SimpleNamespace(
+                place=at, arrays=arrays, reads={data: n for data, n in arrays.items() if data != "out"}
+            )
             for at in range(places)
         )
         return Call("", name, every=drawn.choice((1, 1, 2, 3)))
@@ -39,7 +41,11 @@ def generated(seed: int) -> Any:
         inner.append(Read(["c"], every=2))
     steps = [*([call("before")] if drawn.random() < 0.3 else []), Repeat(drawn.randint(2, 7), inner)]
     return SimpleNamespace(
-        data=dict.fromkeys(ARRAYS), calls=calls, scalars={}, program=SimpleNamespace(steps=steps), count=lambda s: s.count
+        data=dict.fromkeys(ARRAYS),
+        calls=calls,
+        scalars={},
+        program=SimpleNamespace(steps=steps),
+        count=lambda s: s.count,
     )
 
 
@@ -64,7 +70,8 @@ def problem_of(bound: Any, seed: int, limit: float = float("inf")) -> Problem:
         return array.replace("b", "a")  # which may change names
 
     return Problem(
-        options=options, traffic=traffic(bound, segments(bound, {})), convert_ms=lambda array, f, g: ms[kind(array), f, g],
+        options=options, traffic=traffic(bound, segments(bound, {})),
+        convert_ms=lambda array, f, g: ms[kind(array), f, g],
         given=dict.fromkeys(ARRAYS, 0), read_ms=lambda array, form: reads[kind(array), form],
         nbytes=lambda _array, form: 100 + form, limit_bytes=limit,
     )  # fmt: skip
