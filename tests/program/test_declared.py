@@ -12,7 +12,7 @@ import yaml
 from particle_program import PROGRAM, write_families, write_program
 
 from autotune.errors import AutotuneError, UsageError, WorkloadError
-from autotune.program import Call, Given, Program, Read, Repeat, Swap, load_given
+from autotune.program import Given, KernelCall, Program, Read, Repeat, Swap, load_given
 from autotune.program.bound import bind_program
 
 Change = Callable[[dict[str, Any]], object]
@@ -147,8 +147,8 @@ def test_a_program_in_python_is_the_one_in_yaml(tmp_path: Path) -> None:
         scalars={"steps": 3},
         steps=[
             Repeat("steps", [
-                Call("forces", arrays={"points": "positions", "force": "forces"}),
-                Call("move", arrays={"x": "positions", "v": "velocities", "f": "forces", "x_next": "next",
+                KernelCall("forces", arrays={"points": "positions", "force": "forces"}),
+                KernelCall("move", arrays={"x": "positions", "v": "velocities", "f": "forces", "x_next": "next",
                                      "v_next": "velocities"}),
                 Swap("positions", "next"),
                 Read(["positions"], every=2),

@@ -14,20 +14,20 @@ from particle_program import write_families, write_program
 
 from autotune.compile import Cache, default_root
 from autotune.device import open_backend
-from autotune.program import Call, Either, Given, Program, Repeat, Swap, load_given, run_control
-from autotune.program.bound import Bound, bind_program
+from autotune.program import Either, Given, KernelCall, Program, Repeat, Swap, load_given, run_control
+from autotune.program.bound import BoundProgram, bind_program
 from autotune.program.candidates import Assignment, candidates, control
-from autotune.program.conversion import Conversion, Converter
+from autotune.program.conversion import Converter, FormConversion
 from autotune.program.forms import Form
 from autotune.program.machine import Machine
-from autotune.program.proving import Proof
+from autotune.program.proving import WholeProof
 from autotune.program.schedule import segments
 
 CPU = open_backend("cpu")
 
 
 @pytest.fixture(scope="module")
-def bound(tmp_path_factory: pytest.TempPathFactory) -> Bound:
+def bound(tmp_path_factory: pytest.TempPathFactory) -> BoundProgram:
     folder = write_program(tmp_path_factory.mktemp("particles"))
     program = Program.read(folder)
     return bind_program(program, load_given(program, "", folder))
@@ -38,7 +38,7 @@ def cache() -> Iterator[Cache]:
     yield Cache(default_root())
 
 
-def expected(bound: Bound, turns: int = 6) -> dict[str, NDArray[Any]]:
+def expected(bound: BoundProgram, turns: int = 6) -> dict[str, NDArray[Any]]:
     x, v = (bound.given[name].astype(np.float64) for name in ("positions", "velocities"))
     for turn in range(turns):
         v = v + 0.125 * (-x + 0.5 * np.roll(x, -1, axis=1))
@@ -48,7 +48,7 @@ def expected(bound: Bound, turns: int = 6) -> dict[str, NDArray[Any]]:
     return {"positions": x, "velocities": v, "energies": energies}
 
 
-def drawn(bound: Bound, seed: int) -> Assignment:
+def drawn(bound: BoundProgram, seed: int) -> Assignment:
     chosen = random.Random(seed)
     groups = {step: candidates(calls[0], CPU.device.limits, 1000) for step, calls in bound.calls.items()}
     return Assignment(
@@ -56,7 +56,7 @@ def drawn(bound: Bound, seed: int) -> Assignment:
     )
 
 
-def test_the_program_as_declared_computes_what_it_says(bound: Bound) -> None:
+def test_the_program_as_declared_computes_what_it_says(bound: BoundProgram) -> None:
     read: list[NDArray[Any]] = []
     got = run_control(
         bound.program,
@@ -72,7 +72,7 @@ def test_the_program_as_declared_computes_what_it_says(bound: Bound) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_assignment_gives_the_same_results(bound: Bound, cache: Cache, seed: int) -> None:
+def test_any_assignment_gives_the_same_results(bound: BoundProgram, cache: Cache, seed: int) -> None:
     with Machine(bound, CPU, cache) as machine:
         for again in range(2):  # one assignment after another, on what the last one left
             assignment = drawn(bound, seed + 10 * again)
@@ -84,7 +84,7 @@ def test_any_assignment_gives_the_same_results(bound: Bound, cache: Cache, seed:
                 )
 
 
-def test_turns_that_are_repeated_are_replayed(bound: Bound, cache: Cache) -> None:
+def test_turns_that_are_repeated_are_replayed(bound: BoundProgram, cache: Cache) -> None:
     recorded = []
 
     class Recording:
@@ -106,7 +106,7 @@ def test_turns_that_are_repeated_are_replayed(bound: Bound, cache: Cache) -> Non
         assert recorded
 
 
-def test_conversions_are_made_where_forms_differ_and_only_there(bound: Bound, cache: Cache) -> None:
+def test_conversions_are_made_where_forms_differ_and_only_there(bound: BoundProgram, cache: Cache) -> None:
     groups = {step: candidates(calls[0], CPU.device.limits, 1000) for step, calls in bound.calls.items()}
 
     def pick(step: str, **values: str) -> Any:
@@ -134,7 +134,7 @@ def test_names_may_be_swapped(tmp_path: Path) -> None:
         arrays={"a": "state", "b": "state", "v": "input", "f": "input", "w": "output"},
         steps=[
             Repeat(3, [
-                Call("move", arrays={"x": "a", "v": "v", "f": "f", "x_next": "b", "v_next": "w"}, scalars={"dt": 1}),
+                KernelCall("move", arrays={"x": "a", "v": "v", "f": "f", "x_next": "b", "v_next": "w"}, scalars={"dt": 1}),
                 Swap("a", "b"),
             ])
         ],
@@ -148,7 +148,7 @@ def test_names_may_be_swapped(tmp_path: Path) -> None:
 def test_a_step_may_choose_between_calls(tmp_path: Path, cache: Cache) -> None:
     write_families(tmp_path)
     calls = [
-        Call("forces", arrays={"points": "x", "force": "f"}, scalars={"strength": strength})
+        KernelCall("forces", arrays={"points": "x", "force": "f"}, scalars={"strength": strength})
         for strength in (1, 2)
     ]
     program = Program(
@@ -193,14 +193,14 @@ def test_a_kernel_that_reads_what_it_has_overwritten_is_found_out(tmp_path: Path
         name="shifting",
         folder=tmp_path,
         arrays={"a": "state"},
-        steps=[Repeat(2, [Call("shift", arrays={"b": "a"})])],
+        steps=[Repeat(2, [KernelCall("shift", arrays={"b": "a"})])],
     )
     bound = bind_program(program, Given(workload="", arrays={"a": np.arange(5)}, scalars={}))
     declared = control(bound, {}, CPU.device.limits)
     with Machine(bound, CPU, cache, apart=True) as reference, Machine(bound, CPU, cache) as machine:
         reference.run(declared, list(segments(bound, {}, 1)))
         np.testing.assert_array_equal(reference.fetch("a"), np.roll(np.arange(5), 1) + 1)
-        proof = Proof(reference, declared)
+        proof = WholeProof(reference, declared)
         assert "step shift, run 1: array a differs in" in proof.refusal(
             machine, declared, list(segments(bound, {}))
         )
@@ -216,7 +216,7 @@ def test_every_layout_of_records_is_converted_into_every_other(tmp_path: Path, c
     forms = [
         Form.of(layout_of(data, {"records": kind}), shape) for kind in ("aos", "soa", "aosoa8", "x+y-z-mass")
     ]
-    pairs = [Conversion(before, after, shape) for before in forms for after in forms if before != after]
+    pairs = [FormConversion(before, after, shape) for before in forms for after in forms if before != after]
     converter.prepare(pairs)
     for pair in pairs:
         source = CPU.place(pair.before.layout.apply(content))

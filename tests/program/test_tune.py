@@ -16,7 +16,7 @@ import autotune
 from autotune.cli import main
 from autotune.errors import CompilerError, PolicyFileError
 from autotune.hardware import Device
-from autotune.program import Budget, Program, Tuned, load_given, run_control, save, tune, write_report
+from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
 from autotune.program.explain import stories
@@ -24,7 +24,7 @@ from autotune.program.measuring import selected
 from autotune.program.solve import solve
 from autotune.program.tuning import greedy
 
-BUDGET = Budget(configurations=8, samples=2, turns=1)
+BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +100,10 @@ def test_little_is_measured_and_nothing_twice(tuned: Tuned, folder: Path) -> Non
 def test_every_form_is_swept_and_the_budget_holds(tuned: Tuned) -> None:
     (call,) = tuned.bound.calls["forces"]
     limits = tuned.device.limits
-    few, forms, possible = selected(call, limits, Budget(configurations=4), [])
+    few, forms, possible = selected(call, limits, ProgramBudget(configurations=4), [])
     assert (len(few), forms, possible) == (4, 4, 16)
     assert len({one.key for one in few}) == 4
-    more, _, _ = selected(call, limits, Budget(configurations=8), [])
+    more, _, _ = selected(call, limits, ProgramBudget(configurations=8), [])
     assert {one.configuration for one in few} <= {one.configuration for one in more} and len(more) == 8
 
 
