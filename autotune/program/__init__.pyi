@@ -1,6 +1,6 @@
 from .aging import Aged as Aged
 from .declared import Given as Given, Program as Program, load_given as load_given, workloads as workloads
-from .measuring import Budget as Budget
+from .measuring import ProgramBudget as ProgramBudget
 from .policy import save as save
 from .report import write_report as write_report
 from .run_time import (
@@ -10,12 +10,12 @@ from .run_time import (
     run_control as run_control,
 )
 from .steps import (
-    Array as Array,
-    Call as Call,
+    ProgramArray as ProgramArray,
+    KernelCall as KernelCall,
     Choose as Choose,
     Either as Either,
     Read as Read,
     Repeat as Repeat,
     Swap as Swap,
 )
-from .tuning import Row as Row, Tuned as Tuned, tune as tune
+from .tuning import ProgramRow as ProgramRow, Tuned as Tuned, tune as tune

@@ -11,7 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 from autotune.program.declared import Given, Held, Program, held_to
-from autotune.program.steps import Call, Choose, Either, Repeat, Step, Swap, number, walk
+from autotune.program.steps import NEVER, Choose, Either, KernelCall, Repeat, Step, Swap, number, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class BoundCall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
+class BoundProgram:
     """A program on arrays of known shapes. ``data`` says of each array what its elements are, by the first step that
     has it; ``calls`` has what each step chooses from. ``given`` are canonical arrays; ``counts`` the turns of loops,
     ``periods`` how often steps run, by step."""
@@ -75,7 +75,7 @@ class Bound:
         return np.zeros(self.shapes[name], self.data[name].dtype)
 
 
-def bind_program(program: Program, given: Given) -> Bound:
+def bind_program(program: Program, given: Given) -> BoundProgram:
     """``program`` on what is given. Raises UsageError, WorkloadError, UnknownName with the array and the step for what
     does not fit together."""
     return _Binding(program, given).bound()
@@ -106,14 +106,14 @@ class _Binding:
         self._read: set[str] = set()
         self._written: set[str] = set()
 
-    def bound(self) -> Bound:
+    def bound(self) -> BoundProgram:
         for step in walk(self._program.steps):
             self._visit(step)
         self._check_roles()
         arrays = {}
         for name, array in self._given.items():
             arrays[name] = canonical(replace(self._data[name], name=name), array)
-        bound = Bound(
+        bound = BoundProgram(
             program=self._program, given=arrays, scalars=self._scalars, data=self._data, shapes=self._shapes,
             calls=self._calls,
         )  # fmt: skip
@@ -125,7 +125,7 @@ class _Binding:
             number(step.count, self._scalars, f"{self._where}: repeat")
         elif isinstance(step, Swap):
             self._swap(step)
-        elif isinstance(step, Call | Either):
+        elif isinstance(step, KernelCall | Either):
             calls = step.calls if isinstance(step, Either) else (step,)
             if not isinstance(step.every, Choose):
                 number(step.every, self._scalars, f"{self._where}: step {step.name}: every")
@@ -134,6 +134,12 @@ class _Binding:
                 self._has_content = set(has_content)
                 made.append(self._call(step.name, at, call))
             self._calls[step.name] = tuple(made)
+            new = sorted(set(made[0].writes.values()) - has_content)
+            if isinstance(step.every, Choose) and NEVER in step.every.values and new:
+                raise UsageError(
+                    f"{self._where}: step {step.name}: array {new[0]} has no content without it, and never is for "
+                    "a step that only changes the order of what is there"
+                )
             if len({frozenset(call.writes.values()) for call in made}) > 1:
                 raise UsageError(f"{self._where}: step {step.name}: its calls do not write the same arrays")
             self._has_content |= set(made[0].writes.values())
@@ -164,7 +170,7 @@ class _Binding:
 
     # -- one call
 
-    def _call(self, step: str, at: int, call: Call) -> BoundCall:
+    def _call(self, step: str, at: int, call: KernelCall) -> BoundCall:
         place = f"{self._where}: step {step}"
         family = self._program.family(call)
         bound = self._arrays(family, call, place)
@@ -190,13 +196,13 @@ class _Binding:
             inputs = Inputs.of(family, shapes, call.options, scalars)
             held = family.space.held_to(held_to(call.held))
         except AutotuneError as problem:
-            raise type(problem)(f"{place}: {problem}") if type(problem) is not UnknownName else UsageError(
-                f"{place}: {problem}") from None  # fmt: skip
+            taken = ", ".join(f"{data} is {bound[data]} {shape.shape}" for data, shape in shapes.items())
+            raise UsageError(f"{place}: {problem} ({taken})") from None
         made = BoundCall(step=step, place=at, family=family, arrays=bound, inputs=inputs, held=held)
         self._makes(made, place)
         return made
 
-    def _arrays(self, family: Family, call: Call, place: str) -> dict[str, str]:
+    def _arrays(self, family: Family, call: KernelCall, place: str) -> dict[str, str]:
         """The program's array for each of the family's."""
         for data, name in call.arrays.items():
             known = [d.name for d in family.data.values() if not d.of]
@@ -288,7 +294,7 @@ class _Binding:
                         f"numbers, one for each element along an extent of {self._shapes[name]}, are needed"
                     )
 
-    def _check_content(self, bound: Bound) -> None:
+    def _check_content(self, bound: BoundProgram) -> None:
         """Links of given arrays lead to where there is something; numbers are what each step takes."""
         for call in (one for calls in bound.calls.values() for one in calls):
             for data, name in call.reads.items():
@@ -302,7 +308,7 @@ class _Binding:
                         ) from None
 
 
-def each_call(bound: Bound) -> Iterator[BoundCall]:
+def each_call(bound: BoundProgram) -> Iterator[BoundCall]:
     """Every call that some step may take."""
     for calls in bound.calls.values():
         yield from calls

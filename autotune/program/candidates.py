@@ -9,13 +9,13 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration
 from autotune.errors import UsageError
 from autotune.hardware import Limits
-from autotune.program.bound import Bound, BoundCall
+from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.declared import Held
 from autotune.program.forms import Form, unshareable
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Runnable:
     """A call in one configuration of its family."""
 
     call: BoundCall
@@ -59,7 +59,7 @@ class Candidate:
 class Assignment:
     """A candidate for each step, and how often those steps run whose ``every`` is the tuner's to choose."""
 
-    chosen: Mapping[str, Candidate]
+    chosen: Mapping[str, Runnable]
     periods: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
@@ -69,7 +69,7 @@ class Assignment:
         return "; ".join([*told, *(f"{step} every {k}" for step, k in self.periods.items())])
 
 
-def control(bound: Bound, periods: Mapping[str, int], limits: Limits) -> Assignment:
+def control(bound: BoundProgram, periods: Mapping[str, int], limits: Limits) -> Assignment:
     """The program as declared: each step's first call in its family's control configuration, with what the step holds
     policies to. Raises UsageError where a program cannot hold its arrays so."""
     chosen = {}
@@ -83,7 +83,7 @@ def control(bound: Bound, periods: Mapping[str, int], limits: Limits) -> Assignm
             raise UsageError(
                 f"program {bound.program.name}: step {step}: set leaves no configuration of {call.family.name}"
             )
-        candidate = Candidate(call, first)
+        candidate = Runnable(call, first)
         if reason := candidate.refusal(limits):
             raise UsageError(
                 f"program {bound.program.name}: step {step}: its control configuration {first.id} cannot run in a "
@@ -95,7 +95,7 @@ def control(bound: Bound, periods: Mapping[str, int], limits: Limits) -> Assignm
 
 def candidates(
     call: BoundCall, limits: Limits, most: int, held: Held | None = None
-) -> dict[str, list[Candidate]]:
+) -> dict[str, list[Runnable]]:
     """The configurations of ``call`` that can run in a program, ``most`` at most of those that are explored, each under
     what tells its forms: in every group the one nearest to control first. Held to ``held`` beside what the step says.
     """
@@ -104,14 +104,14 @@ def candidates(
     kept = {name: (space.policy(name).default,) for name in (*family.accuracy, *_orders(call))}
     values = {p.name: tuple(held.get(p.name, kept.get(p.name, p.values))) for p in space.policies}
     base = space.control
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[Runnable]] = {}
     for looked, configuration in enumerate(space.walk(values)):
         if looked == most:
             break
         if inert := [n for n in space.inert(configuration) if configuration[n] != space.policy(n).default]:
             del inert
             continue
-        candidate = Candidate(call, configuration)
+        candidate = Runnable(call, configuration)
         if not candidate.refusal(limits):
             groups.setdefault(_named(candidate), []).append(candidate)
     for listed in groups.values():
@@ -124,6 +124,6 @@ def _orders(call: BoundCall) -> Iterable[str]:
     return [policy.name for policy in call.family.space.order_policies]
 
 
-def _named(candidate: Candidate) -> str:
+def _named(candidate: Runnable) -> str:
     place, forms = candidate.key
     return f"{place} " + " ".join(form.digest for form in forms)

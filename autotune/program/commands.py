@@ -76,7 +76,7 @@ def program_command(
         for name, array in run_control(program, given.arrays, given.scalars, device).items():
             print(f"{name}: {array.dtype} {array.shape}, {array.reshape(-1)[:4]}")
         return
-    from autotune.program.measuring import Budget
+    from autotune.program.measuring import ProgramBudget
     from autotune.program.policy import save
     from autotune.program.report import write_report
     from autotune.program.tuning import tune
@@ -87,7 +87,7 @@ def program_command(
         given,
         device,
         place,
-        Budget(configurations=budget, forms=forms),
+        ProgramBudget(configurations=budget, forms=forms),
         processes=processes,
         note=options.note,
     )

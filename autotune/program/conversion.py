@@ -18,7 +18,7 @@ _KERNEL, _THREADS = "convert_form", 256  # convert.cuh: conversion_threads
 
 
 @dataclass(frozen=True)
-class Conversion:
+class FormConversion:
     """The copy of an array of canonical ``shape`` from ``before`` to ``after``."""
 
     before: Form
@@ -82,9 +82,9 @@ class Converter:
 
     def __init__(self, backend: Backend, cache: Cache) -> None:
         self._backend, self._cache = backend, cache
-        self._modules: dict[Conversion, Module] = {}
+        self._modules: dict[FormConversion, Module] = {}
 
-    def prepare(self, conversions: Iterable[Conversion]) -> None:
+    def prepare(self, conversions: Iterable[FormConversion]) -> None:
         """Compile those that will be wanted, in one call of the compiler; what does not compile says so when it is
         made."""
         due = [one.source for one in conversions if not one.is_on_host and one not in self._modules]
@@ -92,7 +92,7 @@ class Converter:
             variants = {batch.variants[0].key: batch.variants[0] for batch in due}
             compile_batch(due[0].of([*variants.values()]), self._backend.toolchain(), self._cache)
 
-    def made(self, conversion: Conversion, source: Placed, target: Placed) -> Callable[[], None]:
+    def made(self, conversion: FormConversion, source: Placed, target: Placed) -> Callable[[], None]:
         """What copies ``source`` to ``target``, both of the conversion's forms. Raises CompilerError, LaunchError."""
         if conversion.is_on_host:
             return lambda: self._by_host(conversion, source, target)
@@ -107,7 +107,7 @@ class Converter:
         ]
         return lambda: self._backend.launch(module, _KERNEL, geometry, arguments)
 
-    def _by_host(self, conversion: Conversion, source: Placed, target: Placed) -> None:
+    def _by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
         before, after = conversion.before.layout, conversion.after.layout
         stored = replace(before.room(conversion.shape), buffer=self._backend.download(source))
         self._backend.upload(target, after.apply(before.restore(stored, conversion.shape)))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.program.bound import Bound
+from autotune.program.bound import BoundProgram
 from autotune.program.schedule import Segment
 
 
@@ -49,7 +49,7 @@ _Held = tuple[
 ]  # of each array: its memory, and its epoch so far
 
 
-def traffic(bound: Bound, listed: Iterable[Segment]) -> Traffic:
+def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     """Sum up a run of these segments."""
     runs: Counter[str] = Counter()
     epochs: Counter[Epoch] = Counter()
@@ -70,7 +70,7 @@ def traffic(bound: Bound, listed: Iterable[Segment]) -> Traffic:
 
 
 def _passed(
-    bound: Bound, held: _Held, segment: Segment, touched: Mapping[str, set[Port]]
+    bound: BoundProgram, held: _Held, segment: Segment, touched: Mapping[str, set[Port]]
 ) -> tuple[_Held, Counter[Epoch], Counter[str]]:
     """What a segment makes of the arrays, the epochs that end in it, and what runs."""
     ended: Counter[Epoch] = Counter()
@@ -105,7 +105,7 @@ def _passed(
 
 
 @dataclass(frozen=True)
-class Option:
+class Choice:
     """What a step may run: its time, the form of each of its ports, and what its own arrays take. ``of`` is what it
     stands for."""
 
@@ -121,7 +121,7 @@ class Problem:
     conversion takes, ``read_ms(array, form)`` what it takes the host to read an array, ``nbytes(array, form)`` what
     that takes; ``given`` has the form in which the host gives an array."""
 
-    options: Mapping[str, tuple[Option, ...]]
+    options: Mapping[str, tuple[Choice, ...]]
     traffic: Traffic
     convert_ms: Callable[[str, Any, Any], float]
     given: Mapping[str, Hashable]
@@ -129,11 +129,11 @@ class Problem:
     nbytes: Callable[[str, Any], int] = field(default=lambda _array, _form: 0)
     limit_bytes: float = float("inf")
 
-    def form(self, picks: Mapping[str, Option], port: Port) -> Hashable | None:
+    def form(self, picks: Mapping[str, Choice], port: Port) -> Hashable | None:
         """The form that a port has under ``picks``; None where its call is not taken."""
         return picks[port.step].forms.get(port)
 
-    def written(self, picks: Mapping[str, Option], epoch: Epoch) -> Hashable:
+    def written(self, picks: Mapping[str, Choice], epoch: Epoch) -> Hashable:
         """The form in which the epoch's writer leaves its array."""
         found = [form for port in epoch.writer if (form := self.form(picks, port)) is not None]
         return found[0] if found else self.given[epoch.array]
@@ -162,7 +162,7 @@ class Cost:
     nbytes: int
 
 
-def cost(problem: Problem, picks: Mapping[str, Option]) -> Cost:
+def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
     """What an assignment costs."""
     runs = problem.traffic.runs
     steps = {step: option.ms * runs.get(step, 0) for step, option in picks.items()}
@@ -192,7 +192,7 @@ def cost(problem: Problem, picks: Mapping[str, Option]) -> Cost:
     return Cost(total, steps, conversions, reads_ms, nbytes(problem, picks))
 
 
-def nbytes(problem: Problem, picks: Mapping[str, Option]) -> int:
+def nbytes(problem: Problem, picks: Mapping[str, Choice]) -> int:
     """What the arrays take in all the forms that they come in, with what is the families' own."""
     total = sum(option.own_bytes for option in picks.values())
     for array, ports in problem.traffic.touched.items():

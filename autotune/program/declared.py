@@ -16,10 +16,10 @@ from autotune.declaration import Family, find_data, load_family, read_npy, yamlf
 from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
 from autotune.program.steps import (
     ROLES,
-    Array,
-    Call,
     Choose,
     Either,
+    KernelCall,
+    ProgramArray,
     Read,
     Repeat,
     Step,
@@ -79,11 +79,11 @@ class Program:
     # -- its parts
 
     @cached_property
-    def calls(self) -> Mapping[str, tuple[Call, ...]]:
+    def calls(self) -> Mapping[str, tuple[KernelCall, ...]]:
         """The calls that each step chooses from, by the step's name, in the order of the program."""
-        found: dict[str, tuple[Call, ...]] = {}
+        found: dict[str, tuple[KernelCall, ...]] = {}
         for step in walk(self.steps):
-            if isinstance(step, Call):
+            if isinstance(step, KernelCall):
                 found[step.name] = (step,)
             elif isinstance(step, Either):
                 found[step.name] = tuple(step.calls)
@@ -95,7 +95,7 @@ class Program:
         return {
             step.name: step.every.values
             for step in walk(self.steps)
-            if isinstance(step, Call | Either) and isinstance(step.every, Choose)
+            if isinstance(step, KernelCall | Either) and isinstance(step.every, Choose)
         }
 
     @cached_property
@@ -113,7 +113,7 @@ class Program:
             raise FamilyError(f"{file} cannot be imported: {type(problem).__name__}: {problem}") from problem
         return module
 
-    def family(self, call: Call) -> Family:
+    def family(self, call: KernelCall) -> Family:
         """What ``call`` calls. Raises UnknownName, FamilyError."""
         own = getattr(call.family, "family", call.family)
         if isinstance(own, Family):
@@ -136,7 +136,7 @@ class Program:
         for step in steps:
             if isinstance(step, Repeat):
                 made.append(replace(step, steps=self._named(step.steps)))
-            elif isinstance(step, Call):
+            elif isinstance(step, KernelCall):
                 made.append(replace(step, name=step.name or self.family(step).name))
             else:
                 made.append(step)
@@ -145,13 +145,13 @@ class Program:
     def _check_names(self) -> None:
         where, seen = f"program {self.name}", set[str]()
         for step in walk(self.steps):
-            if isinstance(step, Call | Either):
+            if isinstance(step, KernelCall | Either):
                 if step.name in seen:
                     raise UsageError(
                         f"{where}: two steps are called {step.name}: give one of them another name"
                     )
                 seen.add(step.name)
-            told = () if isinstance(step, Call | Either | Repeat) else step.arrays if isinstance(step, Read) else (
+            told = () if isinstance(step, KernelCall | Either | Repeat) else step.arrays if isinstance(step, Read) else (
                 step.first, step.second)  # fmt: skip
             for name in told:
                 if name not in self.arrays:
@@ -177,15 +177,17 @@ def held_to(policies: Mapping[str, Any]) -> Held:
     }
 
 
-def _array(name: str, told: Any, program: str) -> Array:
-    if isinstance(told, Array):
+def _array(name: str, told: Any, program: str) -> ProgramArray:
+    if isinstance(told, ProgramArray):
         return told
     about: dict[str, Any] = {"role": told} if isinstance(told, str) else dict(told)
     if about.get("role") not in ROLES:
         raise UnknownName("role", about.get("role"), ROLES, f"program {program}: array {name}")
     tolerance = about.get("tolerance")
     bounds = (tolerance.get("relative", 0.0), tolerance.get("absolute", 0.0)) if tolerance else None
-    return Array(name=name, role=about["role"], ordered_by=about.get("ordered_by", ""), tolerance=bounds)
+    return ProgramArray(
+        name=name, role=about["role"], ordered_by=about.get("ordered_by", ""), tolerance=bounds
+    )
 
 
 # -- workloads

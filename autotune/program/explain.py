@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.figures import duration
-from autotune.program.costs import Option, Port, Problem, cost
+from autotune.program.costs import Choice, Port, Problem, cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Story:
         )  # fmt: skip
 
 
-def stories(problem: Problem, picks: Mapping[str, Option], data: Mapping[str, Any]) -> tuple[Story, ...]:
+def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Any]) -> tuple[Story, ...]:
     """What became of each array under ``picks``."""
     fastest = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
     made = cost(problem, picks)
@@ -108,7 +108,7 @@ def stories(problem: Problem, picks: Mapping[str, Option], data: Mapping[str, An
     return tuple(found)
 
 
-def _forms(option: Option, array: str, kind: Any) -> list[str]:
+def _forms(option: Choice, array: str, kind: Any) -> list[str]:
     """The forms in which an option has the array, in words."""
     call = option.of.call
     asked: dict[Port, Any] = dict(option.forms)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache
 from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
-from autotune.errors import AutotuneError, DeviceError, FamilyError, UsageError
+from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError, UsageError
 from autotune.layout import view_room
-from autotune.program.bound import Bound, BoundCall
-from autotune.program.candidates import Assignment, Candidate
-from autotune.program.conversion import Conversion, Converter
+from autotune.program.bound import BoundCall, BoundProgram
+from autotune.program.candidates import Assignment, Runnable
+from autotune.program.conversion import Converter, FormConversion
 from autotune.program.forms import Form
 from autotune.program.schedule import Event, Segment, segments
 
@@ -50,7 +50,7 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedAction:
     """What one action took, in milliseconds."""
 
     action: Action
@@ -75,7 +75,7 @@ class Machine(Closing):
     """
 
     def __init__(
-        self, bound: Bound, backend: Backend, cache: Cache, apart: bool = False, keeps: bool = False
+        self, bound: BoundProgram, backend: Backend, cache: Cache, apart: bool = False, keeps: bool = False
     ) -> None:
         self.bound, self.backend = bound, backend
         self._cache, self._apart, self._keeps = cache, apart, keeps
@@ -141,7 +141,9 @@ class Machine(Closing):
         elif plain in valid:
             self.backend.copy(target, self._buffers[memory, plain])
         else:
-            self.converter.made(Conversion(valid[0], plain, shape), self._buffers[memory, valid[0]], target)()
+            self.converter.made(
+                FormConversion(valid[0], plain, shape), self._buffers[memory, valid[0]], target
+            )()
         return target
 
     @property
@@ -205,7 +207,7 @@ class Machine(Closing):
         if state is not self._state:
             self._memory, self._valid, self._state = dict(state.memory), dict(state.valid), state
 
-    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[Timed]]:
+    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[TimedAction]]:
         """Queue a segment with marks around each action; the result is called later, for the times."""
         actions = list(self.actions(assignment, segment))
         marks = [self.backend.mark()]
@@ -213,11 +215,11 @@ class Machine(Closing):
             action.run()
             marks.append(self.backend.mark())
 
-        def read() -> list[Timed]:
+        def read() -> list[TimedAction]:
             self.backend.synchronize()
             spans = pairwise(marks)
             return [
-                Timed(a, self.backend.between_ms(*span) or 0.0)
+                TimedAction(a, self.backend.between_ms(*span) or 0.0)
                 for a, span in zip(actions, spans, strict=True)
             ]
 
@@ -236,7 +238,7 @@ class Machine(Closing):
                 made += self._call(event, assignment.chosen[event.names[0]])
         return iter(made)
 
-    def _call(self, event: Event, candidate: Candidate) -> list[Action]:
+    def _call(self, event: Event, candidate: Runnable) -> list[Action]:
         call, made = candidate.call, []
         for data, name in call.reads.items():
             made += self._convert(name, candidate.forms[data])
@@ -266,7 +268,7 @@ class Machine(Closing):
         if not valid:
             self._store(memory, form, target)
             return []
-        conversion = Conversion(valid[0], form, shape)
+        conversion = FormConversion(valid[0], form, shape)
         run = self.converter.made(conversion, self._buffers[memory, valid[0]], target)
         return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
 
@@ -284,7 +286,7 @@ class Machine(Closing):
         if form == plain:
             self.backend.copy(target, source)
         else:
-            self.converter.made(Conversion(plain, form, array.shape), source, target)()
+            self.converter.made(FormConversion(plain, form, array.shape), source, target)()
         if not self._keeps:
             self.backend.synchronize()
             self._kept.pop(memory).free()
@@ -317,7 +319,7 @@ class Machine(Closing):
         self._copies.clear()
         self._own.clear()
 
-    def _execution(self, candidate: Candidate) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+    def _execution(self, candidate: Runnable) -> tuple[Execution, list[tuple[Placed, Placed]]]:
         """The call bound to where its arrays are, and what has to be copied before it."""
         call = candidate.call
         places = tuple(self._memory[name] for name in call.arrays.values())
@@ -325,11 +327,11 @@ class Machine(Closing):
         if key not in self._executions:
             try:
                 self._executions[key] = self._made(candidate, call)
-            except FamilyError as problem:
-                raise FamilyError(f"step {call.step}: {problem}") from None
+            except (CompilerError, DeviceError, FamilyError) as problem:
+                raise type(problem)(f"step {call.step}: {problem}") from None
         return self._executions[key]
 
-    def _made(self, candidate: Candidate, call: BoundCall) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+    def _made(self, candidate: Runnable, call: BoundCall) -> tuple[Execution, list[tuple[Placed, Placed]]]:
         variant, family, backend, sizes = candidate.variant, call.family, self.backend, call.inputs.sizes
         module = self._module(candidate)
         names = {**call.inputs.names(candidate.configuration), **module.numbers}
@@ -369,7 +371,7 @@ class Machine(Closing):
             )
         return self._own[key]
 
-    def _module(self, candidate: Candidate) -> Module:
+    def _module(self, candidate: Runnable) -> Module:
         key = candidate.call.step, candidate.variant.source.key
         if key not in self._modules:
             self._modules[key] = compiled_module(self.backend, self._cache, candidate.variant)

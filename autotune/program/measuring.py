@@ -17,12 +17,12 @@ from autotune.declaration import Inputs, Workload
 from autotune.engine import Case, SweepRequest, sweeping
 from autotune.errors import AutotuneError
 from autotune.hardware import Limits
-from autotune.program.bound import Bound, BoundCall
-from autotune.program.candidates import Assignment, Candidate, candidates
-from autotune.program.conversion import Conversion
+from autotune.program.bound import BoundCall, BoundProgram
+from autotune.program.candidates import Assignment, Runnable, candidates
+from autotune.program.conversion import FormConversion
 from autotune.program.declared import Held
 from autotune.program.forms import Form
-from autotune.program.machine import Machine, Timed
+from autotune.program.machine import Machine, TimedAction
 from autotune.program.record import Record
 from autotune.program.schedule import Segment, segments
 from autotune.record import Study, Trial
@@ -31,7 +31,7 @@ Note = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class ProgramBudget:
     """How much is measured: ``configurations`` of each step by a sweep, ``forms`` of each again in the loop, in runs of
     ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms."""
 
@@ -47,7 +47,7 @@ class Surveyed:
     """What a sweep found of one call: the candidates of each form with their times alone, fastest first; ``failed``
     has those that failed, with the reason. ``groups`` counts the forms that there are."""
 
-    best: dict[str, list[tuple[float, Candidate]]] = field(default_factory=dict)
+    best: dict[str, list[tuple[float, Runnable]]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     groups: int = 0
     possible: int = 0
@@ -58,8 +58,8 @@ class Surveyed:
 
 
 def selected(
-    call: BoundCall, limits: Limits, budget: Budget, presets: Sequence[Held]
-) -> tuple[list[Candidate], int, int]:
+    call: BoundCall, limits: Limits, budget: ProgramBudget, presets: Sequence[Held]
+) -> tuple[list[Runnable], int, int]:
     """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
     each, as many as the budget allows; and the best guess of each preset. With how many forms and configurations there
     are."""
@@ -69,7 +69,7 @@ def selected(
     kept = near[: budget.configurations]
     each = max(1, budget.configurations // max(1, len(kept)))
     order = {own: drawn.random() for own in sorted({_own(one) for listed in kept for one in listed})}
-    chosen: dict[str, Candidate] = {}
+    chosen: dict[str, Runnable] = {}
     for listed in kept:
         rest = sorted(listed[1:], key=lambda one: order[_own(one)])
         for one in (listed[0], *rest[: each - 1]):
@@ -80,12 +80,12 @@ def selected(
     return list(chosen.values()), len(groups), sum(map(len, groups.values()))
 
 
-def _changes(candidate: Candidate) -> int:
+def _changes(candidate: Runnable) -> int:
     control = candidate.call.family.space.control
     return sum(candidate.configuration[name] != control[name] for name in control)
 
 
-def _own(candidate: Candidate) -> tuple[str, ...]:
+def _own(candidate: Runnable) -> tuple[str, ...]:
     """The choices that make no form: all but the layout of what a program shares, and the memory of that."""
     policies = candidate.call.family.space.policies
     return tuple(
@@ -111,7 +111,7 @@ def _quiet(_title: str, _total: int | None) -> Iterator[_Quiet]:
 
 
 def survey(
-    call: BoundCall, chosen: Sequence[Candidate], arrays: Mapping[str, NDArray[Any]], where: "Where"
+    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: "Where"
 ) -> tuple[Surveyed, Study]:
     """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
     family, inputs = call.family, call.inputs
@@ -130,7 +130,7 @@ def survey(
     return surveyed(call, chosen, swept.study), swept.study
 
 
-def surveyed(call: BoundCall, chosen: Sequence[Candidate], study: Study) -> Surveyed:
+def surveyed(call: BoundCall, chosen: Sequence[Runnable], study: Study) -> Surveyed:
     """What the record of a sweep says of the candidates of a call, which may be that of another like it."""
     found = Surveyed(tried=len(study.trials))
     trials = {trial.configuration.id: trial for trial in study.trials}
@@ -141,14 +141,14 @@ def surveyed(call: BoundCall, chosen: Sequence[Candidate], study: Study) -> Surv
         if trial.measurement is None:
             found.failed[one.configuration.id] = f"{trial.state}: {trial.reason}"
             continue
-        mine = Candidate(call, one.configuration)
+        mine = Runnable(call, one.configuration)
         found.best.setdefault(form_key(mine), []).append((trial.time_ms, mine))
     for listed in found.best.values():
         listed.sort(key=lambda pair: pair[0])
     return found
 
 
-def form_key(candidate: Candidate) -> str:
+def form_key(candidate: Runnable) -> str:
     """Equal for candidates of a step that ask for the same forms."""
     place, forms = candidate.key
     return f"{place} " + " ".join(form.digest for form in forms)
@@ -161,30 +161,30 @@ def form_key(candidate: Candidate) -> str:
 class Where:
     """Where and how a program is measured: on which device, into which folder, within which budget."""
 
-    bound: Bound
+    bound: BoundProgram
     device: str
     out: Path
-    budget: Budget
+    budget: ProgramBudget
     is_cold: bool
     processes: int
     note: Note
 
 
-def loop_segments(bound: Bound, periods: Mapping[str, int], turns: int) -> list[Segment]:
+def loop_segments(bound: BoundProgram, periods: Mapping[str, int], turns: int) -> list[Segment]:
     """The first turns of the program, in the first of which every step is due."""
     return list(segments(bound, periods, turns))
 
 
 def time_segments(
     machine: Machine, assignment: Assignment, listed: Sequence[Segment], samples: int
-) -> list[list[Timed]]:
+) -> list[list[TimedAction]]:
     """The times of each action of the segments, which run ``samples`` times over, by segment as they are run."""
     backend = machine.backend
     with backend.current():
         for segment in (*listed, *listed):  # makes all that there is to make
             machine.timed(assignment, segment)
         backend.synchronize()
-        readers: list[Callable[[], list[Timed]]] = []
+        readers: list[Callable[[], list[TimedAction]]] = []
 
         def one() -> None:
             readers.append(machine.timed(assignment, listed[len(readers) % len(listed)]))
@@ -197,7 +197,7 @@ def time_segments(
 def measure_in_loop(
     machine: Machine,
     control: Assignment,
-    options: Mapping[str, Sequence[Candidate]],
+    options: Mapping[str, Sequence[Runnable]],
     record: Record,
     where: Where,
 ) -> None:
@@ -226,14 +226,14 @@ def measure_in_loop(
     machine.trim()
 
 
-def _named(candidate: Candidate) -> dict[str, Any]:
+def _named(candidate: Runnable) -> dict[str, Any]:
     call = candidate.call
     return {"step": call.step, "place": call.place, "configuration": candidate.configuration.id}
 
 
-def _next(left: Mapping[str, Sequence[Candidate]], control: Assignment) -> Assignment:
+def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assignment:
     """A candidate of each step that has any left, those that share forms together: few conversions lie between."""
-    chosen: dict[str, Candidate] = {}
+    chosen: dict[str, Runnable] = {}
     there: dict[str, Form] = {}
     for step, many in left.items():
         if many:
@@ -247,7 +247,7 @@ def _next(left: Mapping[str, Sequence[Candidate]], control: Assignment) -> Assig
     return replace(control, chosen=chosen)
 
 
-def _record_times(record: Record, assignment: Assignment, runs: Sequence[Sequence[Timed]]) -> None:
+def _record_times(record: Record, assignment: Assignment, runs: Sequence[Sequence[TimedAction]]) -> None:
     by_step: dict[str, list[float]] = {}
     for timed in (one for run in runs for one in run):
         if timed.action.kind == "call":
@@ -301,7 +301,7 @@ def measure_conversion(
     told = conversion_key(before, after, shape)
     if known := record.find(**told):
         return float(known[0]["ms"])
-    conversion, backend = Conversion(before, after, shape), machine.backend
+    conversion, backend = FormConversion(before, after, shape), machine.backend
     with backend.current():
         rooms = [form.layout.room(shape) for form in (before, after)]
         source, target = (backend.place(room) for room in rooms)

@@ -18,8 +18,8 @@ from autotune.declaration import Configuration, yamlfile
 from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import policy_folders, write_text
 from autotune.hardware import Device
-from autotune.program.bound import Bound
-from autotune.program.candidates import Assignment, Candidate, control
+from autotune.program.bound import BoundProgram
+from autotune.program.candidates import Assignment, Runnable, control
 from autotune.program.declared import Program
 from autotune.program.explain import Story, stories
 from autotune.program.record import text_digests
@@ -30,7 +30,7 @@ _SCHEMA = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class ProgramEntry:
     """What a file has for one workload, with its ``name``."""
 
     name: str
@@ -40,7 +40,7 @@ class Entry:
     def stories(self) -> tuple[Story, ...]:
         return tuple(Story.from_dict(one) for one in self.told.get("arrays", ()))
 
-    def distance(self, bound: Bound) -> float:
+    def distance(self, bound: BoundProgram) -> float:
         """How far its sizes are from those of ``bound``: 0 for the same, infinite for arrays of other kinds."""
         shapes = self.told["shapes"]
         if shapes.keys() != bound.given.keys():
@@ -59,7 +59,7 @@ class Found:
 
     assignment: Assignment
     origin: str
-    entry: Entry | None = None
+    entry: ProgramEntry | None = None
     passed: tuple[str, ...] = ()
 
 
@@ -140,7 +140,10 @@ def _read(path: Path, program: Program) -> dict[str, Any]:
 
 
 def find(
-    bound: Bound, device: Device, policies: str | Path | None = None, folders: Sequence[Path] | None = None
+    bound: BoundProgram,
+    device: Device,
+    policies: str | Path | None = None,
+    folders: Sequence[Path] | None = None,
 ) -> Found:
     """The assignment for ``bound``: of the first policy file that has one, the entry for these sizes or the nearest;
     else the program as declared. Raises UsageError where that cannot run."""
@@ -158,7 +161,7 @@ def find(
         if content["device"]["name"] != device.name:
             passed.append(f"{path}: it is of {content['device']['name']}, and this is {device.name}")
             continue
-        entries = [Entry(name=name, told=told) for name, told in content["entries"].items()]
+        entries = [ProgramEntry(name=name, told=told) for name, told in content["entries"].items()]
         for entry in sorted(entries, key=lambda one: one.distance(bound)):
             try:
                 assignment = _assignment(bound, entry, device)
@@ -176,7 +179,7 @@ def find(
     return Found(assignment=declared, origin="the program as declared", passed=tuple(passed))
 
 
-def _assignment(bound: Bound, entry: Entry, device: Device) -> Assignment:
+def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Assignment:
     """What an entry says. Raises PolicyFileError for one that is stale or does not fit."""
     told = entry.told
     if math.isinf(entry.distance(bound)):
@@ -195,7 +198,7 @@ def _assignment(bound: Bound, entry: Entry, device: Device) -> Assignment:
         call = calls[one["call"]]
         space = call.family.space
         values = {name: space.policy(name).value(value) for name, value in one["configuration"].items()}
-        candidate = Candidate(call, Configuration({**space.control, **values}))
+        candidate = Runnable(call, Configuration({**space.control, **values}))
         if reason := candidate.refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from autotune.declaration import Tolerance
 from autotune.device import Placed
 from autotune.errors import AutotuneError
-from autotune.program.bound import Bound, BoundCall
+from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment
 from autotune.program.machine import Machine
 from autotune.program.schedule import Event, Segment
 
 
 @dataclass
-class Proof:
+class WholeProof:
     """Holds assignments against the program as declared, which ``reference`` runs; ``compared`` counts the arrays that
     were compared."""
 
@@ -55,7 +55,7 @@ class Proof:
                     return f"step {call.step}, run {ran}: array {name} {found}"
         return ""
 
-    def _is_compared(self, bound: Bound, name: str) -> bool:
+    def _is_compared(self, bound: BoundProgram, name: str) -> bool:
         """What a step permutes is compared by what tells its elements apart; what only lies between steps, and has
         nothing of that kind, shows in the arrays that are made of it."""
         array = bound.program.arrays[name]

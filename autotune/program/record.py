@@ -12,13 +12,13 @@ import numpy as np
 from autotune import __version__
 from autotune.device import Backend
 from autotune.errors import StoreError
-from autotune.program.bound import Bound, each_call
-from autotune.program.steps import Call, Either, Repeat, Step
+from autotune.program.bound import BoundProgram, each_call
+from autotune.program.steps import Either, KernelCall, Repeat, Step
 
 _VERSION = 1  # of how it is measured: raised when older lines no longer compare
 
 
-def digests(bound: Bound) -> dict[str, str]:
+def digests(bound: BoundProgram) -> dict[str, str]:
     """What a program's figures depend on, by what it is: its own text with its scalars, its families, its input."""
     given = hashlib.sha256()
     for name, array in sorted(bound.given.items()):
@@ -27,7 +27,7 @@ def digests(bound: Bound) -> dict[str, str]:
     return {**text_digests(bound, bound.scalars), "input": given.hexdigest()}
 
 
-def text_digests(bound: Bound, scalars: Mapping[str, float]) -> dict[str, str]:
+def text_digests(bound: BoundProgram, scalars: Mapping[str, float]) -> dict[str, str]:
     """Those of the program's text, and of its families."""
     program = bound.program
     steps = [_told(step) for step in program.steps]
@@ -49,7 +49,7 @@ def _told(step: Step) -> list[Any]:
         return ["repeat", step.count, [_told(inner) for inner in step.steps]]
     if isinstance(step, Either):
         return ["either", step.name, str(step.every), [_told(call) for call in step.calls]]
-    if isinstance(step, Call):
+    if isinstance(step, KernelCall):
         about = [dict(one) for one in (step.arrays, step.scalars, step.options, step.held)]
         return ["call", step.name, *about, str(step.every)]
     return [repr(step)]
@@ -62,7 +62,7 @@ def _sha(text: str) -> str:
 class Record:
     """The lines in ``path`` that belong to ``bound`` on ``backend``. Raises StoreError."""
 
-    def __init__(self, path: Path, bound: Bound, backend: Backend) -> None:
+    def __init__(self, path: Path, bound: BoundProgram, backend: Backend) -> None:
         self._path = path
         device, compiler = backend.device, backend.toolchain().identity
         parts = {**digests(bound), "device": device.slug, "driver": device.driver, "compiler": compiler}

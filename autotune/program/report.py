@@ -9,9 +9,9 @@ from pathlib import Path
 from autotune.figures import bare, duration, loss_percent, size
 from autotune.files import write_text
 from autotune.program.aging import Aged
-from autotune.program.costs import Converted, Option
+from autotune.program.costs import Choice, Converted
 from autotune.program.explain import explained, stories
-from autotune.program.tuning import Row, Tuned
+from autotune.program.tuning import ProgramRow, Tuned
 
 _LANE, _LEFT, _STEP, _TOP = (
     118,
@@ -104,7 +104,7 @@ def picture(tuned: Tuned) -> str:
     return "\n".join([*drawn, f"<p>{legend}</p>"])
 
 
-def _colours(tuned: Tuned, picks: Mapping[str, Option]) -> dict[str, str]:
+def _colours(tuned: Tuned, picks: Mapping[str, Choice]) -> dict[str, str]:
     """A colour for each form in words, the same in all arrays."""
     data = tuned.bound.data
     words: dict[str, None] = {}
@@ -116,9 +116,9 @@ def _colours(tuned: Tuned, picks: Mapping[str, Option]) -> dict[str, str]:
 
 def _drawn_step(
     tuned: Tuned,
-    row: Row,
+    row: ProgramRow,
     step: str,
-    option: Option,
+    option: Choice,
     y: int,
     lane: Mapping[str, int],
     colours: Mapping[str, str],
@@ -251,7 +251,7 @@ def _measured(tuned: Tuned) -> str:
         + ", ".join(f"{name} {value:.1f}" for name, value in tuned.seconds.items()),
     ]
     failed = [
-        f"{step} {configuration}: {why[:300]}"
+        f"{step} {configuration}: {why[:1500]}"
         for step, many in tuned.failed.items()
         for configuration, why in many.items()
     ]

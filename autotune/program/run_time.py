@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from autotune.compile import Cache, default_root
 from autotune.device import Closing, foreign, open_backend
 from autotune.errors import UnknownName, UsageError
-from autotune.program.bound import Bound, bind_program
+from autotune.program.bound import BoundProgram, bind_program
 from autotune.program.candidates import Assignment, control
 from autotune.program.declared import Given, Program
 from autotune.program.machine import Machine, OnRead
@@ -147,12 +147,12 @@ class TunedProgram(Closing):
         """The assignment for such an input, where it comes from, and what was passed over. Raises as a call does."""
         return find(self._bound(given), self._backend.device, self._policies)
 
-    def _bound(self, given: dict[str, Any]) -> Bound:
+    def _bound(self, given: dict[str, Any]) -> BoundProgram:
         scalars = {name: float(given[name]) for name in given if name in self.program.scalars}
         arrays = {name: foreign.fetched(array) for name, array in given.items() if name not in scalars}
         return bind_program(self.program, Given(workload="", arrays=arrays, scalars=scalars))
 
-    def _started(self, bound: Bound) -> Running:
+    def _started(self, bound: BoundProgram) -> Running:
         found = find(bound, self._backend.device, self._policies)
         if found.entry is None and not self._is_warned:
             self._is_warned = True

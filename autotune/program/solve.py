@@ -15,7 +15,7 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.files import pip_install
-from autotune.program.costs import Cost, Option, Port, Problem, cost
+from autotune.program.costs import Choice, Cost, Port, Problem, cost
 
 _SECONDS = 60.0  # at most; what is left then is the gap
 
@@ -24,7 +24,7 @@ _SECONDS = 60.0  # at most; what is left then is the gap
 class Solution:
     """``picks`` by step, what they cost, and the ``bound`` below which no assignment is, in milliseconds."""
 
-    picks: Mapping[str, Option]
+    picks: Mapping[str, Choice]
     cost: Cost
     bound: float
 
@@ -123,7 +123,7 @@ def _limit_memory(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
 
 def _solved(
     problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
-) -> tuple[dict[str, Option], float]:
+) -> tuple[dict[str, Choice], float]:
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array

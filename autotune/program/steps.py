@@ -13,7 +13,7 @@ Number = int | str  # or the name of a scalar of the program
 
 
 @dataclass(frozen=True, kw_only=True)
-class Array:
+class ProgramArray:
     """One array of a program. ``ordered_by`` names an array of whole numbers by which its elements are told apart where
     a step permutes them. ``tolerance`` is (relative, absolute) where it is not that of the family that writes it."""
 
@@ -42,7 +42,7 @@ class Choose:
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """One family called with the program's arrays. ``arrays`` has the program's name for data of the family (the same
     name where it has none), ``held`` the values that policies are held to."""
 
@@ -60,7 +60,7 @@ class Either:
     """Several calls that do the same, of which the tuner takes one; the first is the program's as declared."""
 
     name: str
-    calls: Sequence[Call]
+    calls: Sequence[KernelCall]
     every: Number | Choose = 1
 
 
@@ -88,7 +88,7 @@ class Read:
     every: Number = 1
 
 
-Step = Call | Either | Repeat | Swap | Read
+Step = KernelCall | Either | Repeat | Swap | Read
 
 
 def walk(steps: Sequence[Step]) -> Iterator[Step]:
@@ -165,8 +165,8 @@ def _every(told: Mapping[str, Any]) -> Number | Choose:
     return every if isinstance(every, str) else int(every)
 
 
-def _call(told: Mapping[str, Any], every: Number | Choose = 1) -> Call:
-    return Call(
+def _call(told: Mapping[str, Any], every: Number | Choose = 1) -> KernelCall:
+    return KernelCall(
         told["call"], told.get("name", ""), told.get("arrays", {}), told.get("scalars", {}),
         told.get("options", {}), told.get("set", {}), every,
     )  # fmt: skip

@@ -16,16 +16,16 @@ from autotune.errors import AutotuneError, NothingMeasured
 from autotune.files import writable
 from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
-from autotune.program.bound import Bound, BoundCall, bind_program, each_call
-from autotune.program.candidates import Assignment, Candidate, control
-from autotune.program.conversion import Conversion
-from autotune.program.costs import Cost, Option, Port, Problem, Traffic, cost, traffic
+from autotune.program.bound import BoundCall, BoundProgram, bind_program, each_call
+from autotune.program.candidates import Assignment, Runnable, control
+from autotune.program.conversion import FormConversion
+from autotune.program.costs import Choice, Cost, Port, Problem, Traffic, cost, traffic
 from autotune.program.declared import Given, Program
 from autotune.program.forms import Form
 from autotune.program.machine import Machine
 from autotune.program.measuring import (
-    Budget,
     Note,
+    ProgramBudget,
     Surveyed,
     Where,
     captured,
@@ -38,7 +38,7 @@ from autotune.program.measuring import (
     survey,
     surveyed,
 )
-from autotune.program.proving import Proof, time_in_turn
+from autotune.program.proving import WholeProof, time_in_turn
 from autotune.program.record import Record, digests
 from autotune.program.schedule import Segment, default_periods, segments
 from autotune.program.solve import Solution, solve
@@ -54,7 +54,7 @@ _MOST_QUEUE_MS = 0.004
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ProgramRow:
     """One assignment of the table: what it was predicted to take and what it took, in milliseconds a turn of the
     loop; ``refusal`` says why it is not right, or could not run."""
 
@@ -93,7 +93,7 @@ class Tuned:
     """What tuning a program found on one device. ``rows`` are the assignments that were run whole, the chosen one
     first; ``solution`` is the exact answer by prediction; ``turns`` is how many of the loop a time is of."""
 
-    bound: Bound
+    bound: BoundProgram
     workload: str
     device: Device
     compiler: str
@@ -101,7 +101,7 @@ class Tuned:
     digests: Mapping[str, str]
     problem: Problem
     solution: Solution
-    rows: tuple[Row, ...]
+    rows: tuple[ProgramRow, ...]
     counts: Counts
     aged: tuple[Aged, ...] = ()
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by step and configuration
@@ -111,17 +111,17 @@ class Tuned:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def chosen(self) -> Row:
+    def chosen(self) -> ProgramRow:
         return self.rows[0]
 
-    def picks(self, row: Row) -> dict[str, Option]:
+    def picks(self, row: ProgramRow) -> dict[str, Choice]:
         """The options that a row takes."""
         return {
             step: next(one for one in self.problem.options[step] if one.of == candidate)
             for step, candidate in row.assignment.chosen.items()
         }
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> ProgramRow | None:
         return next((row for row in self.rows if row.name == name), None)
 
     @property
@@ -136,7 +136,7 @@ def tune(
     given: Given,
     device: str = "auto",
     out: Path | None = None,
-    budget: Budget | None = None,
+    budget: ProgramBudget | None = None,
     cache: Path | None = None,
     processes: int = 0,
     note: Note = lambda _text: None,
@@ -167,7 +167,7 @@ def tune(
     with open_backend(device) as backend:  # type: ignore[attr-defined]
         where = Where(
             bound=bound, device=device if device != "auto" else backend.device.kind, out=place,
-            budget=budget or Budget(), is_cold=bound.nbytes > _COLD_BYTES, processes=processes, note=note,
+            budget=budget or ProgramBudget(), is_cold=bound.nbytes > _COLD_BYTES, processes=processes, note=note,
         )  # fmt: skip
         return _Tuning(bound, given.workload, backend, kept, where).tuned()
 
@@ -175,7 +175,9 @@ def tune(
 class _Tuning:
     """One run of ``tune``, phase by phase."""
 
-    def __init__(self, bound: Bound, workload: str, backend: Backend, cache: Cache, where: Where) -> None:
+    def __init__(
+        self, bound: BoundProgram, workload: str, backend: Backend, cache: Cache, where: Where
+    ) -> None:
         self._bound, self._workload, self._backend, self._cache, self._where = (
             bound,
             workload,
@@ -267,15 +269,15 @@ class _Tuning:
         """Whether the call's family has the policies; a preset of a step with several calls is of some."""
         return held.keys() <= {policy.name for policy in call.family.space.policies}
 
-    def _candidates(self, surveys: Mapping[str, Mapping[int, Surveyed]]) -> dict[str, list[Candidate]]:
+    def _candidates(self, surveys: Mapping[str, Mapping[int, Surveyed]]) -> dict[str, list[Runnable]]:
         """Of each step the fastest of each form, the best forms first, with the control and what presets name."""
-        options: dict[str, list[Candidate]] = {}
+        options: dict[str, list[Runnable]] = {}
         for step, places in surveys.items():
             ranked = sorted(
                 (pair for one in places.values() for listed in one.best.values() for pair in listed),
                 key=lambda pair: pair[0],
             )
-            taken: dict[str, Candidate] = {}
+            taken: dict[str, Runnable] = {}
             for _, candidate in ranked:
                 if len(taken) < self._where.budget.forms:
                     taken.setdefault(form_key(candidate), candidate)
@@ -292,11 +294,11 @@ class _Tuning:
     # -- the choice
 
     def _problem(
-        self, machine: Machine, options: Mapping[str, Sequence[Candidate]], periods: Mapping[str, int]
+        self, machine: Machine, options: Mapping[str, Sequence[Runnable]], periods: Mapping[str, int]
     ) -> Problem:
         bound, record, samples = self._bound, self._record, self._where.budget.samples
         queue_ms = self._queue_ms
-        choices: dict[str, tuple[Option, ...]] = {}
+        choices: dict[str, tuple[Choice, ...]] = {}
         for step, many in options.items():
             timed = [(one, line[0]) for one in many if (line := _lines(record, one)) and "ms" in line[0]]
             choices[step] = tuple(_option(one, max(0.0, line["ms"] + queue_ms)) for one, line in timed)
@@ -322,7 +324,7 @@ class _Tuning:
             limit_bytes=_MEMORY_SHARE * self._backend.device.limits.memory_bytes,
         )  # fmt: skip
 
-    def _measure_queueing(self, machine: Machine, options: Mapping[str, Sequence[Candidate]]) -> None:
+    def _measure_queueing(self, machine: Machine, options: Mapping[str, Sequence[Runnable]]) -> None:
         """What an action takes more, or less, in a whole run than between two marks: by the program as declared."""
         if known := self._record.find(kind="queue"):
             self._queue_ms = float(known[0]["ms"])
@@ -365,20 +367,20 @@ class _Tuning:
 
     def _proved(
         self, machine: Machine, problem: Problem, solution: Solution, periods: Mapping[str, int]
-    ) -> tuple[tuple[Row, ...], int, int]:
+    ) -> tuple[tuple[ProgramRow, ...], int, int]:
         bound = self._bound
         named = self._named(problem, solution)
         assignments = {name: _assignment(picks, periods) for name, picks in named.items()}
         listed, turns = self._whole(solution.cost.ms, periods)
         once, twice = (replace(problem, traffic=traffic(bound, [*listed] * times)) for times in (1, 2))
-        rows: dict[str, Row] = {}
+        rows: dict[str, ProgramRow] = {}
         first = list(segments(bound, _every_one(periods), _turns_to_prove(bound, periods)))
         with Machine(bound, self._backend, self._cache, apart=True, keeps=True) as reference:
-            proof = Proof(reference, replace(self._control, periods=dict(periods)))
+            proof = WholeProof(reference, replace(self._control, periods=dict(periods)))
             for name, assignment in assignments.items():
                 same = next((row for row in rows.values() if row.assignment.id == assignment.id), None)
                 refusal = same.refusal if same else proof.refusal(machine, assignment, first)
-                rows[name] = Row(
+                rows[name] = ProgramRow(
                     name=name, assignment=assignment, cost=cost(problem, named[name]), refusal=refusal,
                     predicted_ms=(cost(twice, named[name]).ms - cost(once, named[name]).ms) / turns,
                 )  # fmt: skip
@@ -402,7 +404,7 @@ class _Tuning:
         rest = [row for name, row in rows.items() if name != CHOSEN]
         return (chosen, *rest), turns, proof.compared
 
-    def _named(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Option]]:
+    def _named(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
         """The assignments of the table: the chosen one, those it is compared with, and the next best."""
         program = self._bound.program
         first = {
@@ -413,7 +415,7 @@ class _Tuning:
             else many[0]
             for step, many in problem.options.items()
         }
-        found: dict[str, Mapping[str, Option]] = {CHOSEN: solution.picks, CONTROL: first}
+        found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks, CONTROL: first}
         for preset in program.presets:
             held = program.held(preset)
             narrowed = {
@@ -443,7 +445,7 @@ class _Tuning:
         turns = min(turns, most)
         return list(segments(bound, periods, turns)), min(turns, max(counts))
 
-    def _counts(self, options: Mapping[str, Sequence[Candidate]]) -> Counts:
+    def _counts(self, options: Mapping[str, Sequence[Runnable]]) -> Counts:
         many = [len(listed) for listed in options.values()]
         return Counts(
             configurations=self._configurations, in_loop=sum(many), runs=max(many),
@@ -452,8 +454,8 @@ class _Tuning:
 
 
 def _conversions(
-    bound: Bound, choices: Mapping[str, Sequence[Option]], passed: Traffic, record: Record
-) -> set[Conversion]:
+    bound: BoundProgram, choices: Mapping[str, Sequence[Choice]], passed: Traffic, record: Record
+) -> set[FormConversion]:
     """Those that some assignment makes due and that were not measured yet."""
     found = set()
     for epoch in passed.epochs:
@@ -464,34 +466,34 @@ def _conversions(
         )
         for before, after in product(written, read):
             if before != after and not record.find(**conversion_key(before, after, shape)):
-                found.add(Conversion(before, after, shape))
+                found.add(FormConversion(before, after, shape))
     return found
 
 
-def _lines(record: Record, candidate: Candidate) -> list[dict[str, Any]]:
+def _lines(record: Record, candidate: Runnable) -> list[dict[str, Any]]:
     call = candidate.call
     return record.find(
         kind="step", step=call.step, place=call.place, configuration=candidate.configuration.id
     )
 
 
-def _option(candidate: Candidate, ms: float) -> Option:
+def _option(candidate: Runnable, ms: float) -> Choice:
     call = candidate.call
     forms = {Port(call.step, call.place, data): form for data, form in candidate.forms.items()}
-    return Option(ms, forms, candidate.own_bytes, candidate)
+    return Choice(ms, forms, candidate.own_bytes, candidate)
 
 
-def _is_held(candidate: Candidate, held: Mapping[str, Any]) -> bool:
+def _is_held(candidate: Runnable, held: Mapping[str, Any]) -> bool:
     """Whether the configuration has the values."""
     told = candidate.configuration
     return all(name in told and str(told[name]) in map(str, values) for name, values in held.items())
 
 
-def _assignment(picks: Mapping[str, Option], periods: Mapping[str, int]) -> Assignment:
+def _assignment(picks: Mapping[str, Choice], periods: Mapping[str, int]) -> Assignment:
     return Assignment({step: option.of for step, option in picks.items()}, dict(periods))
 
 
-def _periods(bound: Bound, periods: Mapping[str, int]) -> list[int]:
+def _periods(bound: BoundProgram, periods: Mapping[str, int]) -> list[int]:
     """How often the steps run, in turns."""
     found = []
     for step in walk(bound.program.steps):
@@ -507,7 +509,7 @@ def _every_one(periods: Mapping[str, int]) -> dict[str, int]:
     return {step: period or 2 for step, period in periods.items()}
 
 
-def _turns_to_prove(bound: Bound, periods: Mapping[str, int]) -> int:
+def _turns_to_prove(bound: BoundProgram, periods: Mapping[str, int]) -> int:
     """Enough that steps that are not always due run twice, where that is not many."""
     few = [period for period in _periods(bound, periods) if period <= 8]
     return max(3, max(few) + 1)
@@ -516,7 +518,7 @@ def _turns_to_prove(bound: Bound, periods: Mapping[str, int]) -> int:
 # -- other ways to choose
 
 
-def greedy(problem: Problem) -> dict[str, Option]:
+def greedy(problem: Problem) -> dict[str, Choice]:
     """The steps one after the other, that which takes the most first: each takes what is cheapest beside those that
     chose before it, the others as they are fastest alone."""
     runs = problem.traffic.runs
@@ -526,14 +528,14 @@ def greedy(problem: Problem) -> dict[str, Option]:
     return picks
 
 
-def _with(problem: Problem, picks: Mapping[str, Option], step: str, option: Option) -> float:
+def _with(problem: Problem, picks: Mapping[str, Choice], step: str, option: Choice) -> float:
     """What ``picks`` cost with that option of the step."""
     return cost(problem, {**picks, step: option}).ms
 
 
-def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Option]]:
+def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
     """The next best assignments: the best of those in which one step at least is another than in the best."""
-    found: list[tuple[float, Mapping[str, Option]]] = []
+    found: list[tuple[float, Mapping[str, Choice]]] = []
     for step, best in solution.picks.items():
         others = tuple(one for one in problem.options[step] if one is not best)
         if others:
@@ -542,7 +544,7 @@ def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[
             except AutotuneError:
                 continue
             found.append((other.cost.ms, other.picks))
-    distinct: dict[str, Mapping[str, Option]] = {}
+    distinct: dict[str, Mapping[str, Choice]] = {}
     for _, picks in sorted(found, key=lambda pair: pair[0]):
         distinct.setdefault(_assignment(picks, {}).id, picks)
     return list(distinct.values())[:most]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from autotune.errors import UsageError
-from autotune.program.costs import Option, Port, Problem, cost, traffic
+from autotune.program.costs import Choice, Port, Problem, cost, traffic
 from autotune.program.schedule import segments
 from autotune.program.solve import solve
-from autotune.program.steps import Call, Read, Repeat, Swap
+from autotune.program.steps import KernelCall, Read, Repeat, Swap
 
 ARRAYS = ("a", "b", "c")
 
@@ -21,16 +21,18 @@ def generated(seed: int) -> Any:
     drawn = random.Random(seed)
     calls: dict[str, tuple[Any, ...]] = {}
 
-    def call(name: str) -> Call:
+    def call(name: str) -> KernelCall:
         reads = drawn.sample(ARRAYS, drawn.randint(1, 2))
         (written,) = drawn.sample(ARRAYS, 1)
         arrays = {**{f"in{n}": array for n, array in enumerate(reads)}, "out": written}
         places = drawn.choice((1, 1, 2))
         calls[name] = tuple(
-            SimpleNamespace(place=at, arrays=arrays, reads={data: n for data, n in arrays.items() if data != "out"})
+            SimpleNamespace(
+                place=at, arrays=arrays, reads={data: n for data, n in arrays.items() if data != "out"}
+            )
             for at in range(places)
         )
-        return Call("", name, every=drawn.choice((1, 1, 2, 3)))
+        return KernelCall("", name, every=drawn.choice((1, 1, 2, 3)))
 
     inner: list[Any] = [call(f"s{n}") for n in range(drawn.randint(2, 4))]
     if drawn.random() < 0.3:
@@ -39,7 +41,11 @@ def generated(seed: int) -> Any:
         inner.append(Read(["c"], every=2))
     steps = [*([call("before")] if drawn.random() < 0.3 else []), Repeat(drawn.randint(2, 7), inner)]
     return SimpleNamespace(
-        data=dict.fromkeys(ARRAYS), calls=calls, scalars={}, program=SimpleNamespace(steps=steps), count=lambda s: s.count
+        data=dict.fromkeys(ARRAYS),
+        calls=calls,
+        scalars={},
+        program=SimpleNamespace(steps=steps),
+        count=lambda s: s.count,
     )
 
 
@@ -47,7 +53,7 @@ def problem_of(bound: Any, seed: int, limit: float = float("inf")) -> Problem:
     drawn = random.Random(seed)
     options = {
         step: tuple(
-            Option(
+            Choice(
                 ms=drawn.choice((1.0, 2.0, 5.0, 9.0)) + drawn.random(),
                 forms={Port(step, call.place, data): drawn.randrange(3) for data in call.arrays},
                 own_bytes=drawn.choice((0, 50)),
@@ -64,13 +70,14 @@ def problem_of(bound: Any, seed: int, limit: float = float("inf")) -> Problem:
         return array.replace("b", "a")  # which may change names
 
     return Problem(
-        options=options, traffic=traffic(bound, segments(bound, {})), convert_ms=lambda array, f, g: ms[kind(array), f, g],
+        options=options, traffic=traffic(bound, segments(bound, {})),
+        convert_ms=lambda array, f, g: ms[kind(array), f, g],
         given=dict.fromkeys(ARRAYS, 0), read_ms=lambda array, form: reads[kind(array), form],
         nbytes=lambda _array, form: 100 + form, limit_bytes=limit,
     )  # fmt: skip
 
 
-def simulated(bound: Any, problem: Problem, picks: dict[str, Option]) -> float:
+def simulated(bound: Any, problem: Problem, picks: dict[str, Choice]) -> float:
     """What a run takes, by walking through it: each array with the forms in which it is there."""
     total = 0.0
     there: dict[str, tuple[str, list[Any]]] = {name: (name, []) for name in ARRAYS}
@@ -101,7 +108,7 @@ def simulated(bound: Any, problem: Problem, picks: dict[str, Option]) -> float:
     return total
 
 
-def all_picks(problem: Problem) -> list[dict[str, Option]]:
+def all_picks(problem: Problem) -> list[dict[str, Choice]]:
     names = list(problem.options)
     return [dict(zip(names, chosen, strict=True)) for chosen in product(*problem.options.values())]
 
