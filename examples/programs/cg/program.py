@@ -18,10 +18,12 @@ WINDOW = 8 * SLICE_ROWS  # sigma: rows are sorted by length within so many
 def elastic(parameters: Mapping[str, Any], root: Path) -> Any:
     """``pqr``, ``cutoff`` (angstrom), ``atoms`` (0: all): the Hessian of a protein's elastic network, springs between
     atoms that are nearer than the cutoff (anisotropic network model: Atilgan et al. 2001), and a weak spring that holds
-    each atom where it is."""
+    each atom where it is. ``copies`` along each axis lie side by side, as molecules in a crystal do."""
     lines = find_data(str(parameters["pqr"]), root).read_text().splitlines()
     places = np.array([line.split()[-5:-2] for line in lines if line.startswith(("ATOM", "HETATM"))], float)
     places = places[: int(parameters.get("atoms", 0)) or None]
+    copies = np.indices((int(parameters.get("copies", 1)),) * 3).reshape(3, -1).T
+    places = (places + copies[:, None, :] * np.ptp(places, axis=0)).reshape(-1, 3)
     pairs = spatial.KDTree(places).query_pairs(float(parameters["cutoff"]), output_type="ndarray")
     apart = places[pairs[:, 1]] - places[pairs[:, 0]]
     springs = apart[:, :, None] * apart[:, None, :] / (apart**2).sum(axis=1)[:, None, None]

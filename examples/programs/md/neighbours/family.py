@@ -53,10 +53,12 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
         z, y, x = cell // side**2, cell // side % side, cell % side
         around = [(((z + c) % side) * side + (y + b) % side) * side + (x + a) % side for c, b, a in steps]
         near = np.concatenate([order[begins[one] : begins[one + 1]] for one in around])
-        for i in order[begins[cell] : begins[cell + 1]]:
-            apart = places[near] - places[i]
-            apart -= box * np.round(apart / box)
-            found = near[((apart**2).sum(axis=1) < reach**2) & (near != i)][:slots]
-            counts[i] = len(found)
-            lists[i, : len(found)] = found
+        own = order[begins[cell] : begins[cell + 1]]
+        apart = places[near] - places[own, None]
+        apart -= box * np.round(apart / box)
+        is_near = ((apart**2).sum(axis=2) < reach**2) & (near != own[:, None])
+        slot = is_near.cumsum(axis=1) - 1
+        which, found = np.nonzero(is_near & (slot < slots))
+        lists[own[which], slot[which, found]] = near[found]
+        counts[own] = np.minimum(is_near.sum(axis=1), slots)
     return {"counts": counts, "neighbours": lists}
