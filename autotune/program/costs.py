@@ -160,6 +160,7 @@ class Cost:
     conversions: tuple[Converted, ...]
     reads_ms: float
     nbytes: int
+    actions: int  # runs of steps, and conversions
 
 
 def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
@@ -189,7 +190,8 @@ def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
         for (array, before, after), (count, readers) in found.items()
     )
     total = sum(steps.values()) + sum(one.count * one.ms for one in conversions) + reads_ms
-    return Cost(total, steps, conversions, reads_ms, nbytes(problem, picks))
+    actions = sum(runs.values()) + sum(one.count for one in conversions)
+    return Cost(total, steps, conversions, reads_ms, nbytes(problem, picks), actions)
 
 
 def nbytes(problem: Problem, picks: Mapping[str, Choice]) -> int:

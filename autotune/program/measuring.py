@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Inputs, Workload
+from autotune.declaration import Workload
+from autotune.device import Backend, Placed
 from autotune.engine import Case, SweepRequest, sweeping
 from autotune.errors import AutotuneError
 from autotune.hardware import Limits
+from autotune.layout import Stored
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment, Runnable, candidates
 from autotune.program.conversion import FormConversion
@@ -44,14 +48,19 @@ class ProgramBudget:
 
 @dataclass
 class Surveyed:
-    """What a sweep found of one call: the candidates of each form with their times alone, fastest first; ``failed``
-    has those that failed, with the reason. ``groups`` counts the forms that there are."""
+    """What sweeps found of a step's calls: candidates with their times alone, and those that failed, with the reason."""
 
-    best: dict[str, list[tuple[float, Runnable]]] = field(default_factory=dict)
+    times: list[tuple[float, Runnable]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    groups: int = 0
-    possible: int = 0
-    tried: int = 0
+
+    def add(self, call: BoundCall, chosen: Sequence[Runnable], study: Study) -> None:
+        """What the record of a sweep, which may be of another call like this one, says of the call's candidates."""
+        trials = {trial.configuration: trial for trial in study.trials}
+        for one in chosen:
+            if (trial := trials.get(one.configuration)) and trial.measurement is None:
+                self.failed[one.configuration.id] = f"{trial.state}: {trial.reason}"
+            elif trial:
+                self.times.append((trial.time_ms, Runnable(call, one.configuration)))
 
 
 # -- each call alone
@@ -61,38 +70,28 @@ def selected(
     call: BoundCall, limits: Limits, budget: ProgramBudget, presets: Sequence[Held]
 ) -> tuple[list[Runnable], int, int]:
     """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
-    each, as many as the budget allows; and the best guess of each preset. With how many forms and configurations there
-    are."""
+    each, as many as the budget allows; and the best guesses of each preset. With how many forms and configurations
+    there are."""
     groups = candidates(call, limits, budget.looked)
-    near = sorted(groups.values(), key=lambda listed: _changes(listed[0]))
-    drawn = random.Random(0)  # noqa: S311 - the same for all forms, which are compared by the same choices
-    kept = near[: budget.configurations]
-    each = max(1, budget.configurations // max(1, len(kept)))
-    order = {own: drawn.random() for own in sorted({_own(one) for listed in kept for one in listed})}
-    chosen: dict[str, Runnable] = {}
-    for listed in kept:
-        rest = sorted(listed[1:], key=lambda one: order[_own(one)])
-        for one in (listed[0], *rest[: each - 1]):
-            chosen[one.configuration.id] = one
-    for held in presets:
-        for listed in [*candidates(call, limits, budget.looked, held).values()][:4]:
-            chosen[listed[0].configuration.id] = listed[0]
-    return list(chosen.values()), len(groups), sum(map(len, groups.values()))
-
-
-def _changes(candidate: Runnable) -> int:
-    control = candidate.call.family.space.control
-    return sum(candidate.configuration[name] != control[name] for name in control)
-
-
-def _own(candidate: Runnable) -> tuple[str, ...]:
-    """The choices that make no form: all but the layout of what a program shares, and the memory of that."""
-    policies = candidate.call.family.space.policies
-    return tuple(
-        f"{p.name}={candidate.configuration[p.name]}"
-        for p in policies
-        if not p.layout or p.layout == "memory" or not set(p.data) & set(candidate.call.arrays)
+    control, shared = call.family.space.control, set(call.arrays)
+    kept = sorted(
+        groups.values(), key=lambda listed: sum(listed[0].configuration[n] != control[n] for n in control)
     )
+    kept = kept[: budget.configurations]
+    # The choices that make no form: all but the layout of what a program shares, and the memory of that.
+    own = [
+        p.name for p in call.family.space.policies if p.layout in ("", "memory") or not set(p.data) & shared
+    ]
+
+    def drawn(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
+        return random.Random(str([one.configuration[name] for name in own])).random()  # noqa: S311
+
+    each = budget.configurations // max(1, len(kept))
+    chosen = [one for many in kept for one in (many[0], *sorted(many[1:], key=drawn)[: max(0, each - 1)])]
+    for held in presets:
+        chosen += [many[0] for many in list(candidates(call, limits, budget.looked, held).values())[:4]]
+    distinct = {one.configuration: one for one in chosen}
+    return list(distinct.values()), len(groups), sum(map(len, groups.values()))
 
 
 class _Quiet:
@@ -112,12 +111,11 @@ def _quiet(_title: str, _total: int | None) -> Iterator[_Quiet]:
 
 def survey(
     call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: "Where"
-) -> tuple[Surveyed, Study]:
+) -> Study:
     """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
-    family, inputs = call.family, call.inputs
-    given = Inputs(arrays=arrays, sizes=inputs.sizes, options=inputs.options, scalars=inputs.scalars)
+    family, given = call.family, replace(call.inputs, arrays=arrays)
     name = f"{where.bound.program.name}-{call.step}-{given.digest[:8]}"
-    workload = Workload(name=name, family=family.name, cold=where.is_cold, options=inputs.options)
+    workload = Workload(name=name, family=family.name, cold=where.is_cold, options=given.options)
     request = SweepRequest(
         family=family, chosen=tuple(one.configuration for one in chosen), device=where.device,
         out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
@@ -127,31 +125,7 @@ def survey(
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
-    return surveyed(call, chosen, swept.study), swept.study
-
-
-def surveyed(call: BoundCall, chosen: Sequence[Runnable], study: Study) -> Surveyed:
-    """What the record of a sweep says of the candidates of a call, which may be that of another like it."""
-    found = Surveyed(tried=len(study.trials))
-    trials = {trial.configuration.id: trial for trial in study.trials}
-    for one in chosen:
-        trial = trials.get(one.configuration.id)
-        if trial is None:
-            continue
-        if trial.measurement is None:
-            found.failed[one.configuration.id] = f"{trial.state}: {trial.reason}"
-            continue
-        mine = Runnable(call, one.configuration)
-        found.best.setdefault(form_key(mine), []).append((trial.time_ms, mine))
-    for listed in found.best.values():
-        listed.sort(key=lambda pair: pair[0])
-    return found
-
-
-def form_key(candidate: Runnable) -> str:
-    """Equal for candidates of a step that ask for the same forms."""
-    place, forms = candidate.key
-    return f"{place} " + " ".join(form.digest for form in forms)
+    return swept.study
 
 
 # -- all of them in the loop
@@ -168,11 +142,6 @@ class Where:
     is_cold: bool
     processes: int
     note: Note
-
-
-def loop_segments(bound: BoundProgram, periods: Mapping[str, int], turns: int) -> list[Segment]:
-    """The first turns of the program, in the first of which every step is due."""
-    return list(segments(bound, periods, turns))
 
 
 def time_segments(
@@ -203,32 +172,24 @@ def measure_in_loop(
 ) -> None:
     """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
     the most has. What is in the record already is not run again."""
-    budget, bound = where.budget, where.bound
-    listed = loop_segments(bound, control.periods, budget.turns)
-    left = {
-        step: [one for one in many if not record.find(kind="step", **_named(one))]
-        for step, many in options.items()
-    }
+    listed = list(
+        segments(where.bound, control.periods, where.budget.turns)
+    )  # in the first turn every step is due
+    left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
     while any(left.values()):
         assignment = _next(left, control)
-        try:
-            machine.start()
-            _record_times(record, assignment, time_segments(machine, assignment, listed, budget.samples))
-        except AutotuneError as problem:
-            _blame(machine, control, assignment, listed, record, problem)
-        done = {step: {one.configuration.id for one in left[step]} - {assignment.chosen[step].configuration.id}
-                for step in left}  # fmt: skip
-        left = {
-            step: [one for one in many if one.configuration.id in done[step]] for step, many in left.items()
-        }
+        for step, one in assignment.chosen.items():
+            left[step] = [other for other in left[step] if other != one]
+        failed = _time(machine, assignment, listed, where.budget.samples, record)
+        for one in assignment.chosen.values() if failed else ():  # which of them it was: each beside control
+            if not record.of(one):
+                machine.trim()
+                alone = replace(control, chosen={**control.chosen, one.call.step: one})
+                if problem := _time(machine, alone, listed, 1, record):
+                    record.add({"kind": "step", **record.key(one), "failed": problem})
         if machine.nbytes > 0.5 * machine.backend.device.limits.memory_bytes:
             machine.trim()
     machine.trim()
-
-
-def _named(candidate: Runnable) -> dict[str, Any]:
-    call = candidate.call
-    return {"step": call.step, "place": call.place, "configuration": candidate.configuration.id}
 
 
 def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assignment:
@@ -236,53 +197,34 @@ def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assign
     chosen: dict[str, Runnable] = {}
     there: dict[str, Form] = {}
     for step, many in left.items():
-        if many:
-            best = max(
-                many, key=lambda one: sum(there.get(n) == one.forms[d] for d, n in one.call.arrays.items())
-            )
-        else:
-            best = control.chosen[step]
-        chosen[step] = best
-        there |= {name: best.forms[data] for data, name in best.call.arrays.items()}
+        fits = [
+            sum(there.get(name) == one.forms[data] for data, name in one.call.arrays.items()) for one in many
+        ]
+        chosen[step] = many[fits.index(max(fits))] if many else control.chosen[step]
+        there |= {name: chosen[step].forms[data] for data, name in chosen[step].call.arrays.items()}
     return replace(control, chosen=chosen)
 
 
-def _record_times(record: Record, assignment: Assignment, runs: Sequence[Sequence[TimedAction]]) -> None:
+def _time(
+    machine: Machine, assignment: Assignment, listed: Sequence[Segment], samples: int, record: Record
+) -> str:
+    """Record what the candidates of an assignment take in the loop; why that failed, or empty."""
     by_step: dict[str, list[float]] = {}
-    for timed in (one for run in runs for one in run):
-        if timed.action.kind == "call":
-            by_step.setdefault(timed.action.name, []).append(timed.ms)
+    try:
+        machine.start()
+        for timed in chain(*time_segments(machine, assignment, listed, samples)):
+            if timed.action.kind == "call":
+                by_step.setdefault(timed.action.name, []).append(timed.ms)
+    except AutotuneError as problem:
+        return str(problem)
     for step, times in by_step.items():
-        if not record.find(kind="step", **_named(assignment.chosen[step])):
-            record.add(
-                {
-                    "kind": "step",
-                    **_named(assignment.chosen[step]),
-                    "ms": _typical(times),
-                    "samples": len(times),
-                }
-            )
+        if not record.of(assignment.chosen[step]):
+            record.add({"kind": "step", **record.key(assignment.chosen[step]), "ms": _typical(times)})
+    return ""
 
 
 def _typical(times: Sequence[float]) -> float:
     return float(f"{median(times):.6g}")
-
-
-def _blame(
-    machine: Machine, control: Assignment, failed: Assignment, listed: Sequence[Segment], record: Record,
-    problem: AutotuneError,
-) -> None:  # fmt: skip
-    """Record which candidate of ``failed`` it was: each runs with control for the others."""
-    for step, candidate in failed.chosen.items():
-        if candidate == control.chosen[step] or record.find(kind="step", **_named(candidate)):
-            continue
-        alone = replace(control, chosen={**control.chosen, step: candidate})
-        try:
-            machine.trim()
-            machine.start()
-            _record_times(record, alone, time_segments(machine, alone, listed, 1))
-        except AutotuneError as own:
-            record.add({"kind": "step", **_named(candidate), "failed": str(own) or str(problem)})
 
 
 # -- conversions and reads
@@ -297,54 +239,68 @@ def measure_conversion(
     machine: Machine, name: str, before: Form, after: Form, record: Record, samples: int
 ) -> float:
     """The milliseconds of a conversion of the array ``name``, one of each kind and size once."""
-    shape = machine.bound.shapes[name]
-    told = conversion_key(before, after, shape)
-    if known := record.find(**told):
-        return float(known[0]["ms"])
+    shape, told = machine.bound.shapes[name], conversion_key(before, after, machine.bound.shapes[name])
     conversion, backend = FormConversion(before, after, shape), machine.backend
-    with backend.current():
-        rooms = [form.layout.room(shape) for form in (before, after)]
-        source, target = (backend.place(room) for room in rooms)
+
+    def timed(source: Placed) -> list[float]:
+        target = backend.place(after.layout.room(shape))
         try:
-            backend.fill(source, 0)
             run = machine.converter.made(conversion, source, target)
             run()
-            if conversion.is_on_host:
-                backend.synchronize()
-                begin = time.perf_counter()
-                run()
-                backend.synchronize()
-                times = [1e3 * (time.perf_counter() - begin)]
-            else:
-                times = backend.sample(run, samples, False)
+            return (
+                _by_clock(backend, run, 1) if conversion.is_on_host else backend.sample(run, samples, False)
+            )
         finally:
-            source.free()
             target.free()
-    record.add({**told, "array": name, "ms": _typical(times)})
-    return _typical(times)
+
+    return _measured(machine, {**told, "array": name}, before.layout.room(shape), record, timed)
 
 
 def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
     """The milliseconds in which the host has an array that lies in ``form``."""
-    shape = machine.bound.shapes[name]
-    told = {"kind": "read", "form": form.digest, "shape": list(shape)}
-    if known := record.find(**told):
+    shape, backend = machine.bound.shapes[name], machine.backend
+    room = form.layout.room(shape)
+
+    def timed(source: Placed) -> list[float]:
+        read = partial(backend.download, source)
+        return _by_clock(backend, lambda: form.layout.restore(replace(room, buffer=read()), shape), 3)
+
+    return _measured(
+        machine, {"kind": "read", "form": form.digest, "shape": list(shape)}, room, record, timed
+    )
+
+
+def _measured(
+    machine: Machine,
+    told: dict[str, Any],
+    room: Stored,
+    record: Record,
+    timed: Callable[[Placed], list[float]],
+) -> float:
+    """What the record has of it, else what is measured on an array of zeros in ``room``."""
+    if known := record.find(**{key: value for key, value in told.items() if key != "array"}):
         return float(known[0]["ms"])
-    backend, room = machine.backend, form.layout.room(shape)
-    with backend.current():
-        placed = backend.place(room)
+    with machine.backend.current():
+        source = machine.backend.place(room)
         try:
-            backend.fill(placed, 0)
-            backend.synchronize()
-            times = []
-            for _ in range(3):
-                begin = time.perf_counter()
-                form.layout.restore(replace(room, buffer=backend.download(placed)), shape)
-                times.append(1e3 * (time.perf_counter() - begin))
+            machine.backend.fill(source, 0)
+            ms = _typical(timed(source))
         finally:
-            placed.free()
-    record.add({**told, "array": name, "ms": _typical(times)})
-    return _typical(times)
+            source.free()
+    record.add({**told, "ms": ms})
+    return ms
+
+
+def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[float]:
+    """Milliseconds of work that is the host's too."""
+    times = []
+    for _ in range(count):
+        backend.synchronize()
+        begin = time.perf_counter()
+        work()
+        backend.synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times
 
 
 # -- what steps are given

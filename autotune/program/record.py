@@ -13,6 +13,7 @@ from autotune import __version__
 from autotune.device import Backend
 from autotune.errors import StoreError
 from autotune.program.bound import BoundProgram, each_call
+from autotune.program.candidates import Runnable
 from autotune.program.steps import Either, KernelCall, Repeat, Step
 
 _VERSION = 1  # of how it is measured: raised when older lines no longer compare
@@ -86,6 +87,17 @@ class Record:
     def find(self, **told: Any) -> list[dict[str, Any]]:
         """The lines that say all that."""
         return [line for line in self._lines if all(line.get(key) == value for key, value in told.items())]
+
+    def of(self, candidate: Runnable) -> dict[str, Any]:
+        """The line of a candidate in the loop; empty where there is none."""
+        found = self.find(kind="step", **self.key(candidate))
+        return found[0] if found else {}
+
+    @staticmethod
+    def key(candidate: Runnable) -> dict[str, Any]:
+        """What a candidate is known by."""
+        call = candidate.call
+        return {"step": call.step, "place": call.place, "configuration": candidate.configuration.id}
 
     def add(self, told: Mapping[str, Any]) -> None:
         """One line more, on disk when this returns."""

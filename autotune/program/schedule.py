@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autotune.program.bound import BoundProgram
-from autotune.program.steps import NEVER, Choose, Either, KernelCall, Read, Repeat, Step, Swap, number
+from autotune.program.steps import Choose, Either, KernelCall, Read, Repeat, Step, Swap, number
 
 _MOST_EVENTS = 256  # of a segment
 
@@ -54,18 +54,17 @@ def _events(bound: BoundProgram, periods: Mapping[str, int], step: Step, turn: i
                 yield from _events(bound, periods, inner, each)
     elif isinstance(step, Swap):
         yield Event("swap", (step.first, step.second))
-    elif isinstance(step, KernelCall | Either):
-        if _is_due(bound, step, periods.get(step.name), turn):
-            yield Event("call", (step.name,))
-    elif _is_due(bound, step, None, turn):
-        yield Event("read", tuple(step.arrays))
+    else:
+        period = period_of(bound, step, periods)
+        if period and turn % period == 0:
+            yield Event("read", tuple(step.arrays)) if isinstance(step, Read) else Event("call", (step.name,))
 
 
-def _is_due(bound: BoundProgram, step: KernelCall | Either | Read, period: int | None, turn: int) -> bool:
+def period_of(bound: BoundProgram, step: KernelCall | Either | Read, periods: Mapping[str, int]) -> int:
+    """In every how many turns the step runs; NEVER where it does not."""
     if isinstance(step.every, Choose):
-        every = step.every.values[0] if period is None else period
-        return every != NEVER and turn % every == 0
-    return turn % number(step.every, bound.scalars, "every") == 0
+        return periods.get(getattr(step, "name", ""), step.every.values[0])
+    return number(step.every, bound.scalars, "every")
 
 
 def default_periods(bound: BoundProgram) -> dict[str, int]:

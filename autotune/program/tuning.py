@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -12,7 +13,7 @@ from typing import Any
 
 from autotune.compile import Cache, default_root
 from autotune.device import Backend, open_backend
-from autotune.errors import AutotuneError, NothingMeasured
+from autotune.errors import NothingMeasured, UsageError
 from autotune.files import writable
 from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
@@ -30,19 +31,17 @@ from autotune.program.measuring import (
     Where,
     captured,
     conversion_key,
-    form_key,
     measure_conversion,
     measure_in_loop,
     measure_read,
     selected,
     survey,
-    surveyed,
-)
+)  # fmt: skip
 from autotune.program.proving import WholeProof, time_in_turn
 from autotune.program.record import Record, digests
-from autotune.program.schedule import Segment, default_periods, segments
+from autotune.program.schedule import Segment, default_periods, period_of, segments
 from autotune.program.solve import Solution, solve
-from autotune.program.steps import Repeat, number, walk
+from autotune.program.steps import Repeat, Swap, walk
 from autotune.record import Study
 
 CONTROL, CHOSEN, OWN_BEST, GREEDY = "control", "chosen", "own best", "greedy"
@@ -105,7 +104,6 @@ class Tuned:
     counts: Counts
     aged: tuple[Aged, ...] = ()
     failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by step and configuration
-    surveys: Mapping[str, Surveyed] = field(default_factory=dict)
     turns: int = 1
     compared: int = 0  # arrays, step by step
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -188,133 +186,109 @@ class _Tuning:
         self._record = Record(where.out / "program.jsonl", bound, backend)
         self._control = control(bound, default_periods(bound), backend.device.limits)
         self._seconds: dict[str, float] = {}
-        self._studies: list[tuple[BoundCall, Study]] = []
         self._configurations = 0
         self._queue_ms = 0.0  # what an action takes more in a whole run than between two marks
 
     def tuned(self) -> Tuned:
-        surveys = self._timed("survey", self._surveyed)
-        options = self._candidates(surveys)
+        found = self._timed("survey", self._surveyed)
+        options = {step: self._candidates(step, one) for step, one in found.items()}
         with Machine(self._bound, self._backend, self._cache, keeps=True) as machine:
-            self._timed(
-                "loop", lambda: measure_in_loop(machine, self._control, options, self._record, self._where)
-            )
-            self._timed("queueing", lambda: self._measure_queueing(machine, options))
-            problem = self._problem(machine, options, self._control.periods)
-            solution = self._timed("solve", lambda: solve(problem))
-            periods, aged = self._timed("aging", lambda: self._aged(machine, solution))
-            if dict(periods) != dict(self._control.periods):
+            self._timed("loop", measure_in_loop, machine, self._control, options, self._record, self._where)
+            self._timed("queueing", self._measure_queueing, machine, options)
+            periods, aged = self._control.periods, ()
+            problem = self._problem(machine, options, periods)
+            solution = self._timed("solve", solve, problem)
+            if self._bound.program.chosen_periods:
+                periods, aged = self._timed("aging", self._aged, machine, solution)
                 problem = self._problem(machine, options, periods)
                 solution = solve(problem)
-            rows, turns, compared = self._timed(
-                "prove", lambda: self._proved(machine, problem, solution, periods)
-            )
-        device = self._backend.device
-        failed = {
-            step: {key: why for s in found.values() for key, why in s.failed.items()}
-            for step, found in surveys.items()
-        }
+            rows, turns, compared = self._timed("prove", self._proved, machine, problem, solution, periods)
+        failed = {step: dict(one.failed) for step, one in found.items()}
         for line in self._record.find(kind="step"):
             if "failed" in line:
-                failed.setdefault(line["step"], {})[line["configuration"]] = line["failed"]
+                failed[line["step"]][line["configuration"]] = line["failed"]
+        many = [len(listed) for listed in options.values()]
+        counts = Counts(
+            configurations=self._configurations, in_loop=sum(many), runs=max(many),
+            conversions=len(self._record.find(kind="convert")), assignments=float(math.prod(many)),
+        )  # fmt: skip
         return Tuned(
-            bound=self._bound, workload=self._workload, device=device,
+            bound=self._bound, workload=self._workload, device=self._backend.device,
             compiler=self._backend.toolchain().identity, identity=self._record.identity, digests=digests(self._bound),
-            problem=problem, solution=solution, rows=rows, counts=self._counts(options), aged=aged, failed=failed,
-            surveys={step: one for step, found in surveys.items() for one in found.values()}, turns=turns,
+            problem=problem, solution=solution, rows=rows, counts=counts, aged=aged, failed=failed, turns=turns,
             compared=compared, seconds=self._seconds,
         )  # fmt: skip
 
-    def _timed(self, phase: str, work: Callable[[], Any]) -> Any:
+    def _timed(self, phase: str, work: Callable[..., Any], *given: Any) -> Any:
         begin = time.perf_counter()
         try:
-            return work()
+            return work(*given)
         finally:
-            self._seconds[phase] = self._seconds.get(phase, 0.0) + time.perf_counter() - begin
+            self._seconds[phase] = time.perf_counter() - begin
 
     # -- each call alone
 
-    def _surveyed(self) -> dict[str, dict[int, Surveyed]]:
-        """A sweep of each call, one for those that are alike."""
-        bound, where = self._bound, self._where
+    def _surveyed(self) -> dict[str, Surveyed]:
+        """A sweep of each call, one for those that are alike; by step."""
+        bound, where, limits = self._bound, self._where, self._backend.device.limits
         with Machine(bound, self._backend, self._cache, apart=True) as machine:
             inputs = captured(machine, self._control)
-        found: dict[str, dict[int, Surveyed]] = {}
+        found: dict[str, Surveyed] = {}
+        studies: list[tuple[BoundCall, Study]] = []
         for call in each_call(bound):
-            presets = [bound.program.held(name).get(call.step, {}) for name in bound.program.presets]
-            presets = [held for held in presets if held and self._is_for(call, held)]
-            chosen, forms, possible = selected(call, self._backend.device.limits, where.budget, presets)
+            known = {policy.name for policy in call.family.space.policies}
+            named = [bound.program.held(name).get(call.step, {}) for name in bound.program.presets]
+            chosen, forms, possible = selected(
+                call, limits, where.budget, [held for held in named if held and held.keys() <= known]
+            )
             first = self._control.chosen[call.step]
-            if first.call == call and first.configuration.id not in {one.configuration.id for one in chosen}:
-                chosen.insert(0, first)
-            alike = next((study for known, study in self._studies if call.is_like(known)), None)
-            if alike is not None:
-                here = surveyed(call, chosen, alike)
-            else:
+            chosen += [first] if first.call is call and first not in chosen else []
+            alike = next((study for other, study in studies if call.is_like(other)), None)
+            if alike is None:
                 where.note(f"{call.step}: {len(chosen)} of {possible} configurations in {forms} forms")
-                here, study = survey(call, chosen, inputs[call.step, call.place], where)
-                self._studies.append((call, study))
-                self._configurations += len(study.trials)
-            here.groups, here.possible = forms, possible
-            found.setdefault(call.step, {})[call.place] = here
-        for step, places in found.items():
-            if not any(one.best for one in places.values()):
-                reasons = "; ".join(
-                    sorted({why for one in places.values() for why in one.failed.values()})[:3]
-                )
+                alike = survey(call, chosen, inputs[call.step, call.place], where)
+                studies.append((call, alike))
+                self._configurations += len(alike.trials)
+            found.setdefault(call.step, Surveyed()).add(call, chosen, alike)
+        for step, one in found.items():
+            if not one.times:
+                reasons = "; ".join(sorted({*one.failed.values()})[:3])
                 raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
         return found
 
-    def _is_for(self, call: BoundCall, held: Mapping[str, Any]) -> bool:
-        """Whether the call's family has the policies; a preset of a step with several calls is of some."""
-        return held.keys() <= {policy.name for policy in call.family.space.policies}
-
-    def _candidates(self, surveys: Mapping[str, Mapping[int, Surveyed]]) -> dict[str, list[Runnable]]:
-        """Of each step the fastest of each form, the best forms first, with the control and what presets name."""
-        options: dict[str, list[Runnable]] = {}
-        for step, places in surveys.items():
-            ranked = sorted(
-                (pair for one in places.values() for listed in one.best.values() for pair in listed),
-                key=lambda pair: pair[0],
-            )
-            taken: dict[str, Runnable] = {}
-            for _, candidate in ranked:
-                if len(taken) < self._where.budget.forms:
-                    taken.setdefault(form_key(candidate), candidate)
-            kept = {one.configuration.id + str(one.call.place): one for one in taken.values()}
-            wanted = [self._control.chosen[step]]
-            for preset in self._bound.program.presets:
-                held = self._bound.program.held(preset).get(step)
-                wanted += [one for _, one in ranked if held and _is_held(one, held)][:1]
-            for one in wanted:
-                kept.setdefault(one.configuration.id + str(one.call.place), one)
-            options[step] = list(kept.values())
-        return options
+    def _candidates(self, step: str, found: Surveyed) -> list[Runnable]:
+        """The fastest of each form, the best forms first, with the control and what presets name."""
+        ranked = [one for _, one in sorted(found.times, key=lambda pair: pair[0])]
+        best: dict[Any, Runnable] = {}
+        for one in ranked:
+            best.setdefault(one.key, one)
+        kept = [*list(best.values())[: self._where.budget.forms], self._control.chosen[step]]
+        for preset in self._bound.program.presets:
+            held = self._bound.program.held(preset).get(step)
+            kept += [one for one in ranked if held and _is_held(one, held)][:1]
+        return list({(one.call.place, one.configuration): one for one in kept}.values())
 
     # -- the choice
 
     def _problem(
         self, machine: Machine, options: Mapping[str, Sequence[Runnable]], periods: Mapping[str, int]
     ) -> Problem:
-        bound, record, samples = self._bound, self._record, self._where.budget.samples
-        queue_ms = self._queue_ms
+        bound, record, queue_ms = self._bound, self._record, self._queue_ms
         choices: dict[str, tuple[Choice, ...]] = {}
         for step, many in options.items():
-            timed = [(one, line[0]) for one in many if (line := _lines(record, one)) and "ms" in line[0]]
-            choices[step] = tuple(_option(one, max(0.0, line["ms"] + queue_ms)) for one, line in timed)
-            if not choices[step]:
-                why = "; ".join(line[0].get("failed", "") for one in many if (line := _lines(record, one)))
+            lines = [(one, record.of(one)) for one in many]
+            timed = [(one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line]
+            choices[step] = tuple(_choice(one, ms) for one, ms in timed)
+            if not timed:
+                why = "; ".join(line.get("failed", "") for _, line in lines)
                 raise NothingMeasured(f"step {step}: none of its candidates ran in the loop: {why}")
         passed = traffic(bound, segments(bound, periods))
         machine.converter.prepare(_conversions(bound, choices, passed, record))
-        known: dict[tuple[str, Any, Any], float] = {}
 
-        def convert_ms(array: str, before: Any, after: Any) -> float:
-            key = array, before, after
-            if key not in known:
-                ms = measure_conversion(machine, array, before, after, record, samples)
-                known[key] = max(0.0, ms + queue_ms)
-            return known[key]
+        @cache
+        def convert_ms(array: str, before: Form, after: Form) -> float:
+            ms = measure_conversion(machine, array, before, after, record, self._where.budget.samples)
+            return max(0.0, ms + queue_ms)
 
         return Problem(
             options=choices, traffic=passed, convert_ms=convert_ms,
@@ -332,35 +306,31 @@ class _Tuning:
         first = {
             step: [one for one in many if one == self._control.chosen[step]] for step, many in options.items()
         }
-        if not all(first.values()) or not all(
-            "ms" in (_lines(self._record, one) or [{}])[0] for (one,) in first.values()
-        ):
+        if not all(many and "ms" in self._record.of(many[0]) for many in first.values()):
             return
         problem = self._problem(machine, first, self._control.periods)
         picks = {step: one for step, (one,) in problem.options.items()}
         listed, _ = self._whole(cost(problem, picks).ms, self._control.periods)
         took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
-        made, actions = [], []
-        for times in (1, 2):
-            part = replace(problem, traffic=traffic(self._bound, [*listed] * times))
-            found = cost(part, picks)
-            made.append(found.ms)
-            actions.append(sum(part.traffic.runs.values()) + sum(one.count for one in found.conversions))
-        self._queue_ms = max(
-            -_MOST_QUEUE_MS, min(10 * _MOST_QUEUE_MS, (took - made[1] + made[0]) / (actions[1] - actions[0]))
-        )
+        once, twice = self._passes(problem, picks, listed)
+        apart = (took - twice.ms + once.ms) / (twice.actions - once.actions)
+        self._queue_ms = min(10 * _MOST_QUEUE_MS, max(-_MOST_QUEUE_MS, apart))
         self._record.add({"kind": "queue", "ms": self._queue_ms})
 
-    # -- orders that age
+    def _passes(self, problem: Problem, picks: Mapping[str, Choice], listed: list[Segment]) -> list[Cost]:
+        """What the segments cost once and twice over: the second time begins where the first one ended."""
+        return [
+            cost(replace(problem, traffic=traffic(self._bound, listed * times)), picks) for times in (1, 2)
+        ]
 
     def _aged(self, machine: Machine, solution: Solution) -> tuple[dict[str, int], tuple[Aged, ...]]:
         """The best period of each step that restores an order, by how the loop slows down behind it."""
         periods, found = dict(self._control.periods), []
         for step, values in self._bound.program.chosen_periods.items():
-            assignment = _assignment(solution.picks, periods)
-            aged = measure_aging(machine, assignment, step, values, self._record)
-            periods[step] = aged.chosen
-            found.append(aged)
+            found.append(
+                measure_aging(machine, _assignment(solution.picks, periods), step, values, self._record)
+            )
+            periods[step] = found[-1].chosen
         return periods, tuple(found)
 
     # -- the whole
@@ -368,116 +338,105 @@ class _Tuning:
     def _proved(
         self, machine: Machine, problem: Problem, solution: Solution, periods: Mapping[str, int]
     ) -> tuple[tuple[ProgramRow, ...], int, int]:
-        bound = self._bound
-        named = self._named(problem, solution)
-        assignments = {name: _assignment(picks, periods) for name, picks in named.items()}
+        """The table, the chosen one first; how many turns its times are of, and how many arrays were compared."""
+        bound, rows = self._bound, dict[str, ProgramRow]()
         listed, turns = self._whole(solution.cost.ms, periods)
-        once, twice = (replace(problem, traffic=traffic(bound, [*listed] * times)) for times in (1, 2))
-        rows: dict[str, ProgramRow] = {}
-        first = list(segments(bound, _every_one(periods), _turns_to_prove(bound, periods)))
+        always = {
+            step: period or 2 for step, period in periods.items()
+        }  # none is left out, so that each is compared
+        few = [period for period in _periods(bound, periods) if period <= 8]
+        first = list(segments(bound, always, max(3, *few) + 1))
         with Machine(bound, self._backend, self._cache, apart=True, keeps=True) as reference:
-            proof = WholeProof(reference, replace(self._control, periods=dict(periods)))
-            for name, assignment in assignments.items():
-                same = next((row for row in rows.values() if row.assignment.id == assignment.id), None)
-                refusal = same.refusal if same else proof.refusal(machine, assignment, first)
+            proof = WholeProof(reference, replace(self._control, periods=always))
+            known: dict[str, str] = {}
+            for name, picks in self._named(problem, solution).items():
+                assignment = _assignment(picks, periods)
+                if assignment.id not in known:
+                    known[assignment.id] = proof.refusal(machine, assignment, first)
+                once, twice = self._passes(problem, picks, listed)
                 rows[name] = ProgramRow(
-                    name=name, assignment=assignment, cost=cost(problem, named[name]), refusal=refusal,
-                    predicted_ms=(cost(twice, named[name]).ms - cost(once, named[name]).ms) / turns,
+                    name=name, assignment=assignment, cost=cost(problem, picks), refusal=known[assignment.id],
+                    predicted_ms=(twice.ms - once.ms) / turns,
                 )  # fmt: skip
-                self._where.note(f"{name}: {refusal or 'equal to the program as declared, step by step'}")
+                self._where.note(
+                    f"{name}: {rows[name].refusal or 'equal to the program as declared, step by step'}"
+                )
         right = {row.assignment.id: row.assignment for row in rows.values() if not row.refusal}
         if not right:
             raise NothingMeasured(
                 f"program {bound.program.name}: no assignment is right: {rows[CHOSEN].refusal}"
             )
-        times = time_in_turn(machine, right, listed, self._where.budget.samples)
+        rounds = self._where.budget.samples if rows[CHOSEN].predicted_ms * turns < 2.5 * _TIMED_MS else 3
+        times = time_in_turn(machine, right, listed, rounds)
         for name, row in rows.items():
             if not row.refusal:
                 took = [ms / turns for ms in times[row.assignment.id]]
-                middle = median(took)
-                spread = (max(took) - min(took)) / middle / 2 if middle else math.nan
-                rows[name] = replace(row, measured_ms=middle, spread=spread)
-        best = min((row for row in rows.values() if not row.refusal), key=lambda row: row.measured_ms)
-        chosen = rows[CHOSEN]
+                wide = (max(took) - min(took)) / 2 / median(took)
+                rows[name] = replace(row, measured_ms=median(took), spread=wide)
+        chosen = rows.pop(CHOSEN)
+        best = min(
+            (row for row in (chosen, *rows.values()) if not row.refusal), key=lambda row: row.measured_ms
+        )
         if chosen.refusal or best.measured_ms < 0.99 * chosen.measured_ms:
             chosen = replace(best, name=CHOSEN)
-        rest = [row for name, row in rows.items() if name != CHOSEN]
-        return (chosen, *rest), turns, proof.compared
+        return (chosen, *rows.values()), turns, proof.compared
 
     def _named(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
         """The assignments of the table: the chosen one, those it is compared with, and the next best."""
-        program = self._bound.program
-        first = {
-            step: next(
-                one for one in many if one.of.configuration == self._control.chosen[step].configuration
-            )
-            if any(one.of.configuration == self._control.chosen[step].configuration for one in many)
-            else many[0]
-            for step, many in problem.options.items()
+        program, options = self._bound.program, problem.options
+        found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
+        declared = {
+            step: [c for c in many if c.of == self._control.chosen[step]] for step, many in options.items()
         }
-        found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks, CONTROL: first}
+        if all(declared.values()):
+            found[CONTROL] = {step: many[0] for step, many in declared.items()}
         for preset in program.presets:
             held = program.held(preset)
             narrowed = {
                 step: tuple(one for one in many if _is_held(one.of, held.get(step, {})))
-                for step, many in problem.options.items()
+                for step, many in options.items()
             }
             if all(narrowed.values()):
                 found[preset] = solve(replace(problem, options=narrowed)).picks
-        found[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
+        found[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
         found[GREEDY] = greedy(problem)
-        for number_, picks in enumerate(runners_up(problem, solution, 2)):
-            found[f"runner-up {number_ + 1}"] = picks
-        return found
+        return found | {
+            f"runner-up {at}": picks for at, picks in enumerate(runners_up(problem, solution, 2), 1)
+        }
 
     def _whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
-        """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where
-        that is not too long, and long enough to be timed."""
+        """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where that
+        is not too long, and long enough to be timed."""
         bound = self._bound
-        counts = [bound.count(step) for step in bound.program.steps if isinstance(step, Repeat)]
-        if not counts:
-            return list(segments(bound, periods)), 1
-        most = min(max(counts), _MOST_TURNS)
-        beat = math.lcm(*_periods(bound, periods))
-        turn_ms = max(1e-3, whole_ms / max(counts))
+        count = max(
+            (bound.count(step) for step in bound.program.steps if isinstance(step, Repeat)), default=1
+        )
+        turn_ms, beat = max(1e-3, whole_ms / count), math.lcm(*_periods(bound, periods))
         turns = max(2, math.ceil(_TIMED_MS / turn_ms))
-        turns = max(beat, turns // beat * beat) if beat <= most else turns
-        turns = min(turns, most)
-        return list(segments(bound, periods, turns)), min(turns, max(counts))
-
-    def _counts(self, options: Mapping[str, Sequence[Runnable]]) -> Counts:
-        many = [len(listed) for listed in options.values()]
-        return Counts(
-            configurations=self._configurations, in_loop=sum(many), runs=max(many),
-            conversions=len(self._record.find(kind="convert")), assignments=float(math.prod(many)),
-        )  # fmt: skip
+        if beat * turn_ms <= 10 * _TIMED_MS:
+            turns = max(beat, turns // beat * beat)
+        turns = min(turns, count, _MOST_TURNS)
+        return list(segments(bound, periods, turns)), turns
 
 
 def _conversions(
     bound: BoundProgram, choices: Mapping[str, Sequence[Choice]], passed: Traffic, record: Record
 ) -> set[FormConversion]:
     """Those that some assignment makes due and that were not measured yet."""
-    found = set()
-    for epoch in passed.epochs:
-        shape = bound.shapes[epoch.array]
-        written, read = (
-            {option.forms[port] for port in ports for option in choices[port.step] if port in option.forms}
-            for ports in (epoch.writer, epoch.readers)
-        )
-        for before, after in product(written, read):
-            if before != after and not record.find(**conversion_key(before, after, shape)):
-                found.add(FormConversion(before, after, shape))
-    return found
+
+    def forms(ports: Iterable[Port]) -> set[Any]:
+        return {one.forms[port] for port in ports for one in choices[port.step] if port in one.forms}
+
+    made = {
+        FormConversion(before, after, bound.shapes[epoch.array])
+        for epoch in passed.epochs
+        for before, after in product(forms(epoch.writer), forms(epoch.readers))
+        if before != after
+    }
+    return {one for one in made if not record.find(**conversion_key(one.before, one.after, one.shape))}
 
 
-def _lines(record: Record, candidate: Runnable) -> list[dict[str, Any]]:
-    call = candidate.call
-    return record.find(
-        kind="step", step=call.step, place=call.place, configuration=candidate.configuration.id
-    )
-
-
-def _option(candidate: Runnable, ms: float) -> Choice:
+def _choice(candidate: Runnable, ms: float) -> Choice:
     call = candidate.call
     forms = {Port(call.step, call.place, data): form for data, form in candidate.forms.items()}
     return Choice(ms, forms, candidate.own_bytes, candidate)
@@ -490,29 +449,13 @@ def _is_held(candidate: Runnable, held: Mapping[str, Any]) -> bool:
 
 
 def _assignment(picks: Mapping[str, Choice], periods: Mapping[str, int]) -> Assignment:
-    return Assignment({step: option.of for step, option in picks.items()}, dict(periods))
+    return Assignment({step: one.of for step, one in picks.items()}, dict(periods))
 
 
 def _periods(bound: BoundProgram, periods: Mapping[str, int]) -> list[int]:
-    """How often the steps run, in turns."""
-    found = []
-    for step in walk(bound.program.steps):
-        every = getattr(step, "every", 1)
-        name = getattr(step, "name", "")
-        told = periods[name] if name in periods else number(every, bound.scalars, "every")
-        found.append(told or 1)
-    return found
-
-
-def _every_one(periods: Mapping[str, int]) -> dict[str, int]:
-    """With no step left out, so that each is compared."""
-    return {step: period or 2 for step, period in periods.items()}
-
-
-def _turns_to_prove(bound: BoundProgram, periods: Mapping[str, int]) -> int:
-    """Enough that steps that are not always due run twice, where that is not many."""
-    few = [period for period in _periods(bound, periods) if period <= 8]
-    return max(3, max(few) + 1)
+    """How often the steps run, in turns; of one that never runs, 1."""
+    steps = [step for step in walk(bound.program.steps) if not isinstance(step, Repeat | Swap)]
+    return [period_of(bound, step, periods) or 1 for step in steps]
 
 
 # -- other ways to choose
@@ -521,30 +464,22 @@ def _turns_to_prove(bound: BoundProgram, periods: Mapping[str, int]) -> int:
 def greedy(problem: Problem) -> dict[str, Choice]:
     """The steps one after the other, that which takes the most first: each takes what is cheapest beside those that
     chose before it, the others as they are fastest alone."""
-    runs = problem.traffic.runs
     picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
-    for step in sorted(picks, key=lambda one: -picks[one].ms * runs.get(one, 0)):
-        picks[step] = min(problem.options[step], key=partial(_with, problem, dict(picks), step))
+
+    def with_it(one: Choice, step: str) -> float:
+        return cost(problem, {**picks, step: one}).ms
+
+    for step in sorted(picks, key=lambda one: -picks[one].ms * problem.traffic.runs.get(one, 0)):
+        picks[step] = min(problem.options[step], key=partial(with_it, step=step))
     return picks
-
-
-def _with(problem: Problem, picks: Mapping[str, Choice], step: str, option: Choice) -> float:
-    """What ``picks`` cost with that option of the step."""
-    return cost(problem, {**picks, step: option}).ms
 
 
 def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
     """The next best assignments: the best of those in which one step at least is another than in the best."""
-    found: list[tuple[float, Mapping[str, Choice]]] = []
+    found = []
     for step, best in solution.picks.items():
-        others = tuple(one for one in problem.options[step] if one is not best)
-        if others:
-            try:
-                other = solve(replace(problem, options={**problem.options, step: others}))
-            except AutotuneError:
-                continue
-            found.append((other.cost.ms, other.picks))
-    distinct: dict[str, Mapping[str, Choice]] = {}
-    for _, picks in sorted(found, key=lambda pair: pair[0]):
-        distinct.setdefault(_assignment(picks, {}).id, picks)
-    return list(distinct.values())[:most]
+        if others := tuple(one for one in problem.options[step] if one is not best):
+            with suppress(UsageError):  # none of these fits into memory
+                found.append(solve(replace(problem, options={**problem.options, step: others})))
+    found.sort(key=lambda one: one.cost.ms)
+    return list({_assignment(one.picks, {}).id: one.picks for one in found}.values())[:most]
