@@ -29,6 +29,9 @@ FAMILIES = sorted(path.parent.relative_to(FOLDER).as_posix() for path in FOLDER.
 PROGRAMS = sorted(path.parent.name for path in FOLDER.glob("*/program.yaml"))
 
 
+on_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+
+
 @cache
 def family(name: str) -> Family:
     return load_family(str(FOLDER / name))
@@ -57,6 +60,19 @@ def all_inputs(name: str) -> Iterator[Inputs]:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_configuration_gives_what_the_reference_does(backend: CpuBackend, name: str) -> None:
+    check_family(backend, name)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_configuration_does_so_on_a_gpu(name: str) -> None:
+    from autotune.device.cuda.backend import CudaBackend
+
+    with CudaBackend(0) as backend:
+        check_family(backend, name)
+
+
+def check_family(backend: Any, name: str) -> None:
     own = family(name)
     reference: Any = getattr(own.module, "reference", None)
     known: dict[tuple[Any, ...], Any] = {}
@@ -82,16 +98,17 @@ def small(name: str) -> Given:
     return load_given(program(name), "small", Path())
 
 
-def as_declared(name: str) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """What the program leaves on the cpu device, and what its ``run`` by numpy does."""
+def as_declared(name: str, device: str) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """What the program leaves on the device, and what its ``run`` by numpy does."""
     given = small(name)
-    made = run_control(program(name), given.arrays, given.scalars, "cpu", cache=default_root())
+    made = run_control(program(name), given.arrays, given.scalars, device, cache=default_root())
     scalars = {**program(name).scalars, **given.scalars}
     return made, program(name).module.run(given.arrays, scalars)
 
 
-def test_molecular_dynamics_is_that_of_all_pairs() -> None:
-    made, expected = as_declared("md")
+@on_devices
+def test_molecular_dynamics_is_that_of_all_pairs(device: str) -> None:
+    made, expected = as_declared("md", device)
     back = np.argsort(made["ids"])
     assert (made["ids"] != np.arange(len(back))).any()  # sorted, and so in another order
     places, speeds = (
@@ -104,8 +121,9 @@ def test_molecular_dynamics_is_that_of_all_pairs() -> None:
     assert np.abs(made["force"]["energy"][back] - expected["energy"]).max() < 5e-4
 
 
-def test_particles_in_cells_are_numpy_s() -> None:
-    made, expected = as_declared("pic")
+@on_devices
+def test_particles_in_cells_are_numpy_s(device: str) -> None:
+    made, expected = as_declared("pic", device)
     back = np.argsort(made["ids"])
     assert (made["ids"] != np.arange(len(back))).any()
     sides = {"x": 24, "y": 16}
@@ -119,25 +137,29 @@ def test_particles_in_cells_are_numpy_s() -> None:
         assert np.abs(made["field"][axis] - expected[f"field_{axis}"]).max() < 1e-5
 
 
-def test_conjugate_gradients_are_scipy_s() -> None:
-    made, expected = as_declared("cg")
+@on_devices
+def test_conjugate_gradients_are_scipy_s(device: str) -> None:
+    made, expected = as_declared("cg", device)
     assert np.abs(made["x"] - expected["x"]).max() < 2e-4
     assert np.abs(made["residual"] - expected["residual"]).max() < 1e-4
 
 
-def test_columns_are_numpy_s() -> None:
-    made, expected = as_declared("column")
+@on_devices
+def test_columns_are_numpy_s(device: str) -> None:
+    made, expected = as_declared("column", device)
     assert np.abs(made["temperature"] - expected["temperature"]).max() < 2e-3
     assert np.abs(made["flux"] - expected["flux"]).max() < 1e-2
 
 
-def test_images_are_scipy_s() -> None:
-    made, expected = as_declared("image")
+@on_devices
+def test_images_are_scipy_s(device: str) -> None:
+    made, expected = as_declared("image", device)
     assert np.abs(made["sharp"] - expected["sharp"]).max() < 5e-6
 
 
-def test_the_flow_is_numpy_s() -> None:
-    made, expected = as_declared("flow")
+@on_devices
+def test_the_flow_is_numpy_s(device: str) -> None:
+    made, expected = as_declared("flow", device)
     assert np.abs(made["populations"] - expected["populations"]).max() < 2e-7
     for name in made["sums"].dtype.names or ():
         np.testing.assert_allclose(made["sums"][name], expected[name], rtol=2e-5, atol=2e-6, err_msg=name)
