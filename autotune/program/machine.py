@@ -112,12 +112,6 @@ class Machine(Closing):
             for name in self.bound.data
         }
 
-    def put(self, name: str, array: NDArray[Any]) -> None:
-        """New content for one array."""
-        self._state = None
-        self._given[self._memory[name]] = array
-        self._valid[self._memory[name]] = ()
-
     def fetch(self, name: str) -> NDArray[Any]:
         """The canonical content of an array as it is now. Raises UsageError where no step has made it."""
         memory, shape = self._memory[name], self.bound.shapes[name]
