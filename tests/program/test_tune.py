@@ -14,7 +14,7 @@ from particle_program import write_program
 
 import autotune
 from autotune.cli import main
-from autotune.errors import CompilerError, PolicyFileError
+from autotune.errors import CompilerError, PolicyFileError, UnknownName
 from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
