@@ -49,8 +49,8 @@ def _timed(machine: Machine, assignment: Assignment, step: str, oldest: int) -> 
     listed = list(segments(bound, once.periods, oldest))
     machine.start()
     runs = time_segments(machine, once, listed, 1)
-    of_step = [one.ms for run in runs for one in run if one.action.kind == "call" and one.action.name == step]
-    turns = [sum(one.ms for one in run if one.action.name != step) for run in runs]
+    of_step = [ms for run in runs for action, ms in run if action.kind == "call" and action.name == step]
+    turns = [sum(ms for action, ms in run if action.name != step) for run in runs]
     return (of_step[0] if of_step else 0.0), turns
 
 

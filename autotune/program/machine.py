@@ -1,7 +1,7 @@
 """A program on one device: its arrays in the forms that steps ask for, steps launched, arrays converted where the form
 at hand is another, turns recorded as CUDA graphs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from autotune.compile import Cache
 from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
 from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError, UsageError
-from autotune.layout import view_room
+from autotune.layout import Stored, view_room
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment, Runnable
 from autotune.program.conversion import Converter, FormConversion
@@ -49,14 +49,6 @@ class Action:
     array: str = ""
 
 
-@dataclass(frozen=True)
-class TimedAction:
-    """What one action took, in milliseconds."""
-
-    action: Action
-    ms: float
-
-
 class _InPlace(Execution):
     """An execution whose outputs may be the inputs that they begin as."""
 
@@ -79,16 +71,14 @@ class Machine(Closing):
     ) -> None:
         self.bound, self.backend = bound, backend
         self._cache, self._apart, self._keeps = cache, apart, keeps
-        self._kept: dict[str, Placed] = {}  # what was given, as it was given
         self.converter = Converter(backend, cache)
         self._modules: dict[tuple[str, str], Module] = {}
-        self._buffers: dict[tuple[str, Form], Placed] = {}
-        self._copies: dict[tuple[str, Form], Placed] = {}  # of what is updated in place
-        self._own: dict[str, Placed] = {}
+        # Arrays in their forms, what was given as it was given, copies of what is updated in place, families' own.
+        self._held: dict[tuple[Any, ...], Placed] = {}
         self._executions: dict[tuple[Any, ...], tuple[Execution, list[tuple[Placed, Placed]]]] = {}
         self._graphs: dict[tuple[Any, ...], tuple[Callable[[], None], State]] = {}
         self._plain: set[tuple[Any, ...]] = set()  # what cannot be a graph
-        self._seen_keys: set[tuple[Any, ...]] = set()
+        self._seen: set[tuple[Any, ...]] = set()
         self._stored = False  # whether making a segment's actions put given arrays in their places
         self._memory: dict[str, str] = {}
         self._valid: dict[str, tuple[Form, ...]] = {}
@@ -104,19 +94,12 @@ class Machine(Closing):
         before, arrays = self._given, self.bound.program.arrays
         self._given = dict(self.bound.given if given is None else given)
         same = {name for name, array in self._given.items() if given is None and before.get(name) is array}
-        for name in [name for name in self._kept if name not in same]:
-            self._kept.pop(name).free()
+        self._free(lambda key: key[0] == "given" and key[1] not in same)
         self._memory = {name: name for name in self.bound.data}
         self._valid = {
             name: self._valid[name] if name in same and arrays[name].role == "input" else ()
             for name in self.bound.data
         }
-
-    def put(self, name: str, array: NDArray[Any]) -> None:
-        """New content for one array."""
-        self._state = None
-        self._given[self._memory[name]] = array
-        self._valid[self._memory[name]] = ()
 
     def fetch(self, name: str) -> NDArray[Any]:
         """The canonical content of an array as it is now. Raises UsageError where no step has made it."""
@@ -128,22 +111,21 @@ class Machine(Closing):
         plain = Form.plain(self.bound.data[name], shape)
         form = plain if plain in self._valid[memory] else self._valid[memory][0]
         with self.backend.current():
-            held = self.backend.download(self._buffers[memory, form])
+            held = self.backend.download(self._held["array", memory, form])
         return form.layout.restore(replace(form.layout.room(shape), buffer=held), shape)
 
     def plain_copy(self, name: str) -> Placed:
         """The array as it is now in plain form, in memory of its own; the caller frees it."""
         memory, shape = self._memory[name], self.bound.shapes[name]
         plain, valid = Form.plain(self.bound.data[name], shape), self._valid[memory]
-        target = self._placed(plain.layout.room(shape), name)
+        target = self.backend.place(plain.layout.room(shape))
         if not valid:
             self.backend.upload(target, plain.layout.apply(self._given[memory]))
         elif plain in valid:
-            self.backend.copy(target, self._buffers[memory, plain])
+            self.backend.copy(target, self._held["array", memory, plain])
         else:
-            self.converter.made(
-                FormConversion(valid[0], plain, shape), self._buffers[memory, valid[0]], target
-            )()
+            source = self._held["array", memory, valid[0]]
+            self.converter.made(FormConversion(valid[0], plain, shape), source, target)()
         return target
 
     @property
@@ -155,8 +137,7 @@ class Machine(Closing):
     @property
     def nbytes(self) -> int:
         """What it holds on the device."""
-        held = (*self._buffers.values(), *self._copies.values(), *self._own.values(), *self._kept.values())
-        return sum(placed.stored.nbytes for placed in held)
+        return sum(placed.stored.nbytes for placed in self._held.values())
 
     # -- running
 
@@ -179,13 +160,14 @@ class Machine(Closing):
         if key in self._graphs:
             graph, after = self._graphs[key]
             graph()
-            self._restore_state(after)
+            if after is not self._state:
+                self._memory, self._valid, self._state = dict(after.memory), dict(after.valid), after
             return
         self._stored = False
-        actions = list(self.actions(assignment, segment))
+        actions = self.actions(assignment, segment)
         calls = [assignment.chosen[action.name].call.family for action in actions if action.kind == "call"]
         is_plain = key in self._plain or any(family.symbols for family in calls)
-        if not is_plain and not self._stored and self._seen(key):
+        if not is_plain and not self._stored and key in self._seen:
             try:
                 graph = self.backend.record(partial(_run_each, actions))
             except (AutotuneError, RuntimeError):
@@ -194,38 +176,26 @@ class Machine(Closing):
                 self._graphs[key] = graph, self.state
                 graph()
                 return
-        for action in actions:
-            action.run()
+        self._seen.add(key)  # the first time it runs step by step, which makes all that there is to make
+        _run_each(actions)
 
-    def _seen(self, key: tuple[Any, ...]) -> bool:
-        """Whether this is the second time: the first runs step by step, which makes all that there is to make."""
-        is_known = key in self._seen_keys
-        self._seen_keys.add(key)
-        return is_known
-
-    def _restore_state(self, state: State) -> None:
-        if state is not self._state:
-            self._memory, self._valid, self._state = dict(state.memory), dict(state.valid), state
-
-    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[TimedAction]]:
-        """Queue a segment with marks around each action; the result is called later, for the times."""
-        actions = list(self.actions(assignment, segment))
-        marks = [self.backend.mark()]
+    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[tuple[Action, float]]]:
+        """Queue a segment with marks around each action; the result is called later, for the milliseconds of each."""
+        actions, marks = self.actions(assignment, segment), [self.backend.mark()]
         for action in actions:
             action.run()
             marks.append(self.backend.mark())
 
-        def read() -> list[TimedAction]:
+        def read() -> list[tuple[Action, float]]:
             self.backend.synchronize()
-            spans = pairwise(marks)
             return [
-                TimedAction(a, self.backend.between_ms(*span) or 0.0)
-                for a, span in zip(actions, spans, strict=True)
+                (a, self.backend.between_ms(*span) or 0.0)
+                for a, span in zip(actions, pairwise(marks), strict=True)
             ]
 
         return read
 
-    def actions(self, assignment: Assignment, segment: Segment) -> Iterator[Action]:
+    def actions(self, assignment: Assignment, segment: Segment) -> list[Action]:
         """What a segment does from the present state, which becomes that behind it. All that the actions need is made
         before they are given."""
         made: list[Action] = []
@@ -236,7 +206,7 @@ class Machine(Closing):
                 self._memory[first], self._memory[second] = self._memory[second], self._memory[first]
             elif event.kind == "call":
                 made += self._call(event, assignment.chosen[event.names[0]])
-        return iter(made)
+        return made
 
     def _call(self, event: Event, candidate: Runnable) -> list[Action]:
         call, made = candidate.call, []
@@ -269,7 +239,7 @@ class Machine(Closing):
             self._store(memory, form, target)
             return []
         conversion = FormConversion(valid[0], form, shape)
-        run = self.converter.made(conversion, self._buffers[memory, valid[0]], target)
+        run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
         return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
 
     def _store(self, memory: str, form: Form, target: Placed) -> None:
@@ -280,44 +250,44 @@ class Machine(Closing):
         if form == plain and not self._keeps:
             self.backend.upload(target, plain.layout.apply(array))
             return
-        if memory not in self._kept:
-            self._kept[memory] = self._placed(replace(plain.layout.apply(array)), memory)
-        source = self._kept[memory]
+        source = self._place("given", memory, stored=plain.layout.apply(array))
         if form == plain:
             self.backend.copy(target, source)
         else:
             self.converter.made(FormConversion(plain, form, array.shape), source, target)()
         if not self._keeps:
             self.backend.synchronize()
-            self._kept.pop(memory).free()
+            self._free(lambda key: key == ("given", memory))
 
     # -- what it holds
 
     def _buffer(self, memory: str, form: Form, shape: tuple[int, ...]) -> Placed:
-        if (memory, form) not in self._buffers:
-            self._buffers[memory, form] = self._placed(form.layout.room(shape), memory)
-            self.backend.fill(self._buffers[memory, form], 0)  # what no kernel writes is the same everywhere
-        return self._buffers[memory, form]
+        key, is_new = ("array", memory, form), ("array", memory, form) not in self._held
+        placed = self._place(*key, stored=form.layout.room(shape))
+        if is_new:
+            self.backend.fill(placed, 0)  # what no kernel writes is the same everywhere
+        return placed
 
-    def _placed(self, room: Any, what: str) -> Placed:
-        try:
-            return self.backend.place(room)
-        except LaunchError as problem:
-            raise DeviceError(
-                f"no room for array {what} ({room.nbytes:,} bytes, beside {self.nbytes:,} that are taken): {problem}"
-            ) from None
+    def _place(self, *key: Any, stored: Stored) -> Placed:
+        """What is held under the key, placed when it is not there yet. Raises DeviceError."""
+        if key not in self._held:
+            try:
+                self._held[key] = self.backend.place(stored)
+            except LaunchError as problem:
+                told = f"{stored.nbytes:,} bytes, beside {self.nbytes:,} that are taken"
+                raise DeviceError(f"no room for array {key[1]} ({told}): {problem}") from None
+        return self._held[key]
+
+    def _free(self, is_due: Callable[[tuple[Any, ...]], bool]) -> None:
+        for key in [key for key in self._held if is_due(key)]:
+            self._held.pop(key).free()
 
     def trim(self) -> None:
         """Give up every form in which no array has its content now, and all that was made for it."""
-        held = {(memory, form) for memory, forms in self._valid.items() for form in forms}
+        there = {("array", memory, form) for memory, forms in self._valid.items() for form in forms}
         self._executions.clear()
         self._graphs.clear()
-        for key in [key for key in self._buffers if key not in held]:
-            self._buffers.pop(key).free()
-        for placed in (*self._copies.values(), *self._own.values()):
-            placed.free()
-        self._copies.clear()
-        self._own.clear()
+        self._free(lambda key: key[0] != "given" and key not in there)
 
     def _execution(self, candidate: Runnable) -> tuple[Execution, list[tuple[Placed, Placed]]]:
         """The call bound to where its arrays are, and what has to be copied before it."""
@@ -345,31 +315,21 @@ class Machine(Closing):
             held = self._buffer(memory, form, shape)
             by = written.get((memory, form)) if data in call.reads else None
             if by is not None and (self._apart or by in cleared):
-                if (memory, form) not in self._copies:
-                    self._copies[memory, form] = self._placed(form.layout.room(shape), memory)
-                copy = self._copies[memory, form]
-                copies.append((copy, held))
-                held = copy
+                copies.append((self._place("copy", memory, form, stored=form.layout.room(shape)), held))
+                held = copies[-1][0]
             placed[data] = backend.view(variant.layouts[data].room(shape), held)
         for name, layout in variant.layouts.items():
             if name not in placed and (not layout.data.of or name in variant.conversions):
-                placed[name] = self._room(call, name, variant)
+                room = layout.room(layout.data.shape_for(sizes))
+                placed[name] = self._place(
+                    "own", f"{name} of {call.step}", call.place, repr(layout), stored=room
+                )
         for name, layout in variant.layouts.items():
             if name not in placed and name not in variant.aliases:
                 is_own = layout.data.converted
                 room = layout.room(layout.data.shape_for(sizes)) if is_own else view_room(layout, sizes)
                 placed[name] = backend.view(room, placed[layout.data.of])
         return _InPlace(backend, variant, module, placed, names), copies
-
-    def _room(self, call: BoundCall, name: str, variant: Any) -> Placed:
-        """A scratch array of the family's own."""
-        layout = variant.layouts[name]
-        key = f"{call.step} {call.place} {name} {layout!r}"
-        if key not in self._own:
-            self._own[key] = self._placed(
-                layout.room(layout.data.shape_for(call.inputs.sizes)), f"{name} of {call.step}"
-            )
-        return self._own[key]
 
     def _module(self, candidate: Runnable) -> Module:
         key = candidate.call.step, candidate.variant.source.key
@@ -383,17 +343,10 @@ class Machine(Closing):
             self._executions.clear()
             self._graphs.clear()
             self.converter.close()
-            for placed in (
-                *self._own.values(),
-                *self._copies.values(),
-                *self._buffers.values(),
-                *self._kept.values(),
-            ):
-                placed.free()
+            self._free(lambda _: True)
             for module in self._modules.values():
                 module.unload()
-        for held in (self._own, self._copies, self._buffers, self._kept, self._modules):
-            held.clear()
+            self._modules.clear()
 
 
 def _run_each(actions: Sequence[Action]) -> None:

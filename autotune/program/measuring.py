@@ -26,7 +26,7 @@ from autotune.program.candidates import Assignment, Runnable, candidates
 from autotune.program.conversion import FormConversion
 from autotune.program.declared import Held
 from autotune.program.forms import Form
-from autotune.program.machine import Machine, TimedAction
+from autotune.program.machine import Action, Machine
 from autotune.program.record import Record
 from autotune.program.schedule import Segment, segments
 from autotune.record import Study, Trial
@@ -146,14 +146,14 @@ class Where:
 
 def time_segments(
     machine: Machine, assignment: Assignment, listed: Sequence[Segment], samples: int
-) -> list[list[TimedAction]]:
+) -> list[list[tuple[Action, float]]]:
     """The times of each action of the segments, which run ``samples`` times over, by segment as they are run."""
     backend = machine.backend
     with backend.current():
         for segment in (*listed, *listed):  # makes all that there is to make
             machine.timed(assignment, segment)
         backend.synchronize()
-        readers: list[Callable[[], list[TimedAction]]] = []
+        readers: list[Callable[[], list[tuple[Action, float]]]] = []
 
         def one() -> None:
             readers.append(machine.timed(assignment, listed[len(readers) % len(listed)]))
@@ -212,9 +212,9 @@ def _time(
     by_step: dict[str, list[float]] = {}
     try:
         machine.start()
-        for timed in chain(*time_segments(machine, assignment, listed, samples)):
-            if timed.action.kind == "call":
-                by_step.setdefault(timed.action.name, []).append(timed.ms)
+        for action, ms in chain(*time_segments(machine, assignment, listed, samples)):
+            if action.kind == "call":
+                by_step.setdefault(action.name, []).append(ms)
     except AutotuneError as problem:
         return str(problem)
     for step, times in by_step.items():

@@ -21,7 +21,7 @@ from autotune.hardware import Device
 from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Assignment, Runnable, control
 from autotune.program.declared import Program
-from autotune.program.explain import Story, stories
+from autotune.program.explain import stories
 from autotune.program.record import text_digests
 from autotune.program.schedule import default_periods
 from autotune.program.tuning import Tuned
@@ -35,10 +35,6 @@ class ProgramEntry:
 
     name: str
     told: Mapping[str, Any]
-
-    @property
-    def stories(self) -> tuple[Story, ...]:
-        return tuple(Story.from_dict(one) for one in self.told.get("arrays", ()))
 
     def distance(self, bound: BoundProgram) -> float:
         """How far its sizes are from those of ``bound``: 0 for the same, infinite for arrays of other kinds."""
@@ -86,47 +82,26 @@ def save(tuned: Tuned, folder: Path) -> Path:
 def entry_of(tuned: Tuned) -> dict[str, Any]:
     """What a file says of one tuning."""
     row, bound = tuned.chosen, tuned.bound
-    steps = {
-        step: {
-            "call": one.call.place, "family": one.call.family.name, "configuration": dict(one.configuration),
-        }
-        for step, one in row.assignment.chosen.items()
+    numbers = {
+        "turn_ms": row.measured_ms, "predicted_ms": row.predicted_ms, "bound_ms": tuned.solution.bound,
+        "regret": tuned.regret,
     }  # fmt: skip
-    told = [asdict(story) for story in stories(tuned.problem, tuned.picks(row), bound.data)]
     return {
         "shapes": {name: list(array.shape) for name, array in bound.given.items()},
         "scalars": {name: float(value) for name, value in bound.scalars.items()},
-        "steps": steps,
-        "periods": dict(row.assignment.periods),
-        "turn_ms": _rounded(row.measured_ms),
-        "predicted_ms": _rounded(row.predicted_ms),
-        "bound_ms": _rounded(tuned.solution.bound),
-        "regret": _rounded(tuned.regret),
-        "beside_ms": {one.name: _rounded(one.measured_ms) for one in tuned.rows[1:] if not one.refusal},
-        "arrays": [_plain(story) for story in told],
-        **{f"{name}_digest": value for name, value in tuned.digests.items()},
-        "compiler": tuned.compiler,
-        "driver": tuned.device.driver,
-        "autotune": __version__,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "measured": {
-            "configurations": tuned.counts.configurations, "in_loop": tuned.counts.in_loop, "runs": tuned.counts.runs,
-            "conversions": tuned.counts.conversions, "assignments": tuned.counts.assignments,
+        "steps": {
+            step: {"call": one.call.place, "family": one.call.family.name, "configuration": dict(one.configuration)}
+            for step, one in row.assignment.chosen.items()
         },
+        "periods": dict(row.assignment.periods),
+        **{name: float(f"{value:.6g}") for name, value in numbers.items()},
+        "beside_ms": {one.name: float(f"{one.measured_ms:.6g}") for one in tuned.rows[1:] if not one.refusal},
+        "arrays": stories(tuned.problem, tuned.picks(row), bound.data),
+        **{f"{name}_digest": value for name, value in tuned.digests.items()},
+        "compiler": tuned.compiler, "driver": tuned.device.driver, "autotune": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "measured": asdict(tuned.counts),
     }  # fmt: skip
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists, and times with as many digits as mean something."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return _rounded(value) if isinstance(value, float) else value
 
 
 def _read(path: Path, program: Program) -> dict[str, Any]:

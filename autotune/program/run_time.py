@@ -10,60 +10,42 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, default_root
 from autotune.device import Closing, foreign, open_backend
-from autotune.errors import UnknownName, UsageError
+from autotune.errors import UnknownName
 from autotune.program.bound import BoundProgram, bind_program
-from autotune.program.candidates import Assignment, control
+from autotune.program.candidates import control
 from autotune.program.declared import Given, Program
 from autotune.program.machine import Machine, OnRead
 from autotune.program.policy import Found, find
-from autotune.program.schedule import default_periods, segments
+from autotune.program.schedule import default_periods
 
 _KEPT = 2  # inputs of different sizes that stay ready
 
 
 def load(
-    program: "str | PathLike[str] | Program",
+    program: str | PathLike[str] | Program,
     device: str | None = None,
     policies: str | Path | None = None,
     cache: str | Path | None = None,
 ) -> "TunedProgram":
-    """The tuned program of a folder, ready to be called.
+    """The tuned program of a folder (or of its program.yaml), ready to be called.
 
-    Args:
-        program: a folder with a program.yaml, that file, or a program.
-        device: cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, else the cpu with a warning.
-        policies: the folder of policy files to look in first.
-        cache: where compiled kernels are kept, by default the user's cache.
-
-    Returns:
-        What runs the whole loop: called with arrays and scalars by name it gives the arrays of role state and output.
-
-    Raises:
-        UsageError, FamilyError, DeviceError.
+    ``device`` is cpu, cuda or cuda:N, and nothing else runs then; None takes the first GPU, else the cpu with a
+    warning. ``policies`` names the folder of policy files to look in first, ``cache`` where compiled kernels are kept.
+    Raises UsageError, FamilyError, DeviceError.
     """
     read = program if isinstance(program, Program) else Program.read(program)
     return TunedProgram(read, device or "auto", policies, Cache(Path(cache) if cache else default_root()))
 
 
 class Running(Closing):
-    """A program whose arrays are on the device, in the chosen layouts, until it is closed."""
+    """A program whose arrays are on the device, in the layouts that ``found`` chose, until it is closed."""
 
     def __init__(self, machine: Machine, found: Found) -> None:
         self._machine, self.found = machine, found
 
-    @property
-    def assignment(self) -> Assignment:
-        """What each step runs."""
-        return self.found.assignment
-
     def run(self, on_read: OnRead | None = None) -> None:
         """The whole program once, from where the arrays are now; ``on_read`` is called with what the host reads."""
-        self._machine.run_all(self.assignment, on_read)
-
-    def turn(self, turns: int = 1) -> None:
-        """The first ``turns`` turns of its loops."""
-        listed = list(segments(self._machine.bound, self.assignment.periods, turns))
-        self._machine.run(self.assignment, listed)
+        self._machine.run_all(self.found.assignment, on_read)
 
     def fetch(self, name: str) -> NDArray[Any]:
         """An array as it is now. Raises UnknownName, and UsageError before a step has made it."""
@@ -71,20 +53,9 @@ class Running(Closing):
             raise UnknownName("array", name, self._machine.bound.data)
         return self._machine.fetch(name)
 
-    def put(self, name: str, array: Any) -> None:
-        """New content for an array that the program is given, of the same shape and type. Raises UsageError."""
-        bound = self._machine.bound
-        if name not in bound.given:
-            raise UnknownName("array to give", name, bound.given)
-        made = bind_program(
-            bound.program,
-            Given(workload="", arrays={**bound.given, name: foreign.fetched(array)}, scalars=bound.scalars),
-        )
-        if made.shapes != bound.shapes:
-            raise UsageError(
-                f"array {name} has shape {made.shapes[name]}, not {bound.shapes[name]}: start anew"
-            )
-        self._machine.put(name, made.given[name])
+    def start(self, given: Mapping[str, NDArray[Any]]) -> None:
+        """Begin with other content."""
+        self._machine.start(given)
 
     def close(self) -> None:
         """Free the arrays. Safe to call twice."""
@@ -92,13 +63,20 @@ class Running(Closing):
 
 
 class TunedProgram(Closing):
-    """A program ready to be called on one device, until it is closed; a context manager."""
+    """A program ready to be called on one device, until it is closed; a context manager. ``is_declared`` runs every
+    step in its family's control configuration, and reads from copies what is updated in place."""
 
-    def __init__(self, program: Program, device: str, policies: str | Path | None, cache: Cache) -> None:
-        self.program, self._policies, self._cache = program, policies, cache
+    def __init__(
+        self,
+        program: Program,
+        device: str,
+        policies: str | Path | None,
+        cache: Cache,
+        is_declared: bool = False,
+    ) -> None:
+        self.program, self._policies, self._cache, self._is_declared = program, policies, cache, is_declared
         self._backend = open_backend(device)
         self._ready: dict[Any, Running] = {}
-        self._is_warned = False
 
     @property
     def device(self) -> str:
@@ -123,20 +101,16 @@ class TunedProgram(Closing):
             CompilerError, DeviceError: what the device refused.
         """
         bound = self._bound(given)
-        key = (
-            tuple((name, array.shape, array.dtype.str) for name, array in bound.given.items()),
-            *bound.scalars.items(),
-        )
+        key = tuple((name, array.shape) for name, array in bound.given.items()), *bound.scalars.items()
         if key in self._ready:
-            running = self._ready[key]
-            running._machine.start(bound.given)  # noqa: SLF001 - one module
+            self._ready[key].start(bound.given)
         else:
             while len(self._ready) >= _KEPT:
                 self._ready.pop(next(iter(self._ready))).close()
-            running = self._ready[key] = self._started(bound)
+            self._ready[key] = self._started(bound)
+        running = self._ready[key]
         running.run(on_read)
-        arrays = self.program.arrays.items()
-        return {name: running.fetch(name) for name, array in arrays if array.is_returned}
+        return {name: running.fetch(name) for name, array in self.program.arrays.items() if array.is_returned}
 
     def start(self, **given: Any) -> Running:
         """Put the arrays on the device in the chosen layouts, where they stay: run the program there as often as you
@@ -147,22 +121,24 @@ class TunedProgram(Closing):
         """The assignment for such an input, where it comes from, and what was passed over. Raises as a call does."""
         return find(self._bound(given), self._backend.device, self._policies)
 
-    def _bound(self, given: dict[str, Any]) -> BoundProgram:
+    def _bound(self, given: Mapping[str, Any]) -> BoundProgram:
         scalars = {name: float(given[name]) for name in given if name in self.program.scalars}
         arrays = {name: foreign.fetched(array) for name, array in given.items() if name not in scalars}
         return bind_program(self.program, Given(workload="", arrays=arrays, scalars=scalars))
 
     def _started(self, bound: BoundProgram) -> Running:
-        found = find(bound, self._backend.device, self._policies)
-        if found.entry is None and not self._is_warned:
-            self._is_warned = True
-            why = f" ({'; '.join(found.passed)})" if found.passed else ""
-            warnings.warn(
-                f"program {self.program.name} was not tuned on {self.device}{why}: it runs as declared; tune it with "
-                "autotune program",
-                stacklevel=4,
+        device = self._backend.device
+        if self._is_declared:
+            found = Found(
+                assignment=control(bound, default_periods(bound), device.limits), origin="as declared"
             )
-        return Running(Machine(bound, self._backend, self._cache), found)
+        else:
+            found = find(bound, device, self._policies)
+        if found.entry is None and not self._is_declared:
+            why = f" ({'; '.join(found.passed)})" if found.passed else ""
+            told = f"program {self.program.name} was not tuned on {self.device}{why}: it runs as declared"
+            warnings.warn(f"{told}; tune it with autotune program", stacklevel=4)
+        return Running(Machine(bound, self._backend, self._cache, apart=self._is_declared), found)
 
     def close(self) -> None:
         """Free its arrays and release the device. Safe to call twice."""
@@ -178,28 +154,9 @@ def run_control(
     scalars: Mapping[str, float] | None = None,
     device: str = "auto",
     on_read: OnRead | None = None,
-    cache: str | Path | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Run ``program`` as it is declared: every step in its family's control configuration.
-
-    Args:
-        program: what is run.
-        arrays: the arrays of role input and state, by name.
-        scalars: numbers in place of the program's.
-        device: cpu, cuda or cuda:N; auto is the first GPU, else the cpu with a warning.
-        on_read: called with what the host reads, by name, each time.
-        cache: where compiled kernels are kept, by default the user's cache.
-
-    Returns:
-        The arrays of role state and output at the end, by name.
-
-    Raises:
-        UsageError, UnknownName, WorkloadError: steps that do not fit together, or arrays that do not fit them.
-        CompilerError, DeviceError: what the device refused.
-    """
-    bound = bind_program(program, Given(workload="given", arrays=arrays, scalars=scalars or {}))
-    with open_backend(device) as backend:  # type: ignore[attr-defined]
-        assignment = control(bound, default_periods(bound), backend.device.limits)
-        with Machine(bound, backend, Cache(Path(cache) if cache else default_root()), apart=True) as machine:
-            machine.run_all(assignment, on_read)
-            return {name: machine.fetch(name) for name, array in program.arrays.items() if array.is_returned}
+    """Run ``program`` as it is declared: every step in its family's control configuration. ``arrays`` are those of role
+    input and state, ``on_read`` is called with what the host reads. Returns the arrays of role state and output at the
+    end. Raises as a call of a tuned program does."""
+    with TunedProgram(program, device, None, Cache(default_root()), is_declared=True) as declared:
+        return declared(on_read=on_read, **{**arrays, **(scalars or {})})

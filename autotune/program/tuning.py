@@ -155,7 +155,7 @@ def tune(
         What was found: the table of assignments with predicted and measured times, the chosen one first.
 
     Raises:
-        UsageError, UnknownName, WorkloadError: steps that do not fit together, or arrays that do not fit them.
+        UsageError, WorkloadError: steps that do not fit together, or arrays that do not fit them.
         CompilerError, DeviceError, StoreError, NothingMeasured: what the machine refused; the record keeps the rest.
     """
     bound = bind_program(program, given)
