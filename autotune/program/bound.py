@@ -160,6 +160,7 @@ class _Binding:
                     f"{place}: {name} has role input, which is never written: give it role state"
                 )
         self._written |= {step.first, step.second}
+        self._read |= {step.first, step.second}  # under the other name
         alike = [self._shapes.get(name) for name in (step.first, step.second)]
         if None in alike:
             raise UsageError(
