@@ -11,7 +11,7 @@ from autotune.declaration import Family, Inputs
 from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 from autotune.program.declared import Given, Held, Program, held_to
-from autotune.program.steps import NEVER, Choose, Either, KernelCall, Repeat, Step, Swap, number, walk
+from autotune.program.steps import NEVER, Choose, Either, KernelCall, Read, Repeat, Step, Swap, number, walk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,28 +125,32 @@ class _Binding:
             number(step.count, self._scalars, f"{self._where}: repeat")
         elif isinstance(step, Swap):
             self._swap(step)
-        elif isinstance(step, KernelCall | Either):
-            calls = step.calls if isinstance(step, Either) else (step,)
-            if not isinstance(step.every, Choose):
-                number(step.every, self._scalars, f"{self._where}: step {step.name}: every")
-            has_content, made = set(self._has_content), []
-            for at, call in enumerate(calls):
-                self._has_content = set(has_content)
-                made.append(self._call(step.name, at, call))
-            self._calls[step.name] = tuple(made)
-            new = sorted(set(made[0].writes.values()) - has_content)
-            if isinstance(step.every, Choose) and NEVER in step.every.values and new:
-                raise UsageError(
-                    f"{self._where}: step {step.name}: array {new[0]} has no content without it, and never is for "
-                    "a step that only changes the order of what is there"
-                )
-            if len({frozenset(call.writes.values()) for call in made}) > 1:
-                raise UsageError(f"{self._where}: step {step.name}: its calls do not write the same arrays")
-            self._has_content |= set(made[0].writes.values())
-        else:
+        elif isinstance(step, Read):
+            number(step.every, self._scalars, f"{self._where}: read: every")
             for name in step.arrays:
                 self._reads(name, f"{self._where}: read")
-            number(step.every, self._scalars, f"{self._where}: read: every")
+        else:
+            self._choice(step)
+
+    def _choice(self, step: KernelCall | Either) -> None:
+        """One call, or several that do the same."""
+        place, before, made = f"{self._where}: step {step.name}", set(self._has_content), []
+        if not isinstance(step.every, Choose):
+            number(step.every, self._scalars, f"{place}: every")
+        for at, call in enumerate(step.calls):
+            self._has_content = set(before)
+            made.append(self._call(step.name, at, call))
+        self._calls[step.name] = tuple(made)
+        written = set(made[0].writes.values())
+        if any(set(call.writes.values()) != written for call in made):
+            raise UsageError(f"{place}: its calls do not write the same arrays")
+        new = sorted(written - before)
+        if isinstance(step.every, Choose) and NEVER in step.every.values and new:
+            raise UsageError(
+                f"{place}: array {new[0]} has no content without it, and never is for a step that only changes the "
+                "order of what is there"
+            )
+        self._has_content |= written
 
     def _swap(self, step: Swap) -> None:
         place = f"{self._where}: swap {step.first}, {step.second}"

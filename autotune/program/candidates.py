@@ -1,9 +1,10 @@
 """What a step may run: the configurations of its families whose arrays a program can hold, by the forms that they ask
 for; and an assignment, which chooses one for each step."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration
@@ -95,35 +96,23 @@ def control(bound: BoundProgram, periods: Mapping[str, int], limits: Limits) -> 
 
 def candidates(
     call: BoundCall, limits: Limits, most: int, held: Held | None = None
-) -> dict[str, list[Runnable]]:
+) -> dict[Any, list[Runnable]]:
     """The configurations of ``call`` that can run in a program, ``most`` at most of those that are explored, each under
     what tells its forms: in every group the one nearest to control first. Held to ``held`` beside what the step says.
     """
     family, space = call.family, call.family.space
     held = {**call.held, **(held or {})}
-    kept = {name: (space.policy(name).default,) for name in (*family.accuracy, *_orders(call))}
+    orders = (policy.name for policy in space.order_policies)  # the host makes them, which a program does not
+    kept = {name: (space.policy(name).default,) for name in (*family.accuracy, *orders)}
     values = {p.name: tuple(held.get(p.name, kept.get(p.name, p.values))) for p in space.policies}
     base = space.control
-    groups: dict[str, list[Runnable]] = {}
+    groups: dict[Any, list[Runnable]] = {}
     for looked, configuration in enumerate(space.walk(values)):
         if looked == most:
             break
-        if inert := [n for n in space.inert(configuration) if configuration[n] != space.policy(n).default]:
-            del inert
-            continue
         candidate = Runnable(call, configuration)
         if not candidate.refusal(limits):
-            groups.setdefault(_named(candidate), []).append(candidate)
+            groups.setdefault(candidate.key, []).append(candidate)
     for listed in groups.values():
         listed.sort(key=lambda one: sum(one.configuration[n] != base[n] for n in base))  # stable
     return groups
-
-
-def _orders(call: BoundCall) -> Iterable[str]:
-    """Policies that permute arrays on the host, which a program does not do."""
-    return [policy.name for policy in call.family.space.order_policies]
-
-
-def _named(candidate: Runnable) -> str:
-    place, forms = candidate.key
-    return f"{place} " + " ".join(form.digest for form in forms)

@@ -6,7 +6,7 @@ write, and how often that happens. A conversion is made once for each other form
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,25 +118,15 @@ class Choice:
 @dataclass(frozen=True)
 class Problem:
     """The choice to be made: ``options`` of each step, over ``traffic``. ``convert_ms(array, before, after)`` is what a
-    conversion takes, ``read_ms(array, form)`` what it takes the host to read an array, ``nbytes(array, form)`` what
-    that takes; ``given`` has the form in which the host gives an array."""
+    conversion takes, ``read_ms(array, form)`` what it takes the host to read an array, ``nbytes(array, form)`` its
+    size."""
 
     options: Mapping[str, tuple[Choice, ...]]
     traffic: Traffic
     convert_ms: Callable[[str, Any, Any], float]
-    given: Mapping[str, Hashable]
     read_ms: Callable[[str, Any], float] = field(default=lambda _array, _form: 0.0)
     nbytes: Callable[[str, Any], int] = field(default=lambda _array, _form: 0)
     limit_bytes: float = float("inf")
-
-    def form(self, picks: Mapping[str, Choice], port: Port) -> Hashable | None:
-        """The form that a port has under ``picks``; None where its call is not taken."""
-        return picks[port.step].forms.get(port)
-
-    def written(self, picks: Mapping[str, Choice], epoch: Epoch) -> Hashable:
-        """The form in which the epoch's writer leaves its array."""
-        found = [form for port in epoch.writer if (form := self.form(picks, port)) is not None]
-        return found[0] if found else self.given[epoch.array]
 
 
 @dataclass(frozen=True)
@@ -153,51 +143,38 @@ class Converted:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes in milliseconds: in all, by step, for conversions and for what the host reads; and in bytes."""
+    """What a run takes: in milliseconds with what the host reads, in bytes, and in ``actions``, runs of steps and
+    conversions."""
 
     ms: float
-    steps: Mapping[str, float]
     conversions: tuple[Converted, ...]
-    reads_ms: float
     nbytes: int
-    actions: int  # runs of steps, and conversions
+    actions: int
 
 
 def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
     """What an assignment costs."""
     runs = problem.traffic.runs
-    steps = {step: option.ms * runs.get(step, 0) for step, option in picks.items()}
-    found: dict[tuple[str, Hashable, Hashable], tuple[int, set[str]]] = {}
-    reads_ms = 0.0
+    total = sum(one.ms * runs.get(step, 0) for step, one in picks.items())
+    found: dict[tuple[str, Any, Any], tuple[int, set[str]]] = {}
     for epoch, count in problem.traffic.epochs.items():
-        before = problem.written(picks, epoch)
-        if epoch.reads and epoch.writer:
-            reads_ms += count * epoch.reads * problem.read_ms(epoch.array, before)
-        asked: dict[Hashable, set[str]] = {}
+        if not epoch.writer:
+            continue  # the host stores what it gives in every form that is asked for
+        (before,) = {one for port in epoch.writer if (one := picks[port.step].forms.get(port)) is not None}
+        total += count * epoch.reads * problem.read_ms(epoch.array, before) if epoch.reads else 0.0
+        asked: dict[Any, set[str]] = {}
         for port in epoch.readers:
-            form = problem.form(picks, port)
-            if form is not None and form != before:
-                asked.setdefault(form, set()).add(port.step)
-        for after, readers in asked.items():
-            if not epoch.writer:
-                continue  # the host stores what it gives in every form that is asked for
-            before_count, before_readers = found.get((epoch.array, before, after), (0, set()))
-            found[epoch.array, before, after] = before_count + count, before_readers | readers
+            asked.setdefault(picks[port.step].forms.get(port), set()).add(port.step)
+        for after in asked.keys() - {None, before}:
+            many, readers = found.get((epoch.array, before, after), (0, set()))
+            found[epoch.array, before, after] = many + count, readers | asked[after]
     conversions = tuple(
-        Converted(
-            array, before, after, count, problem.convert_ms(array, before, after), tuple(sorted(readers))
-        )
-        for (array, before, after), (count, readers) in found.items()
+        Converted(*key, count, problem.convert_ms(*key), tuple(sorted(readers)))
+        for key, (count, readers) in found.items()
     )
-    total = sum(steps.values()) + sum(one.count * one.ms for one in conversions) + reads_ms
-    actions = sum(runs.values()) + sum(one.count for one in conversions)
-    return Cost(total, steps, conversions, reads_ms, nbytes(problem, picks), actions)
-
-
-def nbytes(problem: Problem, picks: Mapping[str, Choice]) -> int:
-    """What the arrays take in all the forms that they come in, with what is the families' own."""
-    total = sum(option.own_bytes for option in picks.values())
+    total += sum(one.count * one.ms for one in conversions)
+    nbytes = sum(one.own_bytes for one in picks.values())
     for array, ports in problem.traffic.touched.items():
-        forms = {form for port in ports if (form := problem.form(picks, port)) is not None}
-        total += sum(problem.nbytes(array, form) for form in forms)
-    return total
+        forms = {picks[port.step].forms.get(port) for port in ports} - {None}
+        nbytes += sum(problem.nbytes(array, form) for form in forms)
+    return Cost(total, conversions, nbytes, sum(runs.values()) + sum(one.count for one in conversions))

@@ -1,7 +1,7 @@
 """A program as it is declared, in Python or in a program.yaml, and its workloads."""
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -20,7 +20,6 @@ from autotune.program.steps import (
     Either,
     KernelCall,
     ProgramArray,
-    Read,
     Repeat,
     Step,
     steps_of,
@@ -64,30 +63,20 @@ class Program:
             raise UsageError(f"{file} is not there: name the folder of a program, which has a {FILE}")
         content = yamlfile.read(file, FamilyError)
         yamlfile.check(content, "program", file, FamilyError)
-        told = {
+        told: dict[str, Any] = {
             key: content[key] for key in ("title", "scalars", "presets", "default_workload") if key in content
         }
-        steps = steps_of(content["steps"], str(file))
-        return cls(
-            name=content["program"],
-            arrays=content["arrays"],
-            steps=steps,
-            folder=file.parent.resolve(),
-            **told,
-        )
+        told |= {"name": content["program"], "arrays": content["arrays"], "folder": file.parent.resolve()}
+        return cls(steps=steps_of(content["steps"], str(file)), **told)
 
     # -- its parts
 
     @cached_property
     def calls(self) -> Mapping[str, tuple[KernelCall, ...]]:
         """The calls that each step chooses from, by the step's name, in the order of the program."""
-        found: dict[str, tuple[KernelCall, ...]] = {}
-        for step in walk(self.steps):
-            if isinstance(step, KernelCall):
-                found[step.name] = (step,)
-            elif isinstance(step, Either):
-                found[step.name] = tuple(step.calls)
-        return found
+        return {
+            step.name: tuple(step.calls) for step in walk(self.steps) if isinstance(step, KernelCall | Either)
+        }
 
     @cached_property
     def chosen_periods(self) -> Mapping[str, tuple[int, ...]]:
@@ -143,30 +132,29 @@ class Program:
         return tuple(made)
 
     def _check_names(self) -> None:
-        where, seen = f"program {self.name}", set[str]()
+        where, seen = f"program {self.name}", list[str]()
         for step in walk(self.steps):
             if isinstance(step, KernelCall | Either):
                 if step.name in seen:
                     raise UsageError(
                         f"{where}: two steps are called {step.name}: give one of them another name"
                     )
-                seen.add(step.name)
-            told = () if isinstance(step, KernelCall | Either | Repeat) else step.arrays if isinstance(step, Read) else (
-                step.first, step.second)  # fmt: skip
-            for name in told:
-                if name not in self.arrays:
-                    raise UnknownName("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
+                seen.append(step.name)
+            elif not isinstance(step, Repeat):
+                for name in step.arrays:
+                    _known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
         for array in self.arrays.values():
-            if array.ordered_by and array.ordered_by not in self.arrays:
-                raise UnknownName(
-                    "array", array.ordered_by, self.arrays, f"{where}: {array.name}: ordered_by"
-                )
+            _known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
         for preset, steps in self.presets.items():
             for name in steps:
-                if name not in seen:
-                    raise UnknownName("step", name, sorted(seen), f"{where}: preset {preset}")
+                _known("step", name, seen, f"{where}: preset {preset}")
         if not seen:
             raise UsageError(f"{where}: it calls no family: a program needs a step with call")
+
+
+def _known(kind: str, name: str, known: Collection[str], where: str) -> None:
+    if name not in known:
+        raise UnknownName(kind, name, known, where)
 
 
 def held_to(policies: Mapping[str, Any]) -> Held:

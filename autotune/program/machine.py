@@ -166,7 +166,7 @@ class Machine(Closing):
         self._stored = False
         actions = self.actions(assignment, segment)
         calls = [assignment.chosen[action.name].call.family for action in actions if action.kind == "call"]
-        is_plain = key in self._plain or any(family.symbols for family in calls)
+        is_plain = not actions or key in self._plain or any(family.symbols for family in calls)
         if not is_plain and not self._stored and key in self._seen:
             try:
                 graph = self.backend.record(partial(_run_each, actions))

@@ -48,7 +48,7 @@ class ProgramBudget:
 
 @dataclass
 class Surveyed:
-    """What sweeps found of a step's calls: candidates with their times alone, and those that failed, with the reason."""
+    """What sweeps found of a step's calls: candidates with their times alone, and those that failed, with reasons."""
 
     times: list[tuple[float, Runnable]] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)

@@ -1,23 +1,22 @@
 """The whole program run beside the program as declared: compared after every step, and timed in turn."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Tolerance
-from autotune.device import Placed
 from autotune.errors import AutotuneError
-from autotune.program.bound import BoundCall, BoundProgram
+from autotune.program.bound import BoundCall
 from autotune.program.candidates import Assignment
 from autotune.program.machine import Machine
-from autotune.program.schedule import Event, Segment
+from autotune.program.schedule import Segment
 
 
 @dataclass
@@ -31,64 +30,64 @@ class WholeProof:
     _largest: dict[tuple[int, str], float] = field(default_factory=dict)
 
     def refusal(self, machine: Machine, assignment: Assignment, listed: Sequence[Segment]) -> str:
-        """Run both from the start, step by step; empty where they agree, else the step and the array that differ and by
-        how much, or what failed."""
-        bound, reference = machine.bound, self.reference
-        reference.start()
+        """Run both from the start, and compare what each step wrote in its first two runs and its last; empty where
+        both agree, else the step and the array that differ and by how much, or what failed."""
+        events = [event for segment in listed for event in segment]
+        last = {event.names: at for at, event in enumerate(events) if event.kind == "call"}
+        runs: Counter[str] = Counter()
+        self.reference.start()
         machine.start()
-        ran = 0
-        for event in (event for segment in listed for event in segment):
-            mine = Event("call", event.names)
+        for at, event in enumerate(events):
             try:
-                reference.run(self.control, [(event,)])
+                self.reference.run(self.control, [(event,)])
                 machine.run(assignment, [(event,)])
             except AutotuneError as problem:
                 return f"{' '.join(event.names)}: {problem}"
-            if event.kind != "call":
-                continue
-            ran += 1
-            call = assignment.chosen[mine.names[0]].call
-            for data, name in call.writes.items():
-                if self._is_compared(bound, name) and (
-                    found := self._differs(machine, call, data, name, ran)
+            if event.kind == "call":
+                call = assignment.chosen[event.names[0]].call
+                runs[call.step] += 1
+                for data, name in (
+                    call.writes.items() if runs[call.step] <= 2 or at == last[event.names] else ()
                 ):
-                    return f"step {call.step}, run {ran}: array {name} {found}"
+                    if found := self._differs(machine, call, data, name, runs.total()):
+                        return f"step {call.step}, run {runs[call.step]}: array {name} {found}"
         return ""
 
-    def _is_compared(self, bound: BoundProgram, name: str) -> bool:
-        """What a step permutes is compared by what tells its elements apart; what only lies between steps, and has
-        nothing of that kind, shows in the arrays that are made of it."""
-        array = bound.program.arrays[name]
-        return not bound.program.chosen_periods or array.role != "scratch" or bool(array.ordered_by)
-
     def _differs(self, machine: Machine, call: BoundCall, data: str, name: str, ran: int) -> str:
+        """How the array differs behind ``ran`` runs of steps; each of them widens the tolerance of its family."""
+        array, kind, shape = (
+            machine.bound.program.arrays[name],
+            machine.bound.data[name],
+            machine.bound.shapes[name],
+        )
+        if machine.bound.program.chosen_periods and array.role == "scratch" and not array.ordered_by:
+            return (
+                ""  # its elements have another order, and nothing tells them apart: what is made of it shows
+            )
         self.compared += 1
-        bound = machine.bound
-        array, kind = bound.program.arrays[name], bound.data[name]
         tolerance = _tolerance(call, data)
         relative, absolute = array.tolerance or (tolerance.relative * ran, tolerance.absolute * ran)
-        numbers = {field.type for field in kind.fields}
-        on_device = len(numbers) == 1 and not array.ordered_by and not kind.element
         if (ran, name) not in self._largest:
             self._largest[ran, name] = _magnitude(self.reference.fetch(name))
         absolute += relative * self._largest[ran, name]
-        allowed = tolerance.may_differ(math.prod(bound.shapes[name]) * len(kind.fields))
-        if on_device:
-            many = self._apart(machine, name, np.dtype(numbers.pop()), (0.0, absolute))
+        numbers = {member.type for member in kind.fields}
+        if len(numbers) == 1 and not array.ordered_by and not kind.element:
+            many = self._apart(machine, name, np.dtype(numbers.pop()), absolute)
         else:
             many = _apart(self._ordered(machine, name), self._ordered(self.reference, name), absolute)
-        if many <= allowed:
+        if many <= tolerance.may_differ(math.prod(shape) * len(kind.fields)):
             return ""
-        got, right = (self._ordered(one, name) for one in (machine, self.reference))
-        size = math.prod(bound.shapes[name])
-        far = _furthest(got, right)
-        return f"differs in {many:,} of {size:,} elements by more than {absolute:.3g}, at most by {far:.3g}"
+        far = _furthest(self._ordered(machine, name), self._ordered(self.reference, name))
+        return f"differs in {many:,} of {math.prod(shape):,} elements by more than {absolute:.3g}, at most by {far:.3g}"
 
-    def _apart(self, machine: Machine, name: str, kind: np.dtype[Any], within: tuple[float, float]) -> int:
+    def _apart(self, machine: Machine, name: str, kind: np.dtype[Any], within: float) -> int:
         """How many elements are too far apart, counted on the device."""
-        backend = machine.backend
-        with _copies(machine, self.reference, name) as (got, right):
-            return backend.apart(got, right, kind, within if kind.kind == "f" else (0.0, 0.0))
+        with machine.backend.current(), ExitStack() as stack:
+            got = machine.plain_copy(name)
+            stack.callback(got.free)
+            right = self.reference.plain_copy(name)
+            stack.callback(right.free)
+            return machine.backend.apart(got, right, kind, (0.0, within if kind.kind == "f" else 0.0))
 
     def _ordered(self, machine: Machine, name: str) -> NDArray[Any]:
         """The array in the order of what tells its elements apart."""
@@ -96,22 +95,7 @@ class WholeProof:
         if not by:
             return array
         numbers = machine.fetch(by)
-        axis = array.shape.index(len(numbers))
-        return np.take(array, np.argsort(numbers, kind="stable"), axis=axis)
-
-
-@contextmanager
-def _copies(machine: Machine, reference: Machine, name: str) -> Iterator[tuple[Placed, Placed]]:
-    with machine.backend.current():
-        got = machine.plain_copy(name)
-        try:
-            right = reference.plain_copy(name)
-            try:
-                yield got, right
-            finally:
-                right.free()
-        finally:
-            got.free()
+        return np.take(array, np.argsort(numbers, kind="stable"), axis=array.shape.index(len(numbers)))
 
 
 def _tolerance(call: BoundCall, data: str) -> Tolerance:
@@ -133,12 +117,8 @@ def _parts(array: NDArray[Any]) -> list[NDArray[Any]]:
 
 def _magnitude(array: NDArray[Any]) -> float:
     """The largest finite number of an array of floating point numbers; 0 for others, which are compared exactly."""
-    most = 0.0
-    for part in _parts(array):
-        if part.dtype.kind == "f":
-            finite = np.abs(part[np.isfinite(part)])
-            most = max(most, float(finite.max(initial=0)))
-    return most
+    floats = [part for part in _parts(array) if part.dtype.kind == "f"]
+    return max((float(np.abs(part[np.isfinite(part)]).max(initial=0)) for part in floats), default=0.0)
 
 
 def _apart(got: NDArray[Any], right: NDArray[Any], within: float) -> int:
@@ -151,10 +131,8 @@ def _apart(got: NDArray[Any], right: NDArray[Any], within: float) -> int:
 
 
 def _furthest(got: NDArray[Any], right: NDArray[Any]) -> float:
-    apart = [
-        np.abs(one.astype(np.float64) - other.astype(np.float64))
-        for one, other in zip(_parts(got), _parts(right), strict=True)
-    ]
+    parts = zip(_parts(got), _parts(right), strict=True)
+    apart = [np.abs(one.astype(np.float64) - other.astype(np.float64)) for one, other in parts]
     return max(float(np.nanmax(one, initial=0)) for one in apart)
 
 
@@ -172,7 +150,9 @@ def time_in_turn(
         for _ in range(rounds):
             for name, assignment in assignments.items():
                 machine.start()
-                for _ in range(3):  # once step by step, once to record graphs, once as it is timed
+                for _ in range(
+                    1 if times[name] else 3
+                ):  # step by step, then to record graphs, then as it is timed
                     machine.run(assignment, listed, _drop)
                 backend.synchronize()
                 times[name] += backend.sample(partial(machine.run, assignment, listed, _drop), 1, False)
@@ -183,7 +163,3 @@ def time_in_turn(
 
 def _drop(_arrays: Mapping[str, NDArray[Any]]) -> None:
     """What the host reads is looked at by nobody."""
-
-
-def typical(times: Sequence[float]) -> float:
-    return float(median(times))

@@ -54,6 +54,11 @@ class KernelCall:
     held: Mapping[str, Any] = field(default_factory=dict)
     every: Number | Choose = 1
 
+    @property
+    def calls(self) -> "tuple[KernelCall, ...]":
+        """What there is to choose from: itself."""
+        return (self,)
+
 
 @dataclass(frozen=True)
 class Either:
@@ -78,6 +83,10 @@ class Swap:
 
     first: str
     second: str
+
+    @property
+    def arrays(self) -> tuple[str, str]:
+        return self.first, self.second
 
 
 @dataclass(frozen=True)
@@ -112,11 +121,7 @@ def number(value: Number, scalars: Mapping[str, float], what: str) -> int:
     return int(found)
 
 
-def steps_of(listed: Sequence[Mapping[str, Any]], where: str) -> tuple[Step, ...]:
-    """The steps that a program.yaml lists. Raises UsageError for one that is none, or is two."""
-    return tuple(_step(one, f"{where}: step {at + 1}") for at, one in enumerate(listed))
-
-
+# What a step of each kind in a program.yaml may say.
 _KEYS = {
     "call": {"name", "arrays", "scalars", "options", "set", "every", "doc"},
     "either": {"name", "every", "doc"},
@@ -124,6 +129,12 @@ _KEYS = {
     "swap": {"doc"},
     "read": {"every", "doc"},
 }
+_NEEDED = {"either": "name", "repeat": "steps"}
+
+
+def steps_of(listed: Sequence[Mapping[str, Any]], where: str) -> tuple[Step, ...]:
+    """The steps that a program.yaml lists. Raises UsageError for one that is none, or is two."""
+    return tuple(_step(one, f"{where}: step {at}") for at, one in enumerate(listed, 1))
 
 
 def _step(told: Mapping[str, Any], where: str) -> Step:
@@ -135,38 +146,28 @@ def _step(told: Mapping[str, Any], where: str) -> Step:
     (kind,) = kinds
     if odd := [key for key in told if key not in {kind, *_KEYS[kind]}]:
         raise UsageError(f"{where}: {odd[0]} is not for {kind} (allowed: {', '.join(sorted(_KEYS[kind]))})")
+    if (needed := _NEEDED.get(kind, kind)) not in told:
+        raise UsageError(f"{where}: {kind} needs {needed}")
+    every: Any = told.get("every", 1)
+    if isinstance(every, Mapping):
+        every = Choose(tuple(NEVER if value == "never" else int(value) for value in every["choose"]))
+    if isinstance(every, Choose) and kind == "read":
+        raise UsageError(f"{where}: when the host reads is not the tuner's to choose: give every a number")
     match kind:
         case "call":
-            return _call(told, _every(told))
+            return _call(told, every)
         case "either":
-            if "name" not in told:
-                raise UsageError(f"{where}: either needs a name: for what each of its calls does")
-            calls = tuple(_call({"name": told["name"], **one}) for one in told["either"])
-            return Either(told["name"], calls, _every(told))
+            return Either(
+                told["name"], tuple(_call({"name": told["name"], **one}) for one in told["either"]), every
+            )
         case "repeat":
-            if "steps" not in told:
-                raise UsageError(f"{where}: repeat needs steps: what is repeated")
             return Repeat(told["repeat"], steps_of(told["steps"], where))
         case "swap":
             return Swap(*told["swap"])
         case _:
-            every = _every(told)
-            if isinstance(every, Choose):
-                raise UsageError(
-                    f"{where}: when the host reads is not the tuner's to choose: give every a number"
-                )
             return Read(tuple(told["read"]), every)
 
 
-def _every(told: Mapping[str, Any]) -> Number | Choose:
-    every: Any = told.get("every", 1)
-    if isinstance(every, Mapping):
-        return Choose(tuple(NEVER if value == "never" else int(value) for value in every["choose"]))
-    return every if isinstance(every, str) else int(every)
-
-
 def _call(told: Mapping[str, Any], every: Number | Choose = 1) -> KernelCall:
-    return KernelCall(
-        told["call"], told.get("name", ""), told.get("arrays", {}), told.get("scalars", {}),
-        told.get("options", {}), told.get("set", {}), every,
-    )  # fmt: skip
+    arrays, scalars, options, held = (told.get(key, {}) for key in ("arrays", "scalars", "options", "set"))
+    return KernelCall(told["call"], told.get("name", ""), arrays, scalars, options, held, every)

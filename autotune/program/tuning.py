@@ -292,7 +292,6 @@ class _Tuning:
 
         return Problem(
             options=choices, traffic=passed, convert_ms=convert_ms,
-            given={name: Form.plain(data, bound.shapes[name]) for name, data in bound.data.items()},
             read_ms=lambda array, form: measure_read(machine, array, form, record),
             nbytes=lambda array, form: form.nbytes(bound.shapes[array]),
             limit_bytes=_MEMORY_SHARE * self._backend.device.limits.memory_bytes,

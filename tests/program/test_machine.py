@@ -134,7 +134,7 @@ def test_names_may_be_swapped(tmp_path: Path) -> None:
         arrays={"a": "state", "b": "state", "v": "input", "f": "input", "w": "output"},
         steps=[
             Repeat(3, [
-                KernelCall("move", arrays={"x": "a", "v": "v", "f": "f", "x_next": "b", "v_next": "w"}, scalars={"dt": 1}),
+                KernelCall("move", arrays={"x": "a", "x_next": "b", "v_next": "w"}, scalars={"dt": 1}),
                 Swap("a", "b"),
             ])
         ],

@@ -72,7 +72,7 @@ def problem_of(bound: Any, seed: int, limit: float = float("inf")) -> Problem:
     return Problem(
         options=options, traffic=traffic(bound, segments(bound, {})),
         convert_ms=lambda array, f, g: ms[kind(array), f, g],
-        given=dict.fromkeys(ARRAYS, 0), read_ms=lambda array, form: reads[kind(array), form],
+         read_ms=lambda array, form: reads[kind(array), form],
         nbytes=lambda _array, form: 100 + form, limit_bytes=limit,
     )  # fmt: skip
 
