@@ -110,6 +110,7 @@ class _Binding:
         for step in walk(self._program.steps):
             self._visit(step)
         self._check_roles()
+        self._check_presets()
         arrays = {}
         for name, array in self._given.items():
             arrays[name] = canonical(replace(self._data[name], name=name), array)
@@ -297,6 +298,21 @@ class _Binding:
                         f"{self._where}: array {name} is ordered_by {array.ordered_by}, {key} of shape {names}: whole "
                         f"numbers, one for each element along an extent of {self._shapes[name]}, are needed"
                     )
+
+    def _check_presets(self) -> None:
+        """What a preset holds, a call of the step has."""
+        for preset in self._program.presets:
+            for step, held in self._program.held(preset).items():
+                spaces = [call.family.space for call in self._calls[step]]
+                known = {policy.name for space in spaces for policy in space.policies}
+                for name in held:
+                    if name not in known:
+                        raise UnknownName(
+                            "policy", name, sorted(known), f"{self._where}: preset {preset}: {step}"
+                        )
+                for space in spaces:
+                    own = {policy.name for policy in space.policies}
+                    space.held_to({name: values for name, values in held.items() if name in own})
 
     def _check_content(self, bound: BoundProgram) -> None:
         """Links of given arrays lead to where there is something; numbers are what each step takes."""

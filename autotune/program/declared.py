@@ -108,8 +108,13 @@ class Program:
         if isinstance(own, Family):
             return own
         beside = self.folder / own if self.folder else None
-        is_beside = beside is not None and (beside / "family.yaml").is_file()
-        return load_family(beside if is_beside and beside else own)
+        if beside and (beside / "family.yaml").is_file():
+            return load_family(beside)
+        try:
+            return load_family(own)
+        except UnknownName as problem:
+            where = f", and {beside} has no family.yaml" if beside else ""
+            raise UsageError(f"program {self.name}: {problem}{where}") from None
 
     def held(self, preset: str) -> Mapping[str, Held]:
         """What a preset holds policies to, by step. Raises UnknownName."""

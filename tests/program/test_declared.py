@@ -52,7 +52,7 @@ def test_a_program_is_read_and_its_arrays_have_shapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda c: inner(c, 0).update(call="nowhere"), "nowhere"),
+        (lambda c: inner(c, 0).update(call="nowhere"), r"'nowhere'.*and .*/nowhere has no family\.yaml"),
         (lambda c: inner(c, 0)["arrays"].pop("points"), "step forces: no array is given for points"),
         (
             lambda c: inner(c, 0)["arrays"].update(points="position"),
@@ -86,6 +86,9 @@ def test_a_program_is_read_and_its_arrays_have_shapes(tmp_path: Path) -> None:
         (lambda c: inner(c, 1).update(name="forces"), "two steps are called forces"),
         (lambda c: inner(c, 3).update(call="energy"), "give one of call"),
         (lambda c: c["presets"]["aos"].update(foces={}), "'foces'.*preset aos; did you mean 'forces'"),
+        (lambda c: c["presets"]["aos"]["forces"].update(axs="aos"), "'axs'.*preset aos: forces.*'axes'"),
+        (lambda c: c["presets"]["aos"]["forces"].update(axes="sao"), "'sao'.*did you mean 'soa'"),
+        (lambda c: c["arrays"].update({"7s": "scratch"}), "7s"),
         (
             lambda c: c["steps"][0]["steps"].append({"swap": ["positions", "energies"]}),
             "swap positions, energies",
@@ -98,6 +101,15 @@ def test_a_program_is_read_and_its_arrays_have_shapes(tmp_path: Path) -> None:
 def test_what_does_not_fit_together_is_refused(tmp_path: Path, change: Change, told: str) -> None:
     said = refusal(tmp_path, change)
     assert re.search(told, said), said
+
+
+def test_an_array_may_have_a_capital_as_data_of_families_may(tmp_path: Path) -> None:
+    content = copy.deepcopy(PROGRAM)
+    content["arrays"]["E"] = content["arrays"].pop("energies")
+    inner(content, 2)["arrays"]["each"] = "E"
+    inner(content, 3)["read"] = ["E"]
+    program = Program.read(write_program(tmp_path, content))
+    assert bind_program(program, load_given(program, "tiny", tmp_path)).shapes["E"] == (70,)
 
 
 def test_arrays_that_do_not_fit_are_refused(tmp_path: Path) -> None:
