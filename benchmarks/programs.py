@@ -11,6 +11,7 @@ out, and said so. A record is kept below --record: a second run goes on from it,
 import argparse
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -91,7 +92,7 @@ def summary(made: list[Line]) -> str:
     return "\n".join(said)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -110,10 +111,11 @@ def main() -> None:
     parser.add_argument("--policies", type=Path, help="write policy files there")
     parser.add_argument("--out", type=Path, default=Path("programs.csv"))
     parser.add_argument("--check", action="store_true", help="all that needs no GPU, then stop")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     began, made = time.perf_counter(), list[Line]()
     budget = ProgramBudget(configurations=asked.budget, forms=asked.forms)
     names = asked.programs or [path.parent.name for path in sorted(PROGRAMS.glob("*/program.yaml"))]
+    print(f"{len(names)} programs: {', '.join(names)}")
     for name in names:
         program = Program.read(PROGRAMS / name)
         workload = asked.workload if asked.workload in workloads(program) else ""
@@ -141,7 +143,8 @@ def main() -> None:
         )  # what there is, should the next one end it all
     if made:
         print(summary(made))
+    return 0 if made or asked.check else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

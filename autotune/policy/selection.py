@@ -40,13 +40,7 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
-from autotune.policy.prediction import (
-    Features,
-    Taught,
-    feature_values,
-    nearest,
-    taught_by,
-)
+from autotune.policy.prediction import Features, Taught, feature_values, nearest, taught_by
 from autotune.policy.refined import with_refined
 from autotune.record import accuracy_class
 

@@ -9,17 +9,7 @@ from typing import Any
 from autotune.declaration import Configuration
 from autotune.files import clean
 from autotune.record import Decision, Study, Trial, ranked
-from autotune.report.blocks import (
-    ERROR,
-    FOOTPRINT,
-    OCCUPANCY,
-    ONCE,
-    REGISTERS,
-    SENT,
-    SPREAD,
-    TIME,
-    Column,
-)
+from autotune.report.blocks import ERROR, FOOTPRINT, OCCUPANCY, ONCE, REGISTERS, SENT, SPREAD, TIME, Column
 from autotune.report.policy_effects import policy_values
 from autotune.report.verdict import Roles
 from autotune.report.why import of_ceiling
