@@ -12,17 +12,15 @@ import pytest
 from cpu_results import check_verified, compiled
 from numpy.typing import NDArray
 
-from autotune.compile.cache import default_root
 from autotune.compile.variant import Variant
 from autotune.declaration import workload as workloads
 from autotune.declaration.family import Family, load_family
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.errors import WorkloadError
+from autotune.program import Given, Program, load_given, run_control
 from autotune.program.bound import bind_program
 from autotune.program.candidates import candidates
-from autotune.program.declared import Given, Program, load_given
-from autotune.program.run_time import run_control
 
 FOLDER = Path(__file__).parents[2] / "examples" / "programs"
 FAMILIES = sorted(path.parent.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("family.yaml"))
@@ -101,7 +99,7 @@ def small(name: str) -> Given:
 def as_declared(name: str, device: str) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """What the program leaves on the device, and what its ``run`` by numpy does."""
     given = small(name)
-    made = run_control(program(name), given.arrays, given.scalars, device, cache=default_root())
+    made = run_control(program(name), given.arrays, given.scalars, device)
     scalars = {**program(name).scalars, **given.scalars}
     return made, program(name).module.run(given.arrays, scalars)
 
