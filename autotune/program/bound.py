@@ -143,35 +143,28 @@ class _Binding:
             made.append(self._call(step.name, at, call))
         self._calls[step.name] = tuple(made)
         written = set(made[0].writes.values())
-        if any(set(call.writes.values()) != written for call in made):
-            raise UsageError(f"{place}: its calls do not write the same arrays")
+        is_same = all(set(call.writes.values()) == written for call in made)
+        _require(is_same, f"{place}: its calls do not write the same arrays")
         new = sorted(written - before)
-        if isinstance(step.every, Choose) and NEVER in step.every.values and new:
-            raise UsageError(
-                f"{place}: array {new[0]} has no content without it, and never is for a step that only changes the "
-                "order of what is there"
-            )
+        is_needed = isinstance(step.every, Choose) and NEVER in step.every.values and new
+        told = f"{place}: array {''.join(new[:1])} has no content without it, and never is for a step that only changes"
+        _require(not is_needed, f"{told} the order of what is there")
         self._has_content |= written
 
     def _swap(self, step: Swap) -> None:
-        place = f"{self._where}: swap {step.first}, {step.second}"
-        for name in (step.first, step.second):
-            if self._program.arrays[name].role == "input":
-                raise UsageError(
-                    f"{place}: {name} has role input, which is never written: give it role state"
-                )
-        self._written |= {step.first, step.second}
-        self._read |= {step.first, step.second}  # under the other name
-        alike = [self._shapes.get(name) for name in (step.first, step.second)]
-        if None in alike:
-            raise UsageError(
-                f"{place}: no step before it has made {(step.first, step.second)[alike.index(None)]}"
-            )
-        known = [self._data.get(name) for name in (step.first, step.second)]
-        if alike[0] != alike[1] or (all(known) and known[0].dtype != known[1].dtype):  # type: ignore[union-attr]
-            raise UsageError(
-                f"{place}: they have shapes {alike[0]} and {alike[1]}; only arrays of one kind swap"
-            )
+        place, pair = f"{self._where}: swap {step.first}, {step.second}", step.arrays
+        for name in pair:
+            is_state = self._program.arrays[name].role != "input"
+            _require(is_state, f"{place}: {name} has role input, which is never written: give it role state")
+            _require(name in self._shapes, f"{place}: no step before it has made {name}")
+        self._written |= {*pair}
+        self._read |= {*pair}  # under the other name
+        shapes, kinds = (
+            [self._shapes[name] for name in pair],
+            {self._data[n].dtype for n in pair if n in self._data},
+        )
+        told = f"{place}: they have shapes {shapes[0]} and {shapes[1]}; only arrays of one kind swap"
+        _require(shapes[0] == shapes[1] and len(kinds) <= 1, told)
 
     # -- one call
 
@@ -185,11 +178,10 @@ class _Binding:
             self._reads(name, f"{place} ({data.name})")
             self._agrees(name, data, step, place)
             shape = self._shapes[name]
-            if len(shape) != len(data.shape):
-                raise UsageError(
-                    f"{place}: array {name} has shape {shape}, and {family.name} takes {data.name} with "
-                    f"{len(data.shape)} extents ({', '.join(data.shape)})"
-                )
+            told = f"{place}: array {name} has shape {shape}, and {family.name} takes {data.name} with"
+            _require(
+                len(shape) == len(data.shape), f"{told} {len(data.shape)} extents ({', '.join(data.shape)})"
+            )
             shapes[data.name] = np.broadcast_to(np.zeros((), data.dtype), shape)
         scalars = {
             name: self._number(value, f"{place}: scalar {name}") for name, value in call.scalars.items()
@@ -219,11 +211,11 @@ class _Binding:
         for each in (*family.inputs, *family.outputs):
             begins = family.beginnings.get(each.name, "")
             same = each.name if each.name in self._program.arrays else bound.get(begins, "")
-            if each.name not in bound and not same:
-                raise UsageError(
-                    f"{place}: no array is given for {each.name}, an {each.role} of family {family.name}: name one in "
-                    f"arrays (the program has {', '.join(self._program.arrays)})"
-                )
+            told = f"{place}: no array is given for {each.name}, an {each.role} of {family.name}: name one in arrays"
+            _require(
+                each.name in bound or bool(same),
+                f"{told} (the program has {', '.join(self._program.arrays)})",
+            )
             bound.setdefault(each.name, same)
         return bound
 
@@ -231,45 +223,36 @@ class _Binding:
         """The step takes the array for what the first one took it."""
         first = self._data.setdefault(name, data)
         by = self._by.setdefault(name, step)
-        if first.dtype != data.dtype:
-            raise UsageError(
-                f"{place}: array {name} holds {first.dtype} for step {by}, and {data.name} is {data.dtype}"
-            )
-        if data.sampling is not None:
-            raise UsageError(
-                f"{place}: {data.name} is an image, which a program cannot share between kernels"
-            )
+        told = f"{place}: array {name} holds {first.dtype} for step {by}, and {data.name} is {data.dtype}"
+        _require(first.dtype == data.dtype, told)
+        _require(
+            data.sampling is None,
+            f"{place}: {data.name} is an image, which a program cannot share between kernels",
+        )
 
     def _reads(self, name: str, place: str) -> None:
         self._read.add(name)
-        if name not in self._has_content:
-            role = self._program.arrays[name].role
-            raise UsageError(
-                f"{place}: it reads array {name}, of role {role}, before a step has written it: give it role state, or "
-                "put a step that writes it first"
-            )
+        role = self._program.arrays[name].role
+        told = f"{place}: it reads array {name}, of role {role}, before a step has written it"
+        _require(name in self._has_content, f"{told}: give it role state, or put a step that writes it first")
 
     def _makes(self, call: BoundCall, place: str) -> None:
         """What the call writes has the shape that it has elsewhere."""
         taken: dict[str, str] = {}
         for data, name in call.writes.items():
-            if name in taken:
-                raise UsageError(
-                    f"{place}: {taken[name]} and {data} both go to array {name}; each needs its own"
-                )
+            _require(
+                name not in taken,
+                f"{place}: {taken.get(name)} and {data} both go to array {name}; each needs its own",
+            )
             taken[name] = data
-            if self._program.arrays[name].role == "input":
-                raise UsageError(
-                    f"{place}: it writes array {name} ({data}), which has role input: give it role state"
-                )
+            told = f"{place}: it writes array {name} ({data}), which has role input: give it role state"
+            _require(self._program.arrays[name].role != "input", told)
             self._agrees(name, call.family.data[data], call.step, place)
             shape = call.shape(data)
             known = self._shapes.setdefault(name, shape)
-            if known != shape:
-                raise UsageError(
-                    f"{place}: array {name} has shape {known} ({'given' if name in self._given else self._by[name]}), "
-                    f"and {call.family.name} makes {data} with shape {shape}"
-                )
+            by = "given" if name in self._given else self._by[name]
+            told = f"{place}: array {name} has shape {known} ({by}), and {call.family.name} makes {data} with {shape}"
+            _require(known == shape, told)
         self._written |= taken.keys()
 
     def _number(self, value: float | str, place: str) -> float:
@@ -281,23 +264,17 @@ class _Binding:
 
     def _check_roles(self) -> None:
         for name, array in self._program.arrays.items():
-            if name not in self._data:
-                raise UsageError(f"{self._where}: array {name} is in no step: name it in one, or delete it")
-            if array.role == "state" and name not in self._written:
-                raise UsageError(
-                    f"{self._where}: no step writes array {name}, of role state: give it role input"
-                )
-            if array.role == "scratch" and name not in self._read:
-                raise UsageError(
-                    f"{self._where}: nothing reads array {name}, of role scratch: give it role output"
-                )
+            told, role = f"{self._where}: array {name}", array.role
+            _require(name in self._data, f"{told} is in no step: name it in one, or delete it")
+            is_kept = role != "state" or name in self._written
+            _require(is_kept, f"{told} has role state, and no step writes it: give it role input")
+            is_used = role != "scratch" or name in self._read
+            _require(is_used, f"{told} has role scratch, and nothing reads it: give it role output")
             if array.ordered_by:
-                names, key = self._shapes[array.ordered_by], self._data[array.ordered_by].dtype
-                if key.kind not in "iu" or len(names) != 1 or names[0] not in self._shapes[name]:
-                    raise UsageError(
-                        f"{self._where}: array {name} is ordered_by {array.ordered_by}, {key} of shape {names}: whole "
-                        f"numbers, one for each element along an extent of {self._shapes[name]}, are needed"
-                    )
+                key, shape = self._data[array.ordered_by].dtype, self._shapes[array.ordered_by]
+                is_order = key.kind in "iu" and len(shape) == 1 and shape[0] in self._shapes[name]
+                told += f" is ordered_by {array.ordered_by}, {key} of shape {shape}: whole numbers are needed, one for"
+                _require(is_order, f"{told} each element along an extent of {self._shapes[name]}")
 
     def _check_presets(self) -> None:
         """What a preset holds, a call of the step has."""
@@ -323,9 +300,13 @@ class _Binding:
                         canonical(call.family.data[data], bound.given[name])
                         check_links(call.family.data[data], bound.given[name], call.inputs.sizes)
                     except WorkloadError as problem:
-                        raise WorkloadError(
-                            f"{self._where}: step {call.step}: array {name}: {problem}"
-                        ) from None
+                        told = f"{self._where}: step {call.step}: array {name}: {problem}"
+                        raise WorkloadError(told) from None
+
+
+def _require(holds: bool, told: str) -> None:
+    if not holds:
+        raise UsageError(told)
 
 
 def each_call(bound: BoundProgram) -> Iterator[BoundCall]:
