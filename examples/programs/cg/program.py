@@ -12,7 +12,7 @@ from autotune.family import WorkloadError, find_data
 
 ENTRY = np.dtype([("column", np.uint32), ("value", np.float32)])
 SLICE_ROWS = 32  # as in the kernel
-WINDOW = 8 * SLICE_ROWS  # sigma: rows are sorted by length within so many
+WINDOW = 8 * SLICE_ROWS  # sigma: rows are sorted by length within a window
 
 
 def elastic(parameters: Mapping[str, Any], root: Path) -> Any:

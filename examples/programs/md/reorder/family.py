@@ -12,7 +12,7 @@ VELOCITY = np.dtype([(axis, np.float32) for axis in "xyz"])
 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
-    """``atoms`` and a permutation of them, by chance (``seed``): with ``near``, only within runs of so many."""
+    """``atoms`` and a permutation of them, by chance (``seed``): with ``near``, only within runs of that length."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     atoms, near = int(parameters["atoms"]), int(parameters.get("near", 0))
     positions, velocities = np.zeros(atoms, POSITION), np.zeros(atoms, VELOCITY)
