@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import NDArray
 from particle_program import write_families, write_program
 
+from autotune import Kernel
 from autotune.compile import Cache, default_root
 from autotune.device import open_backend
 from autotune.program import Either, Given, KernelCall, Program, Repeat, Swap, load_given, run_control
@@ -242,3 +243,31 @@ def test_a_form_is_the_same_whatever_memory_a_kernel_reads_it_through() -> None:
     )  # eight columns are whole multiples of four
     assert Form.of(layout_of(data, {"padding": 16}), shape) != plain
     assert Form.of(layout_of(data, {"axes": ["column", "row"]}), shape) != plain
+
+
+_DRIFT = """
+extern "C" __global__ void drift(float* x, const float* v, int n, float dt) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < n) x[i] += dt * v[i];
+}
+"""
+
+
+def test_a_plain_kernel_is_a_step(tmp_path: Path, cache: Cache) -> None:
+    """What it reads and writes by one pointer is one array of the program."""
+    drift = Kernel(
+        _DRIFT, "drift", arguments={"x": "inout float32[n]", "v": "float32[n]", "n": "int32", "dt": np.float32(1)},
+        grid="ceil_div(n, BLOCK)", block="BLOCK", policies={"BLOCK": [32, 64]},
+    )  # fmt: skip
+    program = Program(
+        name="drifting", arrays={"x": "state", "v": "input"}, scalars={"step": 0.5},
+        steps=[Repeat(4, [KernelCall(drift, scalars={"dt": "step"})])],
+    )  # fmt: skip
+    given = {"x": np.arange(70.0), "v": np.ones(70)}
+    np.testing.assert_array_equal(run_control(program, given, device="cpu")["x"], np.arange(70) + 2)
+    bound = bind_program(program, Given(workload="", arrays=given, scalars={"step": 1.0}))
+    (group,) = candidates(bound.calls["drift"][0], CPU.device.limits, 10).values()
+    assert [dict(one.configuration)["BLOCK"] for one in group] == [32, 64]
+    with Machine(bound, CPU, cache) as machine:
+        machine.run_all(Assignment({"drift": group[1]}))
+        np.testing.assert_array_equal(machine.fetch("x"), np.arange(70) + 4)
