@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
@@ -13,7 +12,7 @@ from typing import Any
 
 from autotune.compile import Cache, default_root
 from autotune.device import Backend, open_backend
-from autotune.errors import NothingMeasured, UsageError
+from autotune.errors import NothingMeasured
 from autotune.files import writable
 from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
@@ -474,11 +473,12 @@ def greedy(problem: Problem) -> dict[str, Choice]:
 
 
 def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
-    """The next best assignments: the best of those in which one step at least is another than in the best."""
-    found = []
-    for step, best in solution.picks.items():
-        if others := tuple(one for one in problem.options[step] if one is not best):
-            with suppress(UsageError):  # none of these fits into memory
-                found.append(solve(replace(problem, options={**problem.options, step: others})))
-    found.sort(key=lambda one: one.cost.ms)
-    return list({_assignment(one.picks, {}).id: one.picks for one in found}.values())[:most]
+    """The next best assignments in which one step is another than in the best."""
+    best = solution.picks
+    others = [
+        {**best, step: one} for step, many in problem.options.items() for one in many if one is not best[step]
+    ]
+    fitting = [
+        (found.ms, picks) for picks in others if (found := cost(problem, picks)).nbytes <= problem.limit_bytes
+    ]
+    return [picks for _, picks in sorted(fitting, key=lambda pair: pair[0])[:most]]
