@@ -4,12 +4,14 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 
 - ``commands``: ``NAME_command`` for each command of the line;
 - ``families``: ``read_family(path)`` for files that declare a family and end so;
-- ``records``: ``read_study(path)`` for files that hold a record and end so.
+- ``records``: ``read_study(path)`` for files that hold a record and end so;
+- ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 
@@ -21,6 +23,7 @@ class Extension:
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    loads: str = ""
 
 
 EXTENSIONS = {
@@ -50,6 +53,10 @@ EXTENSIONS = {
         families=(".json",),
         records=(".json", ".json.gz"),
     ),
+    "program": Extension(
+        commands={"program": "Tune a whole program: one layout for each array that its kernels share."},
+        loads="program.yaml",
+    ),
     "ranking": Extension(
         commands={
             "rank": "Rank configurations by their traced accesses, without a GPU. A search in that folder begins with "
@@ -69,4 +76,12 @@ def reader_of(path: str, module: Literal["families", "records"]) -> Any:
     for package, extension in EXTENSIONS.items():
         if path.endswith(getattr(extension, module)):
             return import_module(f"autotune.{package}.{module}")
+    return None
+
+
+def loader_of(folder: Any) -> Any:
+    """``load`` of the extension that has ``folder`` to load; None where none has."""
+    for package, extension in EXTENSIONS.items():
+        if extension.loads and Path(folder, extension.loads).is_file():
+            return import_module(f"autotune.{package}").load
     return None

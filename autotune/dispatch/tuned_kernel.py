@@ -26,6 +26,7 @@ from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
+from autotune.extensions import loader_of
 from autotune.files import policy_folders
 from autotune.policy import Candidate, PolicyFile
 
@@ -55,8 +56,8 @@ def load(
     objective: str = "kernel",
     refine: bool | int | None = None,
     max_error: float | None = None,
-) -> "TunedKernel":
-    """The tuned kernel of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
+) -> Any:
+    """The ``TunedKernel`` of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu, with a
@@ -72,6 +73,8 @@ def load(
     own = None
     if isinstance(family, str | PathLike):
         folder: str | PathLike[str] = family
+        if loader := loader_of(family):
+            return loader(family, device, policies, cache)
     else:
         folder, own, device = family.folder, family.policy_file, device or family.device
     if max_error is not None and accuracy is not None:

@@ -93,6 +93,7 @@ CHECKED = {
     "eri_transfer": "--workload water2",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "layout_costs": "",
+    "programs": "--workload small",
     "reaction_diffusion_experiment": "times --grid 16",
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
     "selection_refine": "allpairs --each 1",

@@ -1,0 +1,118 @@
+"""``autotune program``: tune a whole program, say what was chosen and why, or run it as it is declared."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autotune.cli import options
+from autotune.errors import PolicyFileError
+
+if TYPE_CHECKING:
+    from autotune.program.declared import Given, Program
+    from autotune.program.tuning import Tuned
+
+_MANY = click.IntRange(1)
+
+
+@click.argument("folder")
+@options.one_workload("The program's workload, by its name or file; default the program's own.")
+@options.option(
+    "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What it is tuned on and run on."
+)
+@options.option(
+    "--explain", is_flag=True, help="Say what was chosen, who gave way and what that cost. Measures nothing."
+)
+@options.option(
+    "--control", is_flag=True, help="Run the program as declared, and print its arrays. Tunes nothing."
+)
+@options.option(
+    "--budget", default=96, type=_MANY, metavar="N", help="Configurations that are swept, of each step."
+)
+@options.option(
+    "--forms", default=12, type=_MANY, metavar="N", help="Layouts that are timed in the loop, of each step."
+)
+@options.of_sweep("processes")
+@options.option(
+    "--out", "-o", type=options.FOLDER, metavar="DIR", help="Record and report; ./autotune-results/NAME."
+)
+@options.policies_option
+@options.data_option
+def program_command(
+    folder: str, workload: str, data: Path | None, explain: bool, control: bool, **asked: Any
+) -> None:
+    from autotune.files import data_root
+    from autotune.program.declared import Program, load_given
+
+    program = Program.read(folder)
+    given = load_given(program, workload, data_root(data))
+    if explain:
+        _explain(program, given, asked["device"], asked["policies"])
+    elif control:
+        from autotune.program.run_time import run_control
+
+        for name, array in run_control(program, given.arrays, given.scalars, asked["device"]).items():
+            print(f"{name}: {array.dtype} {array.shape}, {array.reshape(-1)[:4]}")
+    else:
+        _tune(program, given, **asked)
+
+
+def _tune(
+    program: "Program", given: "Given", device: str, budget: int, forms: int, processes: int, out: Path | None,
+    policies: Path | None,
+) -> None:  # fmt: skip
+    from autotune.files import policy_folder
+    from autotune.program.measuring import ProgramBudget
+    from autotune.program.policy import save
+    from autotune.program.report import write_report
+    from autotune.program.tuning import tune
+
+    place, most = (
+        out or Path("autotune-results") / program.name,
+        ProgramBudget(configurations=budget, forms=forms),
+    )
+    tuned = tune(program, given, device, place, most, processes=processes, note=options.note)
+    print(summary(tuned))
+    print(f"report       {write_report(tuned, place / 'report.html')}")
+    print(f"policy file  {save(tuned, policy_folder(policies))}")
+
+
+def summary(tuned: "Tuned") -> str:
+    """The table of assignments as text."""
+    from autotune.figures import duration
+
+    lines = [f"{tuned.bound.program.name} on {tuned.workload}, {tuned.device.kind}: {tuned.device.name}"]
+    lines.append(f"{'assignment':14} {'a turn':>10} {'predicted':>10}  of {tuned.turns} turns")
+    for row in tuned.rows:
+        told = row.refusal or f"{duration(row.measured_ms):>10} {duration(row.predicted_ms):>10}"
+        lines.append(f"{row.name:14} {told}")
+    for aged in tuned.aged:
+        often = f"every {aged.chosen} turns" if aged.chosen else "never"
+        lines.append(f"{aged.step}: {often}; pays after {aged.pays_after or 'no number of'} turns")
+    counts = tuned.counts
+    lines.append(
+        f"{counts.runs} runs and {counts.conversions} conversions measured, {100 * counts.share:.2g} % of "
+        f"{counts.assignments:,.0f} assignments; bound {duration(tuned.solution.bound)} for the whole program"
+    )
+    return "\n".join(lines)
+
+
+def _explain(program: "Program", given: "Given", device: str, policies: Path | None) -> None:
+    """Print what the policy file says. Raises PolicyFileError where there is none for this input."""
+    from autotune.program.explain import explained
+    from autotune.program.run_time import load
+
+    with load(program, device, policies) as tuned:
+        found = tuned.explain(**given.arrays, **given.scalars)
+    for reason in found.passed:
+        print(f"passed over  {reason}")
+    if found.entry is None:
+        raise PolicyFileError(
+            f"program {program.name} has no policy file for this input and device: tune it first"
+        )
+    print(f"taken        {found.origin}")
+    for step, candidate in found.assignment.chosen.items():
+        print(f"  {step}: {candidate.configuration.changes(candidate.call.family.space.control)}")
+    for step, period in found.assignment.periods.items():
+        print(f"  {step}: {f'every {period} turns' if period else 'never'}")
+    print(explained(found.entry.told.get("arrays", {})))

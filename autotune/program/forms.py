@@ -1,0 +1,108 @@
+"""Stored forms: how the bytes of a program's array lie on the device, whatever kernel reads them and through which
+memory. Two kernels share an array as it is where its forms are equal."""
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from autotune.compile import Variant
+from autotune.layout import Data, Field, Layout
+
+
+def _record(data: Data) -> str:
+    """What a record is called where no kernel's source has a name for it."""
+    return f"Record_{hashlib.sha256(repr(data.dtype).encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """``layout`` is that of an array of no family, in global memory."""
+
+    layout: Layout
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @classmethod
+    def of(cls, layout: Layout, shape: tuple[int, ...]) -> "Form":
+        """What ``layout`` makes of the bytes of an array of canonical ``shape``."""
+        data, is_wide = layout.data, math.prod(shape) >= 2**31
+        more: dict[str, Any] = {"plane": data.plane} if layout.is_plane else {}
+        more |= {"low": data.low, "high": data.high} if layout.scales else {}
+        neutral = Data(
+            name="array", role="input", fields=tuple(Field(f.name, f.type) for f in data.fields),
+            shape=tuple(f"n{at}" for at in range(len(shape))), record=_record(data) if data.record else "",
+            packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
+            **more,
+        )  # fmt: skip
+        kept = replace(layout, data=neutral, memory="global", constant_offset=0)
+        if not kept.is_plane:
+            kept = replace(kept, dims="1d")
+        if kept.padding > 1 or kept.plus:
+            bare = replace(kept, padding=1, plus=0)
+            if (
+                bare.room(shape).strides == kept.room(shape).strides
+                and bare.room(shape).nbytes == kept.room(shape).nbytes
+            ):
+                kept = bare  # the rows are whole multiples already
+        return cls(kept)
+
+    @classmethod
+    def plain(cls, data: Data, shape: tuple[int, ...]) -> "Form":
+        """Elements one behind the other, as they are declared."""
+        return cls.of(Layout.plain(data), shape)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight letters that another form would hardly have."""
+        return hashlib.sha256(repr(self.layout).encode()).hexdigest()[:8]
+
+    def nbytes(self, shape: tuple[int, ...]) -> int:
+        return self.layout.room(shape).nbytes
+
+    def text(self, data: Data) -> str:
+        """What tells it from the plain one, in the words of family.yaml: ``axes x,i``, ``records soa``."""
+        layout, plain = self.layout, Layout.plain(data)
+        told = []
+        if layout.axes != plain.axes:
+            told.append("axes " + ",".join(data.shape[axis] for axis in layout.axes))
+        if layout.records != plain.records:
+            told.append(layout.records)
+        if layout.padding > 1 or layout.plus:
+            told.append(f"rows padded to {layout.padding}" if layout.padding > 1 else f"rows + {layout.plus}")
+        if layout.tiles and any(size > 1 for size in layout.tiles):
+            told.append("tiles " + "x".join(map(str, layout.tiles)))
+        if layout.curve:
+            told.append(layout.curve.kind)
+        told += [step.name for step in layout.steps]
+        if layout.packing:
+            told.append(f"{layout.packing.bits} bits" + (f" x {layout.vector}" if layout.vector > 1 else ""))
+        if layout.storage != plain.storage:
+            told.append(layout.storage.name if layout.storage else "as read")
+        if layout.is_plane:
+            told.append(layout.dims)
+        usual = "aos" if data.record else ",".join(data.shape) if len(data.shape) > 1 else "plain"
+        return " ".join(told) or usual
+
+
+def unshareable(variant: Variant, data: str, is_written: bool) -> str:
+    """Why a program cannot hold the array as this configuration stores it; empty where it can. ``is_written`` says that
+    the kernel that reads it writes it too."""
+    layout = variant.layouts[data]
+    if layout.group != (1, 0):
+        return f"{data} is merged with another array"
+    if layout.memory == "constant":
+        return f"{data} is in constant memory, which a program does not fill between kernels"
+    if layout.is_image or (layout.is_plane and layout.memory == "texture"):
+        return f"{data} is in an image of the hardware's own"
+    if layout.stored_scales is not None:
+        return f"{data} is stored with scales that the host finds in its content"
+    if is_written and layout.memory in ("readonly", "texture"):
+        return f"{data} is updated in place, which {layout.memory} memory does not see"
+    if data in variant.family.windowed and layout.memory == "constant":
+        return f"{data} is cut into windows"
+    if variant.is_reordered(data):
+        return f"{data} is reordered by the host"
+    return ""

@@ -1,0 +1,322 @@
+"""Little is measured: each call's configurations by a sweep of its family; the best of each form again in the loop, as
+many steps at a time as there are; each conversion between two forms, and what the host reads."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Workload
+from autotune.device import Backend, Placed
+from autotune.engine import Case, SweepRequest, sweeping
+from autotune.errors import AutotuneError
+from autotune.hardware import Limits
+from autotune.layout import Stored
+from autotune.program.bound import BoundCall, BoundProgram
+from autotune.program.candidates import Assignment, Runnable, candidates
+from autotune.program.conversion import FormConversion
+from autotune.program.declared import Held
+from autotune.program.forms import Form
+from autotune.program.machine import Action, Machine
+from autotune.program.record import Record
+from autotune.program.schedule import Segment, segments
+from autotune.record import Study, Trial
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramBudget:
+    """How much is measured: ``configurations`` of each step by a sweep, ``forms`` of each again in the loop, in runs of
+    ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms."""
+
+    configurations: int = 96
+    forms: int = 12
+    turns: int = 2
+    samples: int = 5
+    looked: int = 20_000
+
+
+@dataclass
+class Surveyed:
+    """What sweeps found of a step's calls: candidates with their times alone, and those that failed, with reasons."""
+
+    times: list[tuple[float, Runnable]] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def add(self, call: BoundCall, chosen: Sequence[Runnable], study: Study) -> None:
+        """What the record of a sweep, which may be of another call like this one, says of the call's candidates."""
+        trials = {trial.configuration: trial for trial in study.trials}
+        for one in chosen:
+            if (trial := trials.get(one.configuration)) and trial.measurement is None:
+                self.failed[one.configuration.id] = f"{trial.state}: {trial.reason}"
+            elif trial:
+                self.times.append((trial.time_ms, Runnable(call, one.configuration)))
+
+
+# -- each call alone
+
+
+def selected(
+    call: BoundCall, limits: Limits, budget: ProgramBudget, presets: Sequence[Held]
+) -> tuple[list[Runnable], int, int]:
+    """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
+    each, as many as the budget allows; and the best guesses of each preset. With how many forms and configurations
+    there are."""
+    groups = candidates(call, limits, budget.looked)
+    control, shared = call.family.space.control, set(call.arrays)
+    kept = sorted(
+        groups.values(), key=lambda listed: sum(listed[0].configuration[n] != control[n] for n in control)
+    )
+    kept = kept[: budget.configurations]
+    # The choices that make no form: all but the layout of what a program shares, and the memory of that.
+    own = [
+        p.name for p in call.family.space.policies if p.layout in ("", "memory") or not set(p.data) & shared
+    ]
+
+    def drawn(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
+        return random.Random(str([one.configuration[name] for name in own])).random()  # noqa: S311
+
+    each = budget.configurations // max(1, len(kept))
+    chosen = [one for many in kept for one in (many[0], *sorted(many[1:], key=drawn)[: max(0, each - 1)])]
+    for held in presets:
+        chosen += [many[0] for many in list(candidates(call, limits, budget.looked, held).values())[:4]]
+    distinct = {one.configuration: one for one in chosen}
+    return list(distinct.values()), len(groups), sum(map(len, groups.values()))
+
+
+class _Quiet:
+    """Who watches a sweep and says nothing."""
+
+    unfinished = ""
+
+    def compiled(self, done: int, total: int) -> None: ...
+
+    def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
+
+
+@contextmanager
+def _quiet(_title: str, _total: int | None) -> Iterator[_Quiet]:
+    yield _Quiet()
+
+
+def survey(
+    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: "Where"
+) -> Study:
+    """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
+    family, given = call.family, replace(call.inputs, arrays=arrays)
+    name = f"{where.bound.program.name}-{call.step}-{given.digest[:8]}"
+    workload = Workload(name=name, family=family.name, cold=where.is_cold, options=given.options)
+    request = SweepRequest(
+        family=family, chosen=tuple(one.configuration for one in chosen), device=where.device,
+        out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
+    )  # fmt: skip
+    request.check()
+    with sweeping(request, [Case(workload=workload, inputs=given)], _quiet, where.note) as session:
+        (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
+    return swept.study
+
+
+# -- all of them in the loop
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where and how a program is measured: on which device, into which folder, within which budget."""
+
+    bound: BoundProgram
+    device: str
+    out: Path
+    budget: ProgramBudget
+    is_cold: bool
+    processes: int
+    note: Note
+
+
+def time_segments(
+    machine: Machine, assignment: Assignment, listed: Sequence[Segment], samples: int
+) -> list[list[tuple[Action, float]]]:
+    """The times of each action of the segments, which run ``samples`` times over, by segment as they are run."""
+    backend = machine.backend
+    with backend.current():
+        for segment in (*listed, *listed):  # makes all that there is to make
+            machine.timed(assignment, segment)
+        backend.synchronize()
+        readers: list[Callable[[], list[tuple[Action, float]]]] = []
+
+        def one() -> None:
+            readers.append(machine.timed(assignment, listed[len(readers) % len(listed)]))
+
+        total = len(listed) * samples
+        backend.sample(one, total, False)
+        return [read() for read in readers[-total:]]
+
+
+def measure_in_loop(
+    machine: Machine,
+    control: Assignment,
+    options: Mapping[str, Sequence[Runnable]],
+    record: Record,
+    where: Where,
+) -> None:
+    """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
+    the most has. What is in the record already is not run again."""
+    listed = list(
+        segments(where.bound, control.periods, where.budget.turns)
+    )  # in the first turn every step is due
+    left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
+    while any(left.values()):
+        assignment = _next(left, control)
+        for step, one in assignment.chosen.items():
+            left[step] = [other for other in left[step] if other != one]
+        failed = _time(machine, assignment, listed, where.budget.samples, record)
+        for one in assignment.chosen.values() if failed else ():  # which of them it was: each beside control
+            if not record.of(one):
+                machine.trim()
+                alone = replace(control, chosen={**control.chosen, one.call.step: one})
+                if problem := _time(machine, alone, listed, 1, record):
+                    record.add({"kind": "step", **record.key(one), "failed": problem})
+        if machine.nbytes > 0.5 * machine.backend.device.limits.memory_bytes:
+            machine.trim()
+    machine.trim()
+
+
+def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assignment:
+    """A candidate of each step that has any left, those that share forms together: few conversions lie between."""
+    chosen: dict[str, Runnable] = {}
+    there: dict[str, Form] = {}
+    for step, many in left.items():
+        fits = [
+            sum(there.get(name) == one.forms[data] for data, name in one.call.arrays.items()) for one in many
+        ]
+        chosen[step] = many[fits.index(max(fits))] if many else control.chosen[step]
+        there |= {name: chosen[step].forms[data] for data, name in chosen[step].call.arrays.items()}
+    return replace(control, chosen=chosen)
+
+
+def _time(
+    machine: Machine, assignment: Assignment, listed: Sequence[Segment], samples: int, record: Record
+) -> str:
+    """Record what the candidates of an assignment take in the loop; why that failed, or empty."""
+    by_step: dict[str, list[float]] = {}
+    try:
+        machine.start()
+        for action, ms in chain(*time_segments(machine, assignment, listed, samples)):
+            if action.kind == "call":
+                by_step.setdefault(action.name, []).append(ms)
+    except AutotuneError as problem:
+        return str(problem)
+    for step, times in by_step.items():
+        if not record.of(assignment.chosen[step]):
+            record.add({"kind": "step", **record.key(assignment.chosen[step]), "ms": _typical(times)})
+    return ""
+
+
+def _typical(times: Sequence[float]) -> float:
+    return float(f"{median(times):.6g}")
+
+
+# -- conversions and reads
+
+
+def conversion_key(before: Form, after: Form, shape: tuple[int, ...]) -> dict[str, Any]:
+    """What the record knows a conversion by."""
+    return {"kind": "convert", "before": before.digest, "after": after.digest, "shape": list(shape)}
+
+
+def measure_conversion(
+    machine: Machine, name: str, before: Form, after: Form, record: Record, samples: int
+) -> float:
+    """The milliseconds of a conversion of the array ``name``, one of each kind and size once."""
+    shape, told = machine.bound.shapes[name], conversion_key(before, after, machine.bound.shapes[name])
+    conversion, backend = FormConversion(before, after, shape), machine.backend
+
+    def timed(source: Placed) -> list[float]:
+        target = backend.place(after.layout.room(shape))
+        try:
+            run = machine.converter.made(conversion, source, target)
+            run()
+            return (
+                _by_clock(backend, run, 1) if conversion.is_on_host else backend.sample(run, samples, False)
+            )
+        finally:
+            target.free()
+
+    return _measured(machine, {**told, "array": name}, before.layout.room(shape), record, timed)
+
+
+def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
+    """The milliseconds in which the host has an array that lies in ``form``."""
+    shape, backend = machine.bound.shapes[name], machine.backend
+    room = form.layout.room(shape)
+
+    def timed(source: Placed) -> list[float]:
+        read = partial(backend.download, source)
+        return _by_clock(backend, lambda: form.layout.restore(replace(room, buffer=read()), shape), 3)
+
+    return _measured(
+        machine, {"kind": "read", "form": form.digest, "shape": list(shape)}, room, record, timed
+    )
+
+
+def _measured(
+    machine: Machine,
+    told: dict[str, Any],
+    room: Stored,
+    record: Record,
+    timed: Callable[[Placed], list[float]],
+) -> float:
+    """What the record has of it, else what is measured on an array of zeros in ``room``."""
+    if known := record.find(**{key: value for key, value in told.items() if key != "array"}):
+        return float(known[0]["ms"])
+    with machine.backend.current():
+        source = machine.backend.place(room)
+        try:
+            machine.backend.fill(source, 0)
+            ms = _typical(timed(source))
+        finally:
+            source.free()
+    record.add({**told, "ms": ms})
+    return ms
+
+
+def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[float]:
+    """Milliseconds of work that is the host's too."""
+    times = []
+    for _ in range(count):
+        backend.synchronize()
+        begin = time.perf_counter()
+        work()
+        backend.synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times
+
+
+# -- what steps are given
+
+
+def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
+    """The canonical inputs of every call, of each step where it first runs in the program as declared."""
+    bound = machine.bound
+    found: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
+    periods = {step: period or 1 for step, period in control.periods.items()}
+    machine.start()
+    for event in (event for segment in segments(bound, periods, 1) for event in segment):
+        if event.kind == "call":
+            for call in bound.calls[event.names[0]]:
+                key = call.step, call.place
+                if key not in found:
+                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
+        machine.run(control, [(event,)])
+    return found

@@ -1,0 +1,165 @@
+"""The whole program run beside the program as declared: compared after every step, and timed in turn."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.declaration import Tolerance
+from autotune.errors import AutotuneError
+from autotune.program.bound import BoundCall
+from autotune.program.candidates import Assignment
+from autotune.program.machine import Machine
+from autotune.program.schedule import Segment
+
+
+@dataclass
+class WholeProof:
+    """Holds assignments against the program as declared, which ``reference`` runs; ``compared`` counts the arrays that
+    were compared."""
+
+    reference: Machine
+    control: Assignment
+    compared: int = 0
+    _largest: dict[tuple[int, str], float] = field(default_factory=dict)
+
+    def refusal(self, machine: Machine, assignment: Assignment, listed: Sequence[Segment]) -> str:
+        """Run both from the start, and compare what each step wrote in its first two runs and its last; empty where
+        both agree, else the step and the array that differ and by how much, or what failed."""
+        events = [event for segment in listed for event in segment]
+        last = {event.names: at for at, event in enumerate(events) if event.kind == "call"}
+        runs: Counter[str] = Counter()
+        self.reference.start()
+        machine.start()
+        for at, event in enumerate(events):
+            try:
+                self.reference.run(self.control, [(event,)])
+                machine.run(assignment, [(event,)])
+            except AutotuneError as problem:
+                return f"{' '.join(event.names)}: {problem}"
+            if event.kind == "call":
+                call = assignment.chosen[event.names[0]].call
+                runs[call.step] += 1
+                for data, name in (
+                    call.writes.items() if runs[call.step] <= 2 or at == last[event.names] else ()
+                ):
+                    if found := self._differs(machine, call, data, name, runs.total()):
+                        return f"step {call.step}, run {runs[call.step]}: array {name} {found}"
+        return ""
+
+    def _differs(self, machine: Machine, call: BoundCall, data: str, name: str, ran: int) -> str:
+        """How the array differs behind ``ran`` runs of steps; each of them widens the tolerance of its family."""
+        array, kind, shape = (
+            machine.bound.program.arrays[name],
+            machine.bound.data[name],
+            machine.bound.shapes[name],
+        )
+        if machine.bound.program.chosen_periods and array.role == "scratch" and not array.ordered_by:
+            return (
+                ""  # its elements have another order, and nothing tells them apart: what is made of it shows
+            )
+        self.compared += 1
+        tolerance = _tolerance(call, data)
+        relative, absolute = array.tolerance or (tolerance.relative * ran, tolerance.absolute * ran)
+        if (ran, name) not in self._largest:
+            self._largest[ran, name] = _magnitude(self.reference.fetch(name))
+        absolute += relative * self._largest[ran, name]
+        numbers = {member.type for member in kind.fields}
+        if len(numbers) == 1 and not array.ordered_by and not kind.element:
+            many = self._apart(machine, name, np.dtype(numbers.pop()), absolute)
+        else:
+            many = _apart(self._ordered(machine, name), self._ordered(self.reference, name), absolute)
+        if many <= tolerance.may_differ(math.prod(shape) * len(kind.fields)):
+            return ""
+        far = _furthest(self._ordered(machine, name), self._ordered(self.reference, name))
+        return f"differs in {many:,} of {math.prod(shape):,} elements by more than {absolute:.3g}, at most by {far:.3g}"
+
+    def _apart(self, machine: Machine, name: str, kind: np.dtype[Any], within: float) -> int:
+        """How many elements are too far apart, counted on the device."""
+        with machine.backend.current(), ExitStack() as stack:
+            got = machine.plain_copy(name)
+            stack.callback(got.free)
+            right = self.reference.plain_copy(name)
+            stack.callback(right.free)
+            return machine.backend.apart(got, right, kind, (0.0, within if kind.kind == "f" else 0.0))
+
+    def _ordered(self, machine: Machine, name: str) -> NDArray[Any]:
+        """The array in the order of what tells its elements apart."""
+        array, by = machine.fetch(name), machine.bound.program.arrays[name].ordered_by
+        if not by:
+            return array
+        numbers = machine.fetch(by)
+        return np.take(array, np.argsort(numbers, kind="stable"), axis=array.shape.index(len(numbers)))
+
+
+def _tolerance(call: BoundCall, data: str) -> Tolerance:
+    """What the family allows of an output, the widest of its fields; nothing of its scratch arrays."""
+    found = call.family.tolerances(call.inputs.names(call.family.space.control))
+    mine = [one for key, one in found.items() if key.split(".")[0] == data]
+    if not mine:
+        return Tolerance()
+    return Tolerance(
+        relative=max(one.relative for one in mine), absolute=max(one.absolute for one in mine),
+        share=max(one.share for one in mine),
+    )  # fmt: skip
+
+
+def _parts(array: NDArray[Any]) -> list[NDArray[Any]]:
+    """Its fields, or itself."""
+    return [array[name] for name in array.dtype.names] if array.dtype.names else [array]
+
+
+def _magnitude(array: NDArray[Any]) -> float:
+    """The largest finite number of an array of floating point numbers; 0 for others, which are compared exactly."""
+    floats = [part for part in _parts(array) if part.dtype.kind == "f"]
+    return max((float(np.abs(part[np.isfinite(part)]).max(initial=0)) for part in floats), default=0.0)
+
+
+def _apart(got: NDArray[Any], right: NDArray[Any], within: float) -> int:
+    many = 0
+    for one, other in zip(_parts(got), _parts(right), strict=True):
+        is_float = other.dtype.kind == "f"
+        near = np.isclose(one, other, 0, within, equal_nan=True) if is_float else one == other
+        many += int(np.count_nonzero(~near))
+    return many
+
+
+def _furthest(got: NDArray[Any], right: NDArray[Any]) -> float:
+    parts = zip(_parts(got), _parts(right), strict=True)
+    apart = [np.abs(one.astype(np.float64) - other.astype(np.float64)) for one, other in parts]
+    return max(float(np.nanmax(one, initial=0)) for one in apart)
+
+
+# -- timed whole, in turn
+
+
+def time_in_turn(
+    machine: Machine, assignments: Mapping[str, Assignment], listed: Sequence[Segment], rounds: int
+) -> dict[str, list[float]]:
+    """Milliseconds of the segments under each assignment, ``rounds`` times each, one after the other, so that drift
+    hits all of them; what the host reads is read."""
+    times: dict[str, list[float]] = {name: [] for name in assignments}
+    backend = machine.backend
+    with backend.current():
+        for _ in range(rounds):
+            for name, assignment in assignments.items():
+                machine.start()
+                for _ in range(
+                    1 if times[name] else 3
+                ):  # step by step, then to record graphs, then as it is timed
+                    machine.run(assignment, listed, _drop)
+                backend.synchronize()
+                times[name] += backend.sample(partial(machine.run, assignment, listed, _drop), 1, False)
+                if machine.nbytes > 0.5 * backend.device.limits.memory_bytes:
+                    machine.trim()
+    return times
+
+
+def _drop(_arrays: Mapping[str, NDArray[Any]]) -> None:
+    """What the host reads is looked at by nobody."""
