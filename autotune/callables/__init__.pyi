@@ -1,0 +1,1 @@
+from .tuning import Tuned as Tuned, tune as tune

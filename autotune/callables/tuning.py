@@ -1,0 +1,331 @@
+"""``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
+
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from autotune.api import SweepResult
+from autotune.callables import functions, libraries
+from autotune.callables.backend import Calls, opened_calls
+from autotune.callables.choices import Choices, Condition, Space
+from autotune.callables.declared import Array, Declared, after, family_name
+from autotune.callables.libraries import Kind
+from autotune.callables.probing import Roles, roles_of
+from autotune.declaration import Configuration, Family, Inputs, Workload, bind
+from autotune.device import device_names
+from autotune.engine import (
+    Case,
+    ProcessWorker,
+    Session,
+    SharedInputs,
+    SweepRequest,
+    Swept,
+    Watched,
+    opened,
+    raise_unless_measured,
+    shared_arrays,
+)
+from autotune.errors import UsageError
+from autotune.report import live, watching
+
+Check = Callable[..., Any] | Mapping[str, Any] | Any
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
+    policy file. Called, it is the function with the winner's values."""
+
+    function: Callable[..., Any]
+    configuration: Mapping[str, Any]
+    sweep: SweepResult
+
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
+        """The function with these arguments and the winner's values."""
+        return self.function(*args, **arguments, **self.configuration)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function with its arguments as it is to be tuned; what of it makes a family is ``declared`` without roles."""
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, Any]
+    calls: Calls
+    declared: Declared
+    named: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], choices: Choices, inputs: Mapping[str, Any], *, outputs: Sequence[str] = (),
+        key: Sequence[str] = (), name: str = "", tolerance: Mapping[str, float] | float | None = None,
+    ) -> "Problem":  # fmt: skip
+        """Raises UsageError for what cannot be called elsewhere or verified."""
+        _check_names(inputs, choices, outputs, key)
+        arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
+        same = _same(arrays)
+        arrays = {each: value for each, value in arrays.items() if each not in same}
+        kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
+        fixed = {each: value for each, value in inputs.items() if each not in arrays and each not in same}
+        numbers = {
+            each: value
+            for each, value in fixed.items()
+            if isinstance(value, int | float) and not isinstance(value, bool) and (each in key or not key)
+        }
+        others = {each: value for each, value in fixed.items() if each not in numbers}
+        told = [f"{each}_{value}" for each, value in others.items() if not key or each in key]
+        found = name or getattr(function, "__name__", type(function).__name__)
+        declared = Declared(
+            name=family_name(found, kinds, told),
+            arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
+            numbers=numbers, choices=choices, key=tuple(key),
+            digest=f"{functions.digest(function)} {others!r} {sorted(same.items())}",
+            tolerance=_tolerance(tolerance),
+        )  # fmt: skip
+        used = sorted({kind.library for kind in kinds.values()})
+        calls = Calls(
+            functions.Importable.of(function), choices, kinds, fixed, same,
+            tools=libraries.versions([*used, *getattr(function, "tools", ())]),
+        )  # fmt: skip
+        try:
+            pickle.dumps(calls)
+        except Exception as problem:
+            raise UsageError(
+                f"what {found} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
+                f"{problem}): arrays, numbers, texts and what pickle takes can"
+            ) from problem
+        return cls(function, arrays, calls, declared, tuple(outputs))
+
+    @property
+    def device(self) -> str:
+        """Where the arrays are."""
+        return f"cuda:{libraries.ordinal_of(self.arrays)}" if libraries.is_on_gpu(self.arrays) else "cpu"
+
+    def with_roles(self, roles: Roles) -> Declared:
+        """Declared with what the first call showed."""
+        arrays = dict(self.declared.arrays)
+        for name, is_read in roles.written.items():
+            arrays[name] = replace(arrays[name], role="inout" if is_read else "output")
+        for name, kind in roles.returned.items():
+            arrays[name] = Array(kind, roles.results[name].shape, "output")
+        return replace(self.declared, arrays=arrays)
+
+
+def tune(
+    function: Callable[..., Any],
+    space: Space,
+    inputs: Mapping[str, Any],
+    *,
+    check: Check = None,
+    outputs: Sequence[str] = (),
+    where: Condition | None = None,
+    key: Sequence[str] = (),
+    name: str = "",
+    tolerance: Mapping[str, float] | float | None = None,
+    cold: bool = True,
+    progress: bool | Watched = True,
+    **options: Any,
+) -> Tuned:
+    """Tune a callable: try configurations of ``space`` in processes of their own, verify and time each.
+
+    Args:
+        function: is called with each of ``inputs`` and each value of a configuration by its name. It launches on the
+            current stream, or works on the host, and gives its results back, or writes them to arrays of ``inputs``. A
+            measuring process imports it: it is at the top of a module, or of a program below whose
+            ``if __name__ == "__main__":`` the work is done.
+        space: values by name, the default first, for all combinations; or a list of configurations.
+        inputs: arguments by name: arrays of numpy, torch, cupy, numba or warp, and anything that pickle takes.
+        check: what is right: a function of ``inputs`` that gives the outputs back, or the outputs by name; by default
+            what the default configuration gives.
+        outputs: arrays that the function writes; by default those that the first call changes.
+        where: is asked about each combination, a mapping of values by name.
+        key: arguments that a policy file tells inputs apart by; by default all.
+        name: of the function in records and policy files.
+        tolerance: relative, or ``{"relative": …, "absolute": …}``; by default what sums in another order are off by.
+        cold: whether the last-level cache is flushed before each sample.
+        progress: shows a bar on a terminal and in a notebook.
+        options: those of ``autotune.sweep``: ``search``, ``trials``, ``time``, ``seed``, ``device``, ``samples``,
+            ``trial_seconds``, ``again``, ``retime``, ``out``, ``store``, ``clocks``, ``processes``.
+
+    Returns:
+        The winner's values, with the sweep.
+
+    Raises:
+        AutotuneError: nothing could be measured, or something cannot be called in another process.
+    """
+    functions.refuse_while_loading("autotune.tune")
+    problem = Problem.of(
+        function, Choices.of(space, where), inputs, outputs=outputs, key=key, name=name, tolerance=tolerance
+    )
+    return tuned_problem(problem, check, inputs, cold=cold, progress=progress, **options)
+
+
+def tuned_problem(
+    problem: Problem,
+    check: Check,
+    inputs: Mapping[str, Any],
+    *,
+    cold: bool = True,
+    progress: bool | Watched = True,
+    chosen: Sequence[Configuration] = (),
+    **options: Any,
+) -> Tuned:
+    """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
+    given = _options(options)
+    device = given.pop("device", "auto")
+    names = device_names(problem.device if device == "auto" else device)
+    contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
+    with _launched(names, problem.calls, given.get("trial_seconds", 120.0)) as workers:
+        opened(workers, "")
+        declared, roles = _seen(problem, workers[0], contents)
+        family = declared.family
+        arrays = {data.name: contents[data.name] for data in family.inputs if data.name in contents}
+        found = bind(family, arrays, {}, declared.scalars)
+        listed = chosen or tuple(declared.choices.configurations())
+        request = SweepRequest(
+            family=family, device=",".join(names), chosen=tuple(listed) or None,
+            **{"processes": 0 if hasattr(problem.function, "build") else 1, **given},
+        )  # fmt: skip
+        request.check()
+        expected = _expected(check, inputs, declared, roles)
+        swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+                       workers, progress)  # fmt: skip
+    result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
+    return Tuned(problem.function, declared.choices.given(result.best.configuration), result)
+
+
+def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
+    """The first call, with every array as one that may be read and written."""
+    open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
+    asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
+    family = asked.family
+    inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
+    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+        shared = SharedInputs.of(family, inputs, place)
+        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name)
+    return problem.with_roles(roles), roles
+
+
+_NOTHING = {"nothing": Array(Kind("numpy", "uint8"), (1,), "inout")}  # of a call without arrays
+_NO_CONTENT = {"nothing": [0]}
+
+
+def _expected(
+    check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles
+) -> Mapping[str, Any]:
+    """What is right, by the names of the family's outputs. Raises UsageError."""
+    outputs = {
+        name: after(name) if array.role == "inout" else name
+        for name, array in declared.arrays.items()
+        if array.role != "input"
+    }
+    if check is None:
+        return {named: roles.results[name] for name, named in outputs.items()}
+    made = check(**inputs) if callable(check) else check
+    if not isinstance(made, Mapping):
+        several = made if isinstance(made, tuple | list) and len(outputs) > 1 else [made]
+        if len(several) != len(outputs) or made is None:
+            raise UsageError(
+                f"check= gives {'nothing' if made is None else f'{len(several)} results'}, and the function has "
+                f"{len(outputs)}: give {', '.join(outputs)} by name"
+            )
+        made = dict(zip(outputs, several, strict=True))
+    if missing := [name for name in outputs if name not in made]:
+        raise UsageError(f"check= gives no {missing[0]!r}: give each of {', '.join(outputs)}")
+    found = {}
+    for name, named in outputs.items():
+        array = libraries.content(made[name])
+        found[named] = array.reshape(declared.arrays[name].extents) if not declared.arrays[name].shape else array
+    return found
+
+
+def _swept(request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], progress: bool | Watched) -> Swept:
+    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
+    from autotune.record import Store
+
+    watch = progress if callable(progress) else partial(live, err=watching(progress))
+    session = Session(
+        request, (case,), workers, None, Store(request.store or request.folder), "", watch, lambda _text: None
+    )
+    (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
+    return swept
+
+
+@contextmanager
+def _launched(names: Sequence[str], calls: Calls, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
+    """A process for each device, which ends with the block."""
+    workers = [ProcessWorker(name, partial(opened_calls, name, calls), "", trial_seconds) for name in names]
+    is_over = False
+    try:
+        for worker in workers:
+            worker.launch()
+        yield workers
+        is_over = True
+    finally:
+        for worker in workers:
+            worker.close(at_once=not is_over)
+
+
+_OPTIONS = (
+    "search", "trials", "time", "seed", "device", "samples", "trial_seconds", "again", "retime", "out", "store", "clocks",
+    "processes", "objective", "race",
+)  # fmt: skip
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises UsageError for what is none."""
+    if unknown := [name for name in given if name not in _OPTIONS]:
+        raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(_OPTIONS)}")
+    found = {name: value for name, value in given.items() if value is not None}
+    return {name: Path(value) if name == "out" else value for name, value in found.items()}
+
+
+def _workload(family: Family, inputs: Inputs, cold: bool) -> Workload:
+    sizes = "x".join(str(size) for size in dict.fromkeys(inputs.sizes.values()))
+    name = f"given-{sizes[:40]}-{inputs.digest[:8]}"
+    return Workload(name=name, family=family.name, scalars=dict(inputs.scalars), cold=cold)
+
+
+def _check_names(inputs: Mapping[str, Any], choices: Choices, outputs: Sequence[str], key: Sequence[str]) -> None:
+    for name in inputs:
+        if not _NAME.fullmatch(str(name)):
+            raise UsageError(f"{name!r} in inputs= is no name of an argument")
+        if name in choices.values:
+            raise UsageError(f"{name} is in inputs= and in space=: an argument is given, or chosen")
+    for what, names in (("outputs", outputs), ("key", key)):
+        if unknown := [name for name in names if name not in inputs]:
+            raise UsageError(f"{unknown[0]!r} in {what}= is none of the inputs ({', '.join(inputs)})")
+
+
+def _same(arrays: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments that are the very array of an earlier one."""
+    first: dict[int, str] = {}
+    for name, value in arrays.items():
+        first.setdefault(id(value), name)
+    return {name: first[id(value)] for name, value in arrays.items() if first[id(value)] != name}
+
+
+def _array(name: str, value: Any, kind: Kind) -> Array:
+    shape = tuple(int(extent) for extent in value.shape)
+    if kind.vector:
+        shape = libraries.content(value).shape
+    if 0 in shape:
+        raise UsageError(f"{name} has shape {shape}: an array without elements has nothing to tune for")
+    axes = None if kind.vector else libraries.axes_of(value)
+    return Array(kind, shape, axes=axes or ())
+
+
+def _tolerance(given: Mapping[str, float] | float | None) -> dict[str, float]:
+    if given is None:
+        return {}
+    return {"relative": float(given)} if isinstance(given, int | float) else dict(given)
