@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
-from autotune.callables import libraries
+from autotune.callables import functions, libraries
 from autotune.callables.choices import Choices
 from autotune.callables.declared import after
 from autotune.callables.functions import Importable
@@ -31,8 +31,8 @@ _CHOICE = re.compile(r"static constexpr \w+ (\w+) = (?:\w+::)?([^;]+);")  # of a
 @dataclass(frozen=True)
 class Calls:
     """What a measuring process calls: the function, with the values of a configuration, ``fixed`` arguments, arrays of
-    these ``kinds`` by argument, and the array of another argument for those in ``same``. ``tools`` names what decides the
-    machine code beside the function."""
+    these ``kinds`` by argument, and the array of another argument for those in ``same``. ``tools`` names what decides
+    the machine code beside the function."""
 
     function: Importable
     choices: Choices
@@ -53,7 +53,9 @@ class CallToolchain:
 
     @property
     def identity(self) -> str:
-        return "; ".join(part for part in (f"python {platform.python_version()}", self.calls.tools, self.arch) if part)
+        return "; ".join(
+            part for part in (f"python {platform.python_version()}", self.calls.tools, self.arch) if part
+        )
 
     @cached_property
     def _function(self) -> Any:
@@ -198,10 +200,14 @@ class CallBackend:
         made = returned(self._made)
         for name in names:
             if name not in made:
-                raise LaunchError(f"gives back {sorted(made) or 'nothing'}, and the first call gave {name} too")
+                raise LaunchError(
+                    f"gives back {sorted(made) or 'nothing'}, and the first call gave {name} too"
+                )
             kind, data = libraries.kind_of_result(name, made[name]), execution.variant.layouts[name].data
             if kind.name != (data.element or data.dtype.name):
-                raise LaunchError(f"{name} has elements of {kind.name}, and those of the first call were {data.dtype}")
+                raise LaunchError(
+                    f"{name} has elements of {kind.name}, and those of the first call were {data.dtype}"
+                )
             libraries.copied(name, kind, self.memory(execution, name, kind), made[name])
         self.inner.synchronize()
 
@@ -209,7 +215,9 @@ class CallBackend:
     def given_back(self) -> dict[str, tuple[Kind, NDArray[Any]]]:
         """What the latest call gave back: its kind and its content. Raises LaunchError."""
         made = returned(self._made)
-        return {n: (libraries.kind_of_result(n, value), libraries.content(value)) for n, value in made.items()}
+        return {
+            n: (libraries.kind_of_result(n, value), libraries.content(value)) for n, value in made.items()
+        }
 
 
 def returned(made: Any) -> dict[str, Any]:
@@ -221,7 +229,7 @@ def returned(made: Any) -> dict[str, Any]:
     return {} if made is None else {"result": made}
 
 
-def opened_calls(name: str, calls: Calls) -> Backend:
-    """The device of that name, for calls. Raises DeviceError, UsageError."""
+def opened_calls(calls: Calls, name: str) -> Backend:
+    """The device of that name, for calls, in a process that measures. Raises DeviceError, UsageError."""
+    functions.measure()
     return cast("Backend", CallBackend(open_backend(name), calls))
-

@@ -20,8 +20,8 @@ Condition = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True)
 class Choices:
-    """``values`` by name, the default first. ``listed`` are the configurations where not all combinations are meant, the
-    default first; as they were given."""
+    """``values`` by name, the default first. ``listed`` are the configurations where not all combinations are meant,
+    the default first; as they were given."""
 
     values: Mapping[str, tuple[Any, ...]]
     listed: tuple[Mapping[str, Any], ...] = ()
@@ -37,7 +37,9 @@ class Choices:
             listed = [dict(one) for one in space]
             names = listed[0].keys() if listed else ()
             if any(one.keys() != names for one in listed):
-                raise UsageError(f"the configurations listed differ in what they name: {list(names)} is of the first")
+                raise UsageError(
+                    f"the configurations listed differ in what they name: {list(names)} is of the first"
+                )
             choices = cls({name: _distinct(one[name] for one in listed) for name in names})
         if where is not None:
             listed = [one for one in listed if where(one)]
@@ -55,7 +57,7 @@ class Choices:
             found.append(dict(zip(self.values, one, strict=True)))
             if len(found) > _MOST_LISTED:
                 raise UsageError(
-                    f"where= is asked about each combination, and there are more than {_MOST_LISTED:,}: list fewer values"
+                    f"where= is asked about each combination, and these are over {_MOST_LISTED:,}: list fewer values"
                 )
         return found
 
@@ -78,7 +80,9 @@ class Choices:
 
     def configuration(self, values: Mapping[str, Any]) -> Configuration:
         """The configuration of those values."""
-        return Configuration({name: self.words[name][_index(some, values[name])] for name, some in self.values.items()})
+        return Configuration(
+            {name: self.words[name][_index(some, values[name])] for name, some in self.values.items()}
+        )
 
     def configurations(self) -> Iterator[Configuration]:
         """Of those that are listed."""
@@ -87,7 +91,9 @@ class Choices:
 
 def _several(name: str, some: Iterable[Any]) -> tuple[Any, ...]:
     if isinstance(some, str) or not isinstance(some, Iterable):
-        raise UsageError(f"{name}={some!r} in space= is no list of values: give those to try, the default first")
+        raise UsageError(
+            f"{name}={some!r} in space= is no list of values: give those to try, the default first"
+        )
     if not (found := _distinct(some)):
         raise UsageError(f"{name} in space= has no values: give those to try, the default first")
     return found
@@ -133,4 +139,4 @@ def _word(value: Any, number: int) -> int | str:
     if _WORD.fullmatch(text):
         return text
     cleaned = re.sub(r"[^\w.+-]+", "_", text).strip("_")
-    return cleaned if cleaned and len(cleaned) <= 40 else f"value_{number}"  # noqa: PLR2004
+    return cleaned if cleaned and len(cleaned) <= 40 else f"value_{number}"

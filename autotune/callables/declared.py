@@ -23,6 +23,7 @@ _PLAN = '''"""Made by autotune.callables: the function is called in place of a k
 def plan(execution):
     execution.backend.call(execution)
 '''
+CALL_FILE = "call.json"  # beside policy files: which arrays a function writes, and what it gives back
 _LONGEST = 48  # characters of a name
 _INT32 = 2**31
 # What is off by chance where sums are made in another order, relative and absolute, by the bits of an element.
@@ -32,8 +33,8 @@ _COARSE = 0.13
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a call: ``role`` is input, output (its content before is of no account) or inout. ``axes`` is the order
-    in which it fills its memory."""
+    """An array of a call: ``role`` is input, output (its content before is of no account) or inout. ``axes`` is the
+    order in which it fills its memory."""
 
     kind: Kind
     shape: tuple[int, ...]
@@ -51,7 +52,7 @@ class Declared:
     """What a family is made from. ``numbers`` are those arguments that a policy file tells inputs apart by, ``key``
     names the arguments that do so, all where it is empty. ``digest`` is of the function's text and of the arguments
     that never change. ``layouts`` are policies in the words of family.yaml, ``links`` arrays whose elements are indices
-    of an extent."""
+    of an extent; ``returned`` are the arrays that the function gives back."""
 
     name: str
     arrays: Mapping[str, Array]
@@ -62,6 +63,7 @@ class Declared:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     layouts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    returned: tuple[str, ...] = ()
 
     @property
     def family(self) -> Family:
@@ -71,7 +73,7 @@ class Declared:
 
     @property
     def _source(self) -> str:
-        return f"// In place of a kernel: a call of {self.name}, whose text and arguments have this digest.\n// {self.digest}\n"
+        return f"// In place of a kernel: a call of {self.name}. Of its text and arguments:\n// {self.digest}\n"
 
     @property
     def _yaml(self) -> str:
@@ -93,15 +95,19 @@ class Declared:
             if array.role == "output":
                 extents |= {extent: {"value": f"{extent}_given"} for extent in shape}
                 scalars |= {f"{extent}_given": {"type": "int64"} for extent in shape}
-        policies = {name: {"values": list(words), "default": words[0]} for name, words in self.choices.words.items()}
+        policies = {
+            name: {"values": list(words), "default": words[0]} for name, words in self.choices.words.items()
+        }
         content = {
             "schema": 1, "family": self.name, "source": "call.cu", "data": data,
             "kernels": {"call": {"arguments": [*data], "grid": ["1"], "block": [1]}},
             "policies": {**policies, **{name: dict(policy) for name, policy in self.layouts.items()}},
             "tolerance": self._tolerances(data), "reference": "itself", "extents": extents, "scalars": scalars,
-            "features": {name: name for name in self._features(data, scalars)},
+            "features": {name: name for name in self._features},
         }  # fmt: skip
-        plain = json.loads(json.dumps({key: value for key, value in content.items() if value}))  # each list once
+        plain = json.loads(
+            json.dumps({key: value for key, value in content.items() if value})
+        )  # each list once
         return yaml.safe_dump(plain, sort_keys=False, width=110)
 
     def extents(self, name: str) -> tuple[str, ...]:
@@ -119,12 +125,17 @@ class Declared:
                 found[name] = {"relative": near, "absolute": near}
         return found
 
-    def _features(self, data: Mapping[str, Any], scalars: Mapping[str, Any]) -> list[str]:
+    @property
+    def _features(self) -> list[str]:
         """The extents and numbers that a policy file tells inputs apart by."""
-        chosen = self.key or (*self.arrays, *self.numbers)
-        found = [extent for name in self.arrays if name in chosen for extent in self.extents(name)]
-        found += [name for name in self.numbers if name in chosen]
-        return found or [*scalars] or [self.extents(name)[0] for name in [*self.arrays][:1]]
+        given = [name for name in (*self.arrays, *self.numbers) if name not in self.returned]
+        chosen = [name for name in given if name in self.key] or given
+        return [one for name in chosen for one in (self.extents(name) if name in self.arrays else [name])]
+
+    @property
+    def given(self) -> dict[str, Array]:
+        """The arrays that are arguments."""
+        return {name: array for name, array in self.arrays.items() if name not in self.returned}
 
     @property
     def scalars(self) -> dict[str, int | float]:

@@ -15,8 +15,14 @@ from typing import Any
 
 from autotune.errors import UsageError
 
-_PROGRAM = "__mp_main__"  # the name under which multiprocessing, too, imports a program a second time
-_KERNELS = ("fn", "py_func", "func", "__wrapped__", "function")  # where a kernel or a wrapper has its function
+_PROGRAM = "__autotune_program__"  # the name under which a measuring process imports one
+_KERNELS = (
+    "fn",
+    "py_func",
+    "func",
+    "__wrapped__",
+    "function",
+)  # where a kernel or a wrapper has its function
 _loading: list[str] = []  # what this process imports for a function
 
 
@@ -98,7 +104,9 @@ def _layers(found: Any) -> Iterator[Any]:
 
 
 def _attributes(found: Any) -> dict[str, Any]:
-    named = {key: getattr(found, key) for key in _KERNELS if not isinstance(found, type) and hasattr(found, key)}
+    named = {
+        key: getattr(found, key) for key in _KERNELS if not isinstance(found, type) and hasattr(found, key)
+    }
     return {key: value for key, value in named.items() if callable(value)}
 
 
@@ -129,7 +137,9 @@ def digest(function: Any) -> str:
     """sha256 over the source of the function and of what it uses of the same project, as far as names tell."""
     parts: dict[str, str] = {}
     _collect(function, parts)
-    return hashlib.sha256("\0".join(f"{name}\0{text}" for name, text in sorted(parts.items())).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join(f"{name}\0{text}" for name, text in sorted(parts.items())).encode()
+    ).hexdigest()
 
 
 def _collect(found: Any, parts: dict[str, str]) -> None:
@@ -174,3 +184,15 @@ def _is_installed(function: FunctionType) -> bool:
     """Whether it is of an installed package or of Python, whose version is part of the identity anyway."""
     path = Path(function.__code__.co_filename)
     return bool({"site-packages", "dist-packages"} & set(path.parts)) or path.is_relative_to(sys.base_prefix)
+
+
+_measuring: list[bool] = []
+
+
+def measure() -> None:
+    """This process measures from now on: a decorated function that a measured one calls is not tuned here."""
+    _measuring.append(True)
+
+
+def is_measuring() -> bool:
+    return bool(_measuring)

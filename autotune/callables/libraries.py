@@ -65,7 +65,7 @@ class Memory:
 
     def on_host(self) -> NDArray[Any]:
         """As numpy sees it; not of a GPU."""
-        room = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
+        room = memoryview((ctypes.c_uint8 * self.nbytes).from_address(self.address))
         seen: NDArray[Any] = np.ndarray(self.shape, self.dtype, room, 0, self.strides)
         return seen
 
@@ -102,8 +102,13 @@ def kind_of_result(name: str, value: Any) -> Kind:
     """Of what a call gave back: an array, or a number, which is one of one element. Raises LaunchError."""
     if is_array(value):
         return kind_of(name, value)
-    if not (isinstance(value, bool | int | float | np.generic) or (hasattr(value, "item") and hasattr(value, "dtype"))):
-        raise LaunchError(f"gives back a {type(value).__name__} as {name}: only arrays and numbers can be verified")
+    if not (
+        isinstance(value, bool | int | float | np.generic)
+        or (hasattr(value, "item") and hasattr(value, "dtype"))
+    ):
+        raise LaunchError(
+            f"gives back a {type(value).__name__} as {name}: only arrays and numbers can be verified"
+        )
     return Kind("numpy", _number(value).dtype.name, is_scalar=True)
 
 
@@ -118,7 +123,7 @@ def _vector_base(value: Any) -> str:
 
 
 def content(value: Any) -> NDArray[Any]:
-    """A canonical copy in the host's memory: float32 for 16 bits and less, bytes for bool, one element for a number."""
+    """A canonical copy in the host's memory: float32 for 16 bits and less, bytes for bool, of a number one element."""
     library = library_of(value)
     if not library:
         return _number(value)
@@ -129,12 +134,12 @@ def content(value: Any) -> NDArray[Any]:
     else:
         found = np.asarray(foreign.fetched(value))
     if found.dtype == np.float16:
-        return found.astype(np.float32)
+        return np.asarray(found, np.float32)
     return np.array(found, np.uint8 if found.dtype == np.bool_ else found.dtype, copy=True, order="C")
 
 
 def axes_of(value: Any) -> tuple[int, ...] | None:
-    """The axes by their steps, slowest first, where the array fills its memory in that order; None where it does not."""
+    """The axes by their steps, slowest first, where the array fills its memory so; None where it does not."""
     shape, strides = tuple(value.shape), _steps(value)
     axes = tuple(sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis)))
     expected = 1
@@ -165,9 +170,11 @@ def _on_gpu(value: Any) -> bool:
 
 def ordinal_of(values: Mapping[str, Any]) -> int:
     """The number of the GPU that the arrays are on."""
-    found = [getattr(value.device, "index", getattr(value.device, "id", None)) or 0
-             for value in values.values() if is_array(value) and _on_gpu(value) and hasattr(value, "device")]  # fmt: skip
-    return int(found[0]) if found else 0
+    for value in values.values():
+        if is_array(value) and _on_gpu(value):
+            place = getattr(value, "device", None)
+            return int(getattr(place, "index", getattr(place, "id", None)) or 0)
+    return 0
 
 
 def handed(kind: Kind, memory: Memory) -> Any:
@@ -230,7 +237,9 @@ def versions(libraries: Sequence[str]) -> str:
 
     told = []
     for name in libraries:
-        for package in {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"), "warp": ("warp-lang",)}.get(name, (name,)):
+        for package in {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"), "warp": ("warp-lang",)}.get(
+            name, (name,)
+        ):
             try:
                 told.append(f"{name} {version(package)}")
                 break
@@ -261,7 +270,7 @@ def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
 
 def _shape(kind: Kind, value: Any) -> tuple[int, ...]:
     shape = tuple(value.shape)
-    return (*shape, *value.dtype._shape_) if kind.vector else shape  # noqa: SLF001 - warp has no other name for it
+    return (*shape, *value.dtype._shape_) if kind.vector else shape
 
 
 def _write(memory: Memory, array: NDArray[Any]) -> None:

@@ -1,12 +1,14 @@
 """The first call of a function, in a measuring process: what it gives back, and to which arrays it writes.
 
-Nothing declares that for a Python function. An array that is another after the call was written. Where the result is the
-same whatever was in it before, its content is of no account, and every verified run begins with a pattern in it; else it
-is given to each run as it was.
+Nothing declares that for a Python function. An array that is another after the call was written, and so was one of
+floating point that is, where all of them held a pattern before. Where the result is the same whatever was in it before,
+its content is of no account, and every verified run begins with a pattern in it; else it is given to each run as it
+was.
 """
 
+import warnings
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +30,10 @@ PATTERNS = (0xFF, 0x7E)  # NaN or -1, and a number too large to be missed
 
 @dataclass(frozen=True)
 class Seen:
-    """One call: the arrays as they were after it (in files), and what it gave back."""
+    """One call: the arrays as they were after it (in files), which of them it ``changed``, and what it gave back."""
 
     folder: Path
-    arrays: tuple[str, ...]
+    changed: tuple[str, ...]
     returned: tuple[tuple[str, Kind], ...]
 
     def array(self, name: str) -> NDArray[Any]:
@@ -51,17 +53,19 @@ def called(measuring: Any, given: SharedInputs, folder: Path, patterned: Sequenc
             execution.begin(one.name)
             if one.source_name in patterned:
                 backend.fill(one.placed, byte)
-        execution.run()
+        before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
+        with warnings.catch_warnings(action="ignore") if patterned else nullcontext():  # of numbers that nobody gave
+            execution.run()
         backend.synchronize()
         folder.mkdir(exist_ok=True)
-        names = [one.source_name for one in execution.beginnings]
-        for name in names:
+        changed = [n for n, one in before.items() if backend.checksum(execution.placed[after(n)]) != one]
+        for name in before:
             array = execution.restore(after(name), family.data[name].shape_for(inputs.sizes))
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
         returned = backend.given_back
         for name, (_, array) in returned.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    return Seen(folder, tuple(names), tuple((name, kind) for name, (kind, _) in returned.items()))
+    return Seen(folder, tuple(changed), tuple((name, kind) for name, (kind, _) in returned.items()))
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,7 @@ def roles_of(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
             "values is the default, and has to work"
         ) from None
-    changed = [name for name in first.arrays if _bytes(first.array(name)) != _bytes(_given(given, name))]
-    written = dict.fromkeys([*named, *changed], True)
+    written = dict.fromkeys([*named, *first.changed, *_overwritten(worker, family, given, folder)], True)
     if not written and not first.returned:
         raise UsageError(
             f"{what} gives nothing back, and no array is another after the call: name in outputs= what it writes"
@@ -95,7 +98,8 @@ def roles_of(
     if written:
         try:
             runs = [
-                worker.ask(1, called, given, folder / f"pattern{byte}", tuple(written), byte) for byte in PATTERNS
+                worker.ask(1, called, given, folder / f"pattern{byte}", tuple(written), byte)
+                for byte in PATTERNS
             ]
         except LaunchError:  # it reads what it writes, as an index perhaps
             runs = []
@@ -106,12 +110,16 @@ def roles_of(
     return Roles(written, dict(first.returned), results)
 
 
-def _given(given: SharedInputs, name: str) -> NDArray[Any]:
-    return np.asarray(np.load(given.arrays / f"input-{name}.npy", mmap_mode="r"))
-
-
-def _bytes(array: NDArray[Any]) -> bytes:
-    return np.ascontiguousarray(array).tobytes()
+def _overwritten(worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path) -> Sequence[str]:
+    """The arrays of floating point that a call changes though all hold a pattern: those too that held the result
+    already."""
+    floats = tuple(data.name for data in family.inputs if data.dtype.kind == "f")
+    if not floats:
+        return ()
+    try:
+        return worker.ask(1, called, given, folder / "all", floats, PATTERNS[1]).changed
+    except LaunchError:  # such numbers are nothing for it
+        return ()
 
 
 def _is_near(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -1,9 +1,9 @@
 """``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
 
+import json
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from autotune.api import SweepResult
 from autotune.callables import functions, libraries
 from autotune.callables.backend import Calls, opened_calls
 from autotune.callables.choices import Choices, Condition, Space
-from autotune.callables.declared import Array, Declared, after, family_name
+from autotune.callables.declared import CALL_FILE, Array, Declared, after, family_name
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
@@ -27,11 +27,13 @@ from autotune.engine import (
     SweepRequest,
     Swept,
     Watched,
+    launched,
     opened,
     raise_unless_measured,
     shared_arrays,
 )
 from autotune.errors import UsageError
+from autotune.files import write_text
 from autotune.report import live, watching
 
 Check = Callable[..., Any] | Mapping[str, Any] | Any
@@ -41,15 +43,30 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 @dataclass(frozen=True)
 class Tuned:
     """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
-    policy file. Called, it is the function with the winner's values."""
+    policy file; ``declared`` is what the function is to the engine. Called, it is the function with those values."""
 
     function: Callable[..., Any]
     configuration: Mapping[str, Any]
     sweep: SweepResult
+    declared: Declared
 
     def __call__(self, *args: Any, **arguments: Any) -> Any:
         """The function with these arguments and the winner's values."""
         return self.function(*args, **arguments, **self.configuration)
+
+    def save_policy(self, folder: str | Path | None = None) -> Path:
+        """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
+        a decorated function finds it. Raises PolicyFileError, StoreError."""
+        path = self.sweep.save_policy(folder)
+        told = {
+            "written": {n: one.role for n, one in self.declared.given.items() if one.role != "input"},
+            "returned": {
+                n: {**vars(one.kind), "dimensions": len(one.extents)}
+                for n, one in self.declared.arrays.items() if n in self.declared.returned
+            },
+        }  # fmt: skip
+        write_text(path.parent / CALL_FILE, json.dumps(told, indent=2, sort_keys=True) + "\n")
+        return path
 
 
 @dataclass(frozen=True)
@@ -80,6 +97,8 @@ class Problem:
             if isinstance(value, int | float) and not isinstance(value, bool) and (each in key or not key)
         }
         others = {each: value for each, value in fixed.items() if each not in numbers}
+        if not arrays and not numbers:
+            numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in others.items() if not key or each in key]
         found = name or getattr(function, "__name__", type(function).__name__)
         declared = Declared(
@@ -115,7 +134,7 @@ class Problem:
             arrays[name] = replace(arrays[name], role="inout" if is_read else "output")
         for name, kind in roles.returned.items():
             arrays[name] = Array(kind, roles.results[name].shape, "output")
-        return replace(self.declared, arrays=arrays)
+        return replace(self.declared, arrays=arrays, returned=tuple(roles.returned))
 
 
 def tune(
@@ -182,7 +201,8 @@ def tuned_problem(
     device = given.pop("device", "auto")
     names = device_names(problem.device if device == "auto" else device)
     contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
-    with _launched(names, problem.calls, given.get("trial_seconds", 120.0)) as workers:
+    opens = partial(opened_calls, problem.calls)
+    with launched(names, "", given.get("trial_seconds", 120.0), opens) as workers:
         opened(workers, "")
         declared, roles = _seen(problem, workers[0], contents)
         family = declared.family
@@ -198,7 +218,7 @@ def tuned_problem(
         swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
                        workers, progress)  # fmt: skip
     result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
-    return Tuned(problem.function, declared.choices.given(result.best.configuration), result)
+    return Tuned(problem.function, declared.choices.given(result.best.configuration), result, declared)
 
 
 def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
@@ -217,9 +237,7 @@ _NOTHING = {"nothing": Array(Kind("numpy", "uint8"), (1,), "inout")}  # of a cal
 _NO_CONTENT = {"nothing": [0]}
 
 
-def _expected(
-    check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles
-) -> Mapping[str, Any]:
+def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles) -> Mapping[str, Any]:
     """What is right, by the names of the family's outputs. Raises UsageError."""
     outputs = {
         name: after(name) if array.role == "inout" else name
@@ -242,11 +260,15 @@ def _expected(
     found = {}
     for name, named in outputs.items():
         array = libraries.content(made[name])
-        found[named] = array.reshape(declared.arrays[name].extents) if not declared.arrays[name].shape else array
+        found[named] = (
+            array.reshape(declared.arrays[name].extents) if not declared.arrays[name].shape else array
+        )
     return found
 
 
-def _swept(request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], progress: bool | Watched) -> Swept:
+def _swept(
+    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], progress: bool | Watched
+) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     from autotune.record import Store
 
@@ -261,24 +283,9 @@ def _swept(request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], 
     return swept
 
 
-@contextmanager
-def _launched(names: Sequence[str], calls: Calls, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
-    """A process for each device, which ends with the block."""
-    workers = [ProcessWorker(name, partial(opened_calls, name, calls), "", trial_seconds) for name in names]
-    is_over = False
-    try:
-        for worker in workers:
-            worker.launch()
-        yield workers
-        is_over = True
-    finally:
-        for worker in workers:
-            worker.close(at_once=not is_over)
-
-
 _OPTIONS = (
-    "search", "trials", "time", "seed", "device", "samples", "trial_seconds", "again", "retime", "out", "store", "clocks",
-    "processes", "objective", "race",
+    "search", "trials", "time", "seed", "device", "samples", "trial_seconds", "again", "retime", "out", "store",
+    "clocks", "processes", "objective", "race",
 )  # fmt: skip
 
 
@@ -296,7 +303,9 @@ def _workload(family: Family, inputs: Inputs, cold: bool) -> Workload:
     return Workload(name=name, family=family.name, scalars=dict(inputs.scalars), cold=cold)
 
 
-def _check_names(inputs: Mapping[str, Any], choices: Choices, outputs: Sequence[str], key: Sequence[str]) -> None:
+def _check_names(
+    inputs: Mapping[str, Any], choices: Choices, outputs: Sequence[str], key: Sequence[str]
+) -> None:
     for name in inputs:
         if not _NAME.fullmatch(str(name)):
             raise UsageError(f"{name!r} in inputs= is no name of an argument")

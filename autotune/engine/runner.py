@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
-from autotune.device import open_backend
+from autotune.device import Backend, open_backend
 from autotune.engine.messages import Died, Job, Made, Tried
 from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import DeviceError, UsageError
@@ -151,11 +151,13 @@ class Runner:
 
 
 @contextmanager
-def launched(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
-    """A process for each device, which opens it while the block goes on; ``opened`` waits for them."""
+def launched(
+    names: Sequence[str], compiler: str, trial_seconds: float, opens: Callable[[str], Backend] = open_backend
+) -> Iterator[list[ProcessWorker]]:
+    """A process for each device, which ``opens`` it while the block goes on; ``opened`` waits for them."""
     if compiler and names[0] == "cpu":
         raise UsageError(_NO_COMPILER)
-    workers = [ProcessWorker(name, partial(open_backend, name), compiler, trial_seconds) for name in names]
+    workers = [ProcessWorker(name, partial(opens, name), compiler, trial_seconds) for name in names]
     try:
         for worker in workers:
             worker.launch()
