@@ -73,7 +73,9 @@ class Declared:
 
     @property
     def _source(self) -> str:
-        return f"// In place of a kernel: a call of {self.name}. Of its text and arguments:\n// {self.digest}\n"
+        return (
+            f"// In place of a kernel: a call of {self.name}. Of its text and arguments:\n// {self.digest}\n"
+        )
 
     @property
     def _yaml(self) -> str:

@@ -1,10 +1,12 @@
 """A function as another process imports it, and the text that decides what it does."""
 
+import ast
 import hashlib
 import importlib.util
 import inspect
 import pickle
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -150,8 +152,8 @@ def _collect(found: Any, parts: dict[str, str]) -> None:
         if name in parts or _is_installed(layer):
             return
         try:
-            parts[name] = inspect.getsource(layer)
-        except (OSError, TypeError):
+            parts[name] = _plain(inspect.getsource(layer))
+        except (OSError, TypeError, SyntaxError):
             parts[name] = _code_text(layer.__code__)
         names = set(_names(layer.__code__))
         used = {key: layer.__globals__[key] for key in names if key in layer.__globals__}
@@ -166,6 +168,15 @@ def _collect(found: Any, parts: dict[str, str]) -> None:
         return
     if not isinstance(found, FunctionType) and hasattr(found, "__reduce__") and callable(found):
         parts.setdefault(f"object {type(found).__qualname__}", repr(found))
+
+
+def _plain(source: str) -> str:
+    """Without comments and decorators, which do not change what it does."""
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.decorator_list = []
+    return ast.unparse(tree)
 
 
 def _names(code: CodeType) -> Iterator[str]:

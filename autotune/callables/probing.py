@@ -54,7 +54,9 @@ def called(measuring: Any, given: SharedInputs, folder: Path, patterned: Sequenc
             if one.source_name in patterned:
                 backend.fill(one.placed, byte)
         before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
-        with warnings.catch_warnings(action="ignore") if patterned else nullcontext():  # of numbers that nobody gave
+        with (
+            warnings.catch_warnings(action="ignore") if patterned else nullcontext()
+        ):  # of numbers that nobody gave
             execution.run()
         backend.synchronize()
         folder.mkdir(exist_ok=True)

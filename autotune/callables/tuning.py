@@ -198,7 +198,7 @@ def tuned_problem(
 ) -> Tuned:
     """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
     given = _options(options)
-    device = given.pop("device", "auto")
+    device, out = given.pop("device", "auto"), given.pop("out", None)
     names = device_names(problem.device if device == "auto" else device)
     contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
     opens = partial(opened_calls, problem.calls)
@@ -212,6 +212,7 @@ def tuned_problem(
         request = SweepRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
             **{"processes": 0 if hasattr(problem.function, "build") else 1, **given},
+            out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
         expected = _expected(check, inputs, declared, roles)
@@ -293,8 +294,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Raises UsageError for what is none."""
     if unknown := [name for name in given if name not in _OPTIONS]:
         raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(_OPTIONS)}")
-    found = {name: value for name, value in given.items() if value is not None}
-    return {name: Path(value) if name == "out" else value for name, value in found.items()}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _workload(family: Family, inputs: Inputs, cold: bool) -> Workload:

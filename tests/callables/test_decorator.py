@@ -63,7 +63,9 @@ def sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_one_call_of_a_kind_tunes_and_a_later_program_reads_its_winner(tmp_path: Path, sweeps: list[int]) -> None:
+def test_one_call_of_a_kind_tunes_and_a_later_program_reads_its_winner(
+    tmp_path: Path, sweeps: list[int]
+) -> None:
     first = made(tmp_path)
     np.testing.assert_array_equal(first.doubled(X), 2 * X)
     first.doubled(X + 1)
@@ -93,7 +95,9 @@ def test_calls_are_told_apart_by_the_key_alone_and_by_elements(tmp_path: Path, s
 
 
 def test_what_is_frozen_never_tunes_and_says_what_it_lacks(tmp_path: Path, sweeps: list[int]) -> None:
-    with pytest.raises(NothingMeasured, match=r"doubled_float32 has not been tuned: no call.json in .*it is frozen"):
+    with pytest.raises(
+        NothingMeasured, match=r"doubled_float32 has not been tuned: no call.json in .*it is frozen"
+    ):
         made(tmp_path, frozen=True).doubled(X)
     made(tmp_path).doubled(X)
     frozen = made(tmp_path, frozen=True)
@@ -159,7 +163,9 @@ def test_another_process_tunes_and_this_one_waits_for_its_winner(tmp_path: Path,
     assert len(sweeps) == before and len(waiting.calls) == 1
 
 
-def test_a_tuned_function_that_a_measured_one_calls_is_not_tuned_there(tmp_path: Path, sweeps: list[int]) -> None:
+def test_a_tuned_function_that_a_measured_one_calls_is_not_tuned_there(
+    tmp_path: Path, sweeps: list[int]
+) -> None:
     module = made(tmp_path)
     np.testing.assert_array_equal(module.outer(X), 2 * X + 1)
     assert len(sweeps) == 2, "the outer one, and the inner one by the outer one's call here"
@@ -172,7 +178,9 @@ def test_a_decorated_function_is_still_itself(tmp_path: Path) -> None:
 
 
 def test_a_space_that_the_function_does_not_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="doubled has no argument 'tile', which space= chooses; it has x, parts"):
+    with pytest.raises(
+        UsageError, match="doubled has no argument 'tile', which space= chooses; it has x, parts"
+    ):
 
         @autotune.tuned(space={"tile": [1]})
         def doubled(x: Any, *, parts: int) -> Any:
@@ -189,5 +197,7 @@ def test_a_space_that_the_function_does_not_have_is_refused() -> None:
 
 
 def test_importing_autotune_loads_none_of_it() -> None:
-    program = "import sys, autotune; assert not [m for m in sys.modules if m.startswith(('autotune.', 'numpy'))]"
+    program = (
+        "import sys, autotune; assert not [m for m in sys.modules if m.startswith(('autotune.', 'numpy'))]"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -25,7 +25,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile_cache: str) -
 
 
 def tuned(function: Any, space: Any, **inputs: Any) -> Tuned:
-    named = ("check", "outputs", "where", "key", "name", "tolerance", "trial_seconds", "search", "trials", "again")
+    named = (
+        "check",
+        "outputs",
+        "where",
+        "key",
+        "name",
+        "tolerance",
+        "trial_seconds",
+        "search",
+        "trials",
+        "again",
+    )
     options = {name: inputs.pop(name) for name in named if name in inputs}
     return autotune.tune(function, space, inputs, progress=False, out="record", **options)
 
@@ -73,7 +84,12 @@ def test_what_is_read_and_written_is_given_to_each_run_as_it_was() -> None:
 
 
 def test_what_is_given_back_is_verified() -> None:
-    found = tuned(summed, {"parts": [1, 3]}, x=X, check=lambda x: {"sum": float(x.sum(dtype=np.float64)), "squares": x * x})
+    found = tuned(
+        summed,
+        {"parts": [1, 3]},
+        x=X,
+        check=lambda x: {"sum": float(x.sum(dtype=np.float64)), "squares": x * x},
+    )
     assert [trial.state for trial in found.sweep.trials] == ["measured"] * 2
     with pytest.raises(NothingMeasured, match="sum: 1 of 1 elements differ"):
         tuned(summed, {"parts": [1, 3]}, x=X, check={"sum": 1.0, "squares": X * X})
@@ -115,12 +131,14 @@ def test_what_cannot_be_tuned_is_refused_before_a_process_starts(
 
 
 def test_an_option_that_there_is_not_is_named() -> None:
-    with pytest.raises(UsageError, match="autotune.tune has no seconds="):
+    with pytest.raises(UsageError, match=r"autotune.tune has no seconds="):
         autotune.tune(scaled, {"chunk": [1]}, {"x": X}, seconds=3)
 
 
 def test_a_default_that_fails_is_said_at_once() -> None:
-    with pytest.raises(UsageError, match=r"scaled_float32 fails with the default configuration .*: RuntimeError: no such"):
+    with pytest.raises(
+        UsageError, match=r"scaled_float32 fails with the default configuration .*: RuntimeError: no such"
+    ):
         tuned(scaled, {"chunk": [1], "how": ["raises", "right"]}, x=X, y=np.zeros_like(X), factor=2.0)
 
 
@@ -132,7 +150,10 @@ def test_a_function_that_leaves_nothing_to_verify_is_refused() -> None:
 def test_listed_configurations_are_the_ones_that_are_tried() -> None:
     listed = [{"chunk": 10, "how": "right"}, {"chunk": COUNT, "how": "reads_wrong"}]
     found = tuned(scaled, listed, x=X, y=np.zeros_like(X), factor=2.0)
-    assert {trial.configuration.id for trial in found.sweep.trials} == {"chunk=10,how=right", f"chunk={COUNT},how=reads_wrong"}
+    assert {trial.configuration.id for trial in found.sweep.trials} == {
+        "chunk=10,how=right",
+        f"chunk={COUNT},how=reads_wrong",
+    }
 
 
 PROGRAM = """
@@ -151,7 +172,9 @@ def doubled(x, *, parts):
 def test_a_program_is_imported_by_measuring_processes(guard: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(guard=guard))
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     if guard:
         assert done.stdout == "['parts']\n", done.stderr
     else:
