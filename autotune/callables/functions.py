@@ -43,7 +43,7 @@ class Importable:
         """Raises UsageError for a function that no other process can import."""
         name = getattr(function, "__qualname__", type(function).__name__)
         module = sys.modules.get(getattr(function, "__module__", None) or "")
-        if module is not None and any(one is function for one in _layers(_found(module, name))):
+        if module is not None and any(one is function for one in layers(_found(module, name))):
             if module.__name__ != "__main__":
                 return cls(name, module=module.__name__)
             if file := getattr(module, "__file__", ""):
@@ -52,9 +52,13 @@ class Importable:
 
     def load(self) -> Callable[..., Any]:
         """The function, imported into this process. Raises UsageError."""
+        found: Callable[..., Any] = self.found()
+        return next((one for one in layers(found) if isinstance(one, FunctionType)), found)
+
+    def found(self) -> Any:
+        """What has its name there: the function, or what wraps it. Raises UsageError."""
         if self.pickled:
-            loaded: Callable[..., Any] = pickle.loads(self.pickled)  # noqa: S301 - the parent process made it
-            return loaded
+            return pickle.loads(self.pickled)  # noqa: S301 - the parent process made it
         _loading.append(self.name)
         try:
             module = _program(self.file) if self.file else import_module(self.module)
@@ -67,8 +71,7 @@ class Importable:
             ) from problem
         finally:
             _loading.pop()
-        found = _found(module, self.name)
-        return next((one for one in _layers(found) if isinstance(one, FunctionType)), found)
+        return _found(module, self.name)
 
 
 def refuse_while_loading(what: str) -> None:
@@ -96,7 +99,7 @@ def _found(module: ModuleType, name: str) -> Any:
     return found
 
 
-def _layers(found: Any) -> Iterator[Any]:
+def layers(found: Any) -> Iterator[Any]:
     """An object, and what it wraps."""
     for _ in range(8):
         if found is None:
@@ -109,7 +112,7 @@ def _attributes(found: Any) -> dict[str, Any]:
     named = {
         key: getattr(found, key) for key in _KERNELS if not isinstance(found, type) and hasattr(found, key)
     }
-    return {key: value for key, value in named.items() if callable(value)}
+    return {key: value for key, value in named.items() if callable(value) or hasattr(value, "run")}
 
 
 def _pickled(function: Callable[..., Any], name: str) -> bytes:
@@ -145,7 +148,7 @@ def digest(function: Any) -> str:
 
 
 def _collect(found: Any, parts: dict[str, str]) -> None:
-    for layer in _layers(found):
+    for layer in layers(found):
         if not isinstance(layer, FunctionType):
             continue
         name = f"{layer.__module__}.{layer.__qualname__}"

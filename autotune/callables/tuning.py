@@ -105,7 +105,7 @@ class Problem:
             name=family_name(found, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
             numbers=numbers, choices=choices, key=tuple(key),
-            digest=f"{functions.digest(function)} {others!r} {sorted(same.items())}",
+            digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
             tolerance=_tolerance(tolerance),
         )  # fmt: skip
         used = sorted({kind.library for kind in kinds.values()})

@@ -59,7 +59,7 @@ def sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(options.get("chosen", ())))
         return real(*args, **options)
 
-    monkeypatch.setattr("autotune.callables.decorator.tuned_problem", counted)
+    monkeypatch.setattr("autotune.callables.deciding.tuned_problem", counted)
     return found
 
 
@@ -113,7 +113,7 @@ def test_the_environment_freezes_what_does_not_say(
     monkeypatch.setenv("AUTOTUNE_FROZEN", "1")
     with pytest.raises(NothingMeasured, match="it is frozen"):
         made(tmp_path).doubled(X)
-    assert made(tmp_path, frozen=False).doubled.is_frozen is False
+    assert made(tmp_path, frozen=False).doubled.decider.is_frozen is False
     assert not sweeps
 
 
