@@ -16,7 +16,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from autotune.callables import functions, libraries
-from autotune.callables.choices import Choices
+from autotune.callables.choices import Alternatives
 from autotune.callables.declared import after
 from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
@@ -35,7 +35,7 @@ class Calls:
     the machine code beside the function."""
 
     function: Importable
-    choices: Choices
+    choices: Alternatives
     kinds: Mapping[str, Kind]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)

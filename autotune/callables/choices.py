@@ -19,7 +19,7 @@ Condition = Callable[[Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True)
-class Choices:
+class Alternatives:
     """``values`` by name, the default first. ``listed`` are the configurations where not all combinations are meant,
     the default first; as they were given."""
 
@@ -27,7 +27,7 @@ class Choices:
     listed: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, space: Space, where: Condition | None = None) -> "Choices":
+    def of(cls, space: Space, where: Condition | None = None) -> "Alternatives":
         """All combinations of a mapping of lists, or the mappings of a list; of those what meets ``where``. Raises
         UsageError."""
         if isinstance(space, Mapping):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from autotune.callables import functions
-from autotune.callables.choices import Choices
+from autotune.callables.choices import Alternatives
 from autotune.callables.tuning import Check, Problem, tuned_problem
 from autotune.callables.winners import Found, found_for, near
 from autotune.errors import NothingMeasured, UsageError
@@ -23,7 +23,7 @@ Others = Literal["wait", "fallback"]
 class Decider:
     """``check`` and ``options`` are for tuning; the rest as ``tuned`` has it. Raises UsageError."""
 
-    choices: Choices
+    choices: Alternatives
     check: Check = None
     frozen: bool | None = None
     refine: bool = True

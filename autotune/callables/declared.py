@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from autotune.callables.choices import Choices
+from autotune.callables.choices import Alternatives
 from autotune.callables.libraries import Kind
 from autotune.declaration import Family, load_family
 from autotune.errors import StoreError
@@ -32,7 +32,7 @@ _COARSE = 0.13
 
 
 @dataclass(frozen=True)
-class Array:
+class CallArray:
     """An array of a call: ``role`` is input, output (its content before is of no account) or inout. ``axes`` is the
     order in which it fills its memory."""
 
@@ -55,9 +55,9 @@ class Declared:
     of an extent; ``returned`` are the arrays that the function gives back."""
 
     name: str
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, CallArray]
     numbers: Mapping[str, int | float]
-    choices: Choices
+    choices: Alternatives
     key: tuple[str, ...] = ()
     digest: str = ""
     tolerance: Mapping[str, float] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Declared:
         return [one for name in chosen for one in (self.extents(name) if name in self.arrays else [name])]
 
     @property
-    def given(self) -> dict[str, Array]:
+    def given(self) -> dict[str, CallArray]:
         """The arrays that are arguments."""
         return {name: array for name, array in self.arrays.items() if name not in self.returned}
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -233,8 +234,6 @@ _HANDED = {"numpy": _numpy, "torch": _torch, "cupy": _cupy, "numba": _numba, "wa
 
 def versions(libraries: Sequence[str]) -> str:
     """What those are here."""
-    from importlib.metadata import PackageNotFoundError, version
-
     told = []
     for name in libraries:
         for package in {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"), "warp": ("warp-lang",)}.get(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.callables import functions
-from autotune.callables.choices import Choices
+from autotune.callables.choices import Alternatives
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.functions import Importable
 from autotune.callables.tuning import Check, Problem
@@ -145,7 +145,7 @@ class TunedKernelCall:
             return configs[0]
         listed = [_values(config, self.configs) for config in configs]
         try:
-            decider = Decider(choices=Choices.of(listed), **self._deciding)
+            decider = Decider(choices=Alternatives.of(listed), **self._deciding)
             problem, inputs = self._problem(named, len(args), configs, listed, grid, decider.choices)
             values = decider.decided(problem, inputs)
         except AutotuneError as problem_met:
@@ -162,7 +162,7 @@ class TunedKernelCall:
 
     def _problem(
         self, named: Mapping[str, Any], positional: int, configs: Sequence[Any], listed: Sequence[Mapping[str, Any]],
-        grid: Any, choices: Choices,
+        grid: Any, choices: Alternatives,
     ) -> tuple[Problem, dict[str, Any]]:  # fmt: skip
         tensors = {name: value for name, value in named.items() if _is_tensor(value)}
         launch = TritonLaunch(

@@ -13,8 +13,8 @@ from typing import Any
 from autotune.api import SweepResult
 from autotune.callables import functions, libraries
 from autotune.callables.backend import Calls, opened_calls
-from autotune.callables.choices import Choices, Condition, Space
-from autotune.callables.declared import CALL_FILE, Array, Declared, after, family_name
+from autotune.callables.choices import Alternatives, Condition, Space
+from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
@@ -81,7 +81,7 @@ class Problem:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], choices: Choices, inputs: Mapping[str, Any], *, outputs: Sequence[str] = (),
+        cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *, outputs: Sequence[str] = (),
         key: Sequence[str] = (), name: str = "", tolerance: Mapping[str, float] | float | None = None,
     ) -> "Problem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
@@ -133,7 +133,7 @@ class Problem:
         for name, is_read in roles.written.items():
             arrays[name] = replace(arrays[name], role="inout" if is_read else "output")
         for name, kind in roles.returned.items():
-            arrays[name] = Array(kind, roles.results[name].shape, "output")
+            arrays[name] = CallArray(kind, roles.results[name].shape, "output")
         return replace(self.declared, arrays=arrays, returned=tuple(roles.returned))
 
 
@@ -181,7 +181,13 @@ def tune(
     """
     functions.refuse_while_loading("autotune.tune")
     problem = Problem.of(
-        function, Choices.of(space, where), inputs, outputs=outputs, key=key, name=name, tolerance=tolerance
+        function,
+        Alternatives.of(space, where),
+        inputs,
+        outputs=outputs,
+        key=key,
+        name=name,
+        tolerance=tolerance,
     )
     return tuned_problem(problem, check, inputs, cold=cold, progress=progress, **options)
 
@@ -234,7 +240,7 @@ def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) 
     return problem.with_roles(roles), roles
 
 
-_NOTHING = {"nothing": Array(Kind("numpy", "uint8"), (1,), "inout")}  # of a call without arrays
+_NOTHING = {"nothing": CallArray(Kind("numpy", "uint8"), (1,), "inout")}  # of a call without arrays
 _NO_CONTENT = {"nothing": [0]}
 
 
@@ -304,7 +310,7 @@ def _workload(family: Family, inputs: Inputs, cold: bool) -> Workload:
 
 
 def _check_names(
-    inputs: Mapping[str, Any], choices: Choices, outputs: Sequence[str], key: Sequence[str]
+    inputs: Mapping[str, Any], choices: Alternatives, outputs: Sequence[str], key: Sequence[str]
 ) -> None:
     for name in inputs:
         if not _NAME.fullmatch(str(name)):
@@ -324,14 +330,14 @@ def _same(arrays: Mapping[str, Any]) -> dict[str, str]:
     return {name: first[id(value)] for name, value in arrays.items() if first[id(value)] != name}
 
 
-def _array(name: str, value: Any, kind: Kind) -> Array:
+def _array(name: str, value: Any, kind: Kind) -> CallArray:
     shape = tuple(int(extent) for extent in value.shape)
     if kind.vector:
         shape = libraries.content(value).shape
     if 0 in shape:
         raise UsageError(f"{name} has shape {shape}: an array without elements has nothing to tune for")
     axes = None if kind.vector else libraries.axes_of(value)
-    return Array(kind, shape, axes=axes or ())
+    return CallArray(kind, shape, axes=axes or ())
 
 
 def _tolerance(given: Mapping[str, float] | float | None) -> dict[str, float]:

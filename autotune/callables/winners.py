@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autotune.callables.declared import CALL_FILE, Array, Declared
+from autotune.callables.declared import CALL_FILE, CallArray, Declared
 from autotune.callables.libraries import Kind
 from autotune.callables.tuning import Problem
 from autotune.compile import cpu_model
@@ -86,7 +86,7 @@ def _known(problem: Problem, path: Path) -> Declared | None:
                 arrays[name] = replace(arrays[name], role=role)
         for name, one in told["returned"].items():
             kind = Kind(**{key: value for key, value in one.items() if key != "dimensions"})
-            arrays[name] = Array(kind, (1,) * int(one["dimensions"]), "output")
+            arrays[name] = CallArray(kind, (1,) * int(one["dimensions"]), "output")
         return replace(problem.declared, arrays=arrays, returned=tuple(told["returned"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
