@@ -6,4 +6,5 @@ from .launchers import (
     numba_kernel as numba_kernel,
     warp_kernel as warp_kernel,
 )
-from .tuning import Tuned as Tuned, tune as tune
+from .layouts import Layouts as Layouts
+from .tuning import BoundCall as BoundCall, Tuned as Tuned, tune as tune

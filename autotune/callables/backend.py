@@ -94,10 +94,10 @@ class CallModule:
 class CallBackend:
     """``inner`` with calls in place of launches."""
 
-    def __init__(self, inner: Backend, calls: Calls) -> None:
+    def __init__(self, inner: Backend, calls: Calls, function: Callable[..., Any] | None = None) -> None:
         self.inner, self.calls = inner, calls
         self.device = inner.device
-        self.function = calls.function.load()
+        self.function = function or calls.function.load()
         self._made: Any = None
 
     def __getattr__(self, name: str) -> Any:

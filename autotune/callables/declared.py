@@ -52,17 +52,20 @@ class Declared:
     """What a family is made from. ``numbers`` are those arguments that a policy file tells inputs apart by, ``key``
     names the arguments that do so, all where it is empty. ``digest`` is of the function's text and of the arguments
     that never change. ``layouts`` are policies in the words of family.yaml, ``links`` arrays whose elements are indices
-    of an extent; ``returned`` are the arrays that the function gives back."""
+    of an extent; ``spaces`` are extents that are the first of several arrays, ``excluded`` has why a policy's value
+    (``POLICY=VALUE``) is none. ``returned`` are the arrays that the function gives back."""
 
     name: str
     arrays: Mapping[str, CallArray]
-    numbers: Mapping[str, int | float]
+    numbers: Mapping[str, Any]
     choices: Alternatives
     key: tuple[str, ...] = ()
     digest: str = ""
     tolerance: Mapping[str, float] = field(default_factory=dict)
     layouts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    spaces: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
     returned: tuple[str, ...] = ()
 
     @property
@@ -87,7 +90,8 @@ class Declared:
             entry: dict[str, Any] = {"type": array.kind.name, "shape": list(shape), "index_bits": 64}
             if name in self.links:
                 entry["link"] = self.links[name]
-            if array.axes and array.axes != tuple(range(len(array.axes))):
+            is_chosen = any(name in one["data"] and one["layout"] == "axes" for one in self.layouts.values())
+            if array.axes and array.axes != tuple(range(len(array.axes))) and not is_chosen:
                 entry["layout"] = {"axes": [shape[axis] for axis in array.axes]}
             if array.role == "inout":
                 data[name] = {**entry, "role": "input"}
@@ -95,8 +99,9 @@ class Declared:
             else:
                 data[name] = {**entry, "role": array.role}
             if array.role == "output":
-                extents |= {extent: {"value": f"{extent}_given"} for extent in shape}
-                scalars |= {f"{extent}_given": {"type": "int64"} for extent in shape}
+                own = [extent for extent in shape if extent not in self.spaces]
+                extents |= {extent: {"value": f"{extent}_given"} for extent in own}
+                scalars |= {f"{extent}_given": {"type": "int64"} for extent in own}
         policies = {
             name: {"values": list(words), "default": words[0]} for name, words in self.choices.words.items()
         }
@@ -105,6 +110,10 @@ class Declared:
             "kernels": {"call": {"arguments": [*data], "grid": ["1"], "block": [1]}},
             "policies": {**policies, **{name: dict(policy) for name, policy in self.layouts.items()}},
             "tolerance": self._tolerances(data), "reference": "itself", "extents": extents, "scalars": scalars,
+            "constraints": [
+                {"require": f"{name} != '{value}'", "reason": reason}
+                for (name, _, value), reason in ((each.partition("="), why) for each, why in self.excluded.items())
+            ],
             "features": {name: name for name in self._features},
         }  # fmt: skip
         plain = json.loads(
@@ -114,7 +123,9 @@ class Declared:
 
     def extents(self, name: str) -> tuple[str, ...]:
         """The names of an array's extents."""
-        return tuple(f"{name}_{axis}" for axis in range(len(self.arrays[name].extents)))
+        own = [f"{name}_{axis}" for axis in range(len(self.arrays[name].extents))]
+        space = next((space for space, names in self.spaces.items() if name in names), own[0])
+        return (space, *own[1:])
 
     def _tolerances(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """An output's own, where it has floating point."""
@@ -132,7 +143,8 @@ class Declared:
         """The extents and numbers that a policy file tells inputs apart by."""
         given = [name for name in (*self.arrays, *self.numbers) if name not in self.returned]
         chosen = [name for name in given if name in self.key] or given
-        return [one for name in chosen for one in (self.extents(name) if name in self.arrays else [name])]
+        found = [one for name in chosen for one in (self.extents(name) if name in self.arrays else [name])]
+        return list(dict.fromkeys(found))
 
     @property
     def given(self) -> dict[str, CallArray]:
@@ -140,13 +152,14 @@ class Declared:
         return {name: array for name, array in self.arrays.items() if name not in self.returned}
 
     @property
-    def scalars(self) -> dict[str, int | float]:
+    def scalars(self) -> dict[str, Any]:
         """Of this call: the numbers, and the extents of what is only written."""
         written = {
             f"{extent}_given": size
             for name, array in self.arrays.items()
             if array.role == "output"
             for extent, size in zip(self.extents(name), array.extents, strict=True)
+            if extent not in self.spaces
         }
         return {**self.numbers, **written}
 

@@ -33,8 +33,8 @@ def tuned(
 
     Args:
         space, key, where, check, outputs, name, tolerance, options: as ``autotune.tune`` has them. Calls are of one
-            kind where the arguments in ``key`` are equal (of arrays their shapes), by default all arguments, and where all
-            arrays have the same elements.
+            kind where the arguments in ``key`` are equal (of arrays their shapes), by default all arguments, and where
+            all arrays have the same elements.
         frozen: never tune; a call that no policy file knows runs what comes nearest, with a warning that says what is
             missing, and raises where there is nothing at all. By default what AUTOTUNE_FROZEN says (1: frozen).
         refine: where policy files foretell a time for new sizes, try the best few of those alone.
@@ -49,7 +49,8 @@ def tuned(
         UsageError: for a space that has nothing to choose.
     """
     decider = Decider(
-        choices=Alternatives.of(space, where), check=check, frozen=frozen, refine=refine, others=others, policies=policies,
+        choices=Alternatives.of(space, where), check=check, frozen=frozen, refine=refine, others=others,
+        policies=policies,
         options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}

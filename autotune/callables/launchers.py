@@ -256,8 +256,8 @@ def _with_globals(function: Any, constants: Mapping[str, Any]) -> Any:
     """The function with other globals. Raises UsageError for what is none of its own."""
     if unknown := [name for name in constants if name not in function.__globals__]:
         raise UsageError(
-            f"{function.__name__} has neither an argument nor a global {unknown[0]!r}, which space= chooses: write it in "
-            "the launch, or make it a constant of the kernel's module"
+            f"{function.__name__} has neither an argument nor a global {unknown[0]!r}, which space= chooses: write it "
+            "in the launch, or make it a constant of the kernel's module"
         )
     made = FunctionType(
         function.__code__, {**function.__globals__, **constants}, function.__name__, function.__defaults__,

@@ -10,15 +10,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from autotune.api import SweepResult
 from autotune.callables import functions, libraries
-from autotune.callables.backend import Calls, opened_calls
+from autotune.callables.backend import CallBackend, Calls, opened_calls
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
+from autotune.callables.layouts import Layouts, proved
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
+from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
-from autotune.device import device_names
+from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
 from autotune.engine import (
     Case,
     ProcessWorker,
@@ -49,10 +53,22 @@ class Tuned:
     configuration: Mapping[str, Any]
     sweep: SweepResult
     declared: Declared
+    calls: Calls
 
     def __call__(self, *args: Any, **arguments: Any) -> Any:
         """The function with these arguments and the winner's values."""
         return self.function(*args, **arguments, **self.configuration)
+
+    @property
+    def excluded(self) -> Mapping[str, str]:
+        """Layouts (``POLICY=VALUE``) that the function is wrong with, and how."""
+        return self.declared.excluded
+
+    def bound(self, **inputs: Any) -> "BoundCall":
+        """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
+        contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
+        _, found = _bound(self.declared, contents)
+        return BoundCall.of(self.function, self.calls, self.sweep, found)
 
     def save_policy(self, folder: str | Path | None = None) -> Path:
         """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
@@ -70,6 +86,45 @@ class Tuned:
 
 
 @dataclass(frozen=True)
+class BoundCall(Closing):
+    """A function bound to its inputs in the layouts of a winner. ``call`` runs it, ``output`` gives a result with its
+    layout undone; ``transform_ms`` is what the layouts took."""
+
+    resident: Resident
+    execution: Execution
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], calls: Calls, sweep: SweepResult, inputs: Inputs
+    ) -> "BoundCall":
+        backend: Any = CallBackend(open_backend(sweep.device), calls, function)
+        with backend.current():
+            resident = Resident(backend, inputs)
+            variant = Variant.of(sweep.family, sweep.best.configuration, inputs.options)
+            return cls(resident, resident.execution(variant, backend.load(Compiled("", Path(), {}))))
+
+    @property
+    def transform_ms(self) -> float:
+        return self.execution.transform_ms
+
+    def call(self) -> None:
+        """On the current stream."""
+        for one in self.execution.beginnings:
+            self.execution.begin(one.name)
+        self.execution.run()
+
+    def output(self, name: str) -> Any:
+        """A result of the latest call, by the argument's name, as numpy has it. Raises LaunchError."""
+        written = after(name) if after(name) in self.execution.placed else name
+        data = self.execution.variant.family.data[written]
+        return self.execution.restore(written, data.shape_for(self.execution.names))
+
+    def close(self) -> None:
+        self.resident.close()
+        self.resident.backend.close()
+
+
+@dataclass(frozen=True)
 class Problem:
     """A function with its arguments as it is to be tuned; what of it makes a family is ``declared`` without roles."""
 
@@ -81,8 +136,8 @@ class Problem:
 
     @classmethod
     def of(
-        cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *, outputs: Sequence[str] = (),
-        key: Sequence[str] = (), name: str = "", tolerance: Mapping[str, float] | float | None = None,
+        cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
+        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "", tolerance: Mapping[str, float] | float | None = None,
     ) -> "Problem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
@@ -94,7 +149,9 @@ class Problem:
         numbers = {
             each: value
             for each, value in fixed.items()
-            if isinstance(value, int | float) and not isinstance(value, bool) and (each in key or not key)
+            if isinstance(value, int | float | np.integer | np.floating)
+            and not isinstance(value, bool)
+            and (each in key or not key)
         }
         others = {each: value for each, value in fixed.items() if each not in numbers}
         if not arrays and not numbers:
@@ -148,6 +205,7 @@ def tune(
     key: Sequence[str] = (),
     name: str = "",
     tolerance: Mapping[str, float] | float | None = None,
+    layouts: Layouts | str | None = None,
     cold: bool = True,
     progress: bool | Watched = True,
     **options: Any,
@@ -168,6 +226,8 @@ def tune(
         key: arguments that a policy file tells inputs apart by; by default all.
         name: of the function in records and policy files.
         tolerance: relative, or ``{"relative": …, "absolute": …}``; by default what sums in another order are off by.
+        layouts: what may be chosen about how the arrays lie; ``all`` is every order of axes, padding, and inputs of one
+            shape together.
         cold: whether the last-level cache is flushed before each sample.
         progress: shows a bar on a terminal and in a notebook.
         options: those of ``autotune.sweep``: ``search``, ``trials``, ``time``, ``seed``, ``device``, ``samples``,
@@ -189,7 +249,7 @@ def tune(
         name=name,
         tolerance=tolerance,
     )
-    return tuned_problem(problem, check, inputs, cold=cold, progress=progress, **options)
+    return tuned_problem(problem, check, inputs, layouts=layouts, cold=cold, progress=progress, **options)
 
 
 def tuned_problem(
@@ -197,6 +257,7 @@ def tuned_problem(
     check: Check,
     inputs: Mapping[str, Any],
     *,
+    layouts: Layouts | str | None = None,
     cold: bool = True,
     progress: bool | Watched = True,
     chosen: Sequence[Configuration] = (),
@@ -211,9 +272,9 @@ def tuned_problem(
     with launched(names, "", given.get("trial_seconds", 120.0), opens) as workers:
         opened(workers, "")
         declared, roles = _seen(problem, workers[0], contents)
-        family = declared.family
-        arrays = {data.name: contents[data.name] for data in family.inputs if data.name in contents}
-        found = bind(family, arrays, {}, declared.scalars)
+        expected = _expected(check, inputs, declared, roles)
+        declared = _laid_out(declared, Layouts.of(layouts, declared.arrays), workers[0], contents, expected)
+        family, found = _bound(declared, contents)
         listed = chosen or tuple(declared.choices.configurations())
         request = SweepRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
@@ -221,11 +282,12 @@ def tuned_problem(
             out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
-        expected = _expected(check, inputs, declared, roles)
         swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
                        workers, progress)  # fmt: skip
     result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
-    return Tuned(problem.function, declared.choices.given(result.best.configuration), result, declared)
+    return Tuned(
+        problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
+    )
 
 
 def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
@@ -242,6 +304,41 @@ def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) 
 
 _NOTHING = {"nothing": CallArray(Kind("numpy", "uint8"), (1,), "inout")}  # of a call without arrays
 _NO_CONTENT = {"nothing": [0]}
+
+
+def _bound(declared: Declared, contents: Mapping[str, Any]) -> tuple[Family, Inputs]:
+    """The family with this call's inputs."""
+    family = declared.family
+    arrays = {data.name: contents[data.name] for data in family.inputs if data.name in contents}
+    return family, bind(family, arrays, {}, declared.scalars)
+
+
+def _laid_out(
+    declared: Declared, layouts: Layouts, worker: ProcessWorker, contents: Mapping[str, Any],
+    expected: Mapping[str, Any],
+) -> Declared:  # fmt: skip
+    """With the layouts that the function is right with: each value is proved beside the defaults."""
+    spaced = replace(declared, spaces=layouts.extents, links=layouts.links)
+    extents = {name: spaced.extents(name) for name in spaced.arrays}
+    whole = replace(spaced, layouts=layouts.policies(spaced.arrays, extents))
+    if not whole.layouts:
+        return whole
+    family, inputs = _bound(whole, contents)
+    control, excluded = family.space.control, {}
+    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+        for name, array in expected.items():
+            np.save(Path(folder) / f"{name}.npy", array, allow_pickle=False)
+        given = SharedInputs.of(family, inputs, place)
+        for policy, value in (
+            (name, value) for name, one in whole.layouts.items() for value in one["values"][1:]
+        ):
+            try:
+                reason = worker.ask(1, proved, given, Path(folder), Configuration({**control, policy: value}))
+            except LaunchError as problem:
+                reason = str(problem)
+            if reason:
+                excluded[f"{policy}={value}"] = f"the function is wrong with {policy}={value}: {reason}"
+    return replace(whole, excluded=excluded)
 
 
 def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles) -> Mapping[str, Any]:

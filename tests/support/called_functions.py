@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float32]
 
 
-def scaled(x: Numbers, y: Numbers, factor: float, *, chunk: int, how: str = "right") -> None:
+def scaled(
+    x: Numbers, y: Numbers, factor: float, *, chunk: int, how: str = "right", other: Numbers | None = None
+) -> None:
     """y = factor x, or what goes wrong."""
     if how == "crashes":
         os.abort()
