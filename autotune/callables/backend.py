@@ -229,6 +229,11 @@ def returned(made: Any) -> dict[str, Any]:
     return {} if made is None else {"result": made}
 
 
+def loaded(calls: Calls) -> None:
+    """Import all that building needs, in a process that builds."""
+    getattr(calls.function.load(), "ready", lambda: None)()
+
+
 def opened_calls(calls: Calls, name: str) -> Backend:
     """The device of that name, for calls, in a process that measures. Raises DeviceError, UsageError."""
     functions.measure()

@@ -32,7 +32,7 @@ class Layouts:
     Args:
         axes: arrays whose axes may lie in any order.
         padding: arrays whose rows may begin at multiples of 128 bytes, or one element further apart.
-        together: groups of inputs of one axis and one size that may lie element by element in turn (AoS) or apart (SoA).
+        together: groups of inputs of one axis and one size that may lie in turn, element by element (AoS), or apart.
         spaces: index spaces by name, each with the arrays whose first axis it is.
         links: arrays of whole numbers that are indices of a space.
         orders: by space the orders that its indices may have beside the given one: what family.yaml says of an order,

@@ -92,7 +92,8 @@ def roles_of(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
             "values is the default, and has to work"
         ) from None
-    written = dict.fromkeys([*named, *first.changed, *_overwritten(worker, family, given, folder)], True)
+    others = () if named else _overwritten(worker, family, given, folder)
+    written = dict.fromkeys([*named, *first.changed, *others], True)
     if not written and not first.returned:
         raise UsageError(
             f"{what} gives nothing back, and no array is another after the call: name in outputs= what it writes"

@@ -262,6 +262,11 @@ class TritonLaunch:
         if hooks.after is not None:
             hooks.after(named, exception=None)
 
+    def ready(self) -> None:
+        """Import the kernel, and Triton's compiler with it."""
+        self.tuned  # noqa: B018 - it is imported
+        import_module("triton.backends.compiler")
+
     def build(self, arch: str, **arguments: Any) -> None:
         """Compile a configuration into Triton's cache, without a GPU. Raises what Triton does."""
         if not arch.startswith("sm_") or os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):

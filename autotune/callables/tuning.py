@@ -1,9 +1,12 @@
 """``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
 
 import json
+import math
+import os
 import pickle
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +17,13 @@ import numpy as np
 
 from autotune.api import SweepResult
 from autotune.callables import functions, libraries
-from autotune.callables.backend import CallBackend, Calls, opened_calls
+from autotune.callables.backend import CallBackend, Calls, loaded, opened_calls
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
 from autotune.callables.layouts import Layouts, proved
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
-from autotune.compile import Compiled, Variant
+from autotune.compile import Compiled, Pool, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
 from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
 from autotune.engine import (
@@ -137,7 +140,8 @@ class Problem:
     @classmethod
     def of(
         cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
-        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "", tolerance: Mapping[str, float] | float | None = None,
+        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "",
+        tolerance: Mapping[str, float] | float | None = None,
     ) -> "Problem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
@@ -269,7 +273,10 @@ def tuned_problem(
     names = device_names(problem.device if device == "auto" else device)
     contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
     opens = partial(opened_calls, problem.calls)
-    with launched(names, "", given.get("trial_seconds", 120.0), opens) as workers:
+    with (
+        launched(names, "", given.get("trial_seconds", 120.0), opens) as workers,
+        _builders(problem, names, given.get("processes", 0)) as builders,
+    ):
         opened(workers, "")
         declared, roles = _seen(problem, workers[0], contents)
         expected = _expected(check, inputs, declared, roles)
@@ -283,7 +290,7 @@ def tuned_problem(
         )  # fmt: skip
         request.check()
         swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
-                       workers, progress)  # fmt: skip
+                       workers, builders, progress)  # fmt: skip
     result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
     return Tuned(
         problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
@@ -370,15 +377,41 @@ def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles
     return found
 
 
+@contextmanager
+def _builders(problem: Problem, names: Sequence[str], processes: int) -> Iterator[Pool | None]:
+    """Processes that compile, which import what they need while the devices are opened; None where nothing is."""
+    cores = processes or max(1, len(os.sched_getaffinity(0)) - len(names))
+    choices = problem.declared.choices
+    count = min(cores, len(choices.listed) or math.prod(map(len, choices.values.values())))
+    if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build"):
+        yield None
+        return
+    pool = Pool(count)
+    try:
+        for _ in range(count):
+            pool.submit(loaded, problem.calls)
+        yield pool
+    finally:
+        pool.stop()
+
+
 def _swept(
-    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], progress: bool | Watched
-) -> Swept:
+    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], builders: Pool | None,
+    progress: bool | Watched,
+) -> Swept:  # fmt: skip
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     from autotune.record import Store
 
     watch = progress if callable(progress) else partial(live, err=watching(progress))
     session = Session(
-        request, (case,), workers, None, Store(request.store or request.folder), "", watch, lambda _text: None
+        request,
+        (case,),
+        workers,
+        builders,
+        Store(request.store or request.folder),
+        "",
+        watch,
+        lambda _text: None,
     )
     (swept,) = session.sweeps()
     if swept.interrupted:
