@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.callables.declared import CallArray, after
+from autotune.callables.declared import CallArray
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration
 from autotune.device import LaunchError, Resident
@@ -57,7 +57,9 @@ class Layouts:
             return given
         if given != _ALL:
             raise UsageError(f"layouts={given!r}: give {_ALL!r}, or autotune.callables.Layouts")
-        several = tuple(name for name, one in arrays.items() if 2 <= len(one.shape) <= _MOST_AXES)
+        several = tuple(
+            n for n, one in arrays.items() if 2 <= len(one.shape) <= _MOST_AXES and one.role != "inout"
+        )
         alike: dict[Any, list[str]] = {}
         for name, one in arrays.items():
             if one.role == "input" and len(one.shape) == 1:
@@ -72,6 +74,11 @@ class Layouts:
         if unknown := [name for name in named if name not in arrays]:
             raise UsageError(
                 f"layouts= names {unknown[0]!r}, which is no array of the call ({', '.join(arrays)})"
+            )
+        if kept := [name for name in (*self.axes, *self.padding) if arrays[name].role == "inout"]:
+            raise UsageError(
+                f"layouts= names {kept[0]!r}, which the function reads and writes (or leaves elements of as they are): "
+                "such an array stays as it is"
             )
         for space in (*self.links.values(), *self.orders):
             if space not in self.spaces:
@@ -97,13 +104,13 @@ class Layouts:
             every = [given, *(one for one in permutations(given) if one != given)]
             found[f"{name}_axes"] = _policy(
                 "axes",
-                _both(name, array),
+                [name],
                 {"_".join(map(str, one)): [own[axis] for axis in one] for one in every},
             )
         for name in self.padding:
             array = arrays[name]
             values = {"none": "1", "line": "128B", "odd": "1+1"}
-            found[f"{name}_padding"] = _policy("padding", _both(name, array), values)
+            found[f"{name}_padding"] = _policy("padding", [name], values)
         for group in self.together:
             found["_".join((*group, "fields"))] = _policy(
                 "grouping", list(group), {"apart": "split", "in_turn": "merged"}
@@ -114,11 +121,6 @@ class Layouts:
                 "means": {name: dict(one) for name, one in orders.items()},
             }  # fmt: skip
         return found
-
-
-def _both(name: str, array: CallArray) -> list[str]:
-    """The arrays of a family that one argument is."""
-    return [name, after(name)] if array.role == "inout" else [name]
 
 
 def _policy(layout: str, data: Sequence[str], means: Mapping[str, Any]) -> dict[str, Any]:
