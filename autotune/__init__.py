@@ -17,8 +17,6 @@ __all__.remove("torch_operator")  # as torch it would hide the library of that n
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__ or name.startswith("_"):
-        return _load(name)
     if name == "torch":
         return import_module("autotune.dispatch.torch_operator")
     from autotune.extensions import EXTENSIONS

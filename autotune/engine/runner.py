@@ -22,8 +22,6 @@ from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
 
 _NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
-
-
 _LONGEST_WAIT_S = 1.0
 
 
@@ -158,17 +156,15 @@ def launched(
     if compiler and names[0] == "cpu":
         raise UsageError(_NO_COMPILER)
     workers = [ProcessWorker(name, partial(opens, name), compiler, trial_seconds) for name in names]
+    is_over = False
     try:
         for worker in workers:
             worker.launch()
         yield workers
-    except BaseException:
-        for worker in workers:
-            worker.close(at_once=True)
-        raise
+        is_over = True
     finally:
         for worker in workers:
-            worker.close()
+            worker.close(at_once=not is_over)
 
 
 def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:

@@ -32,15 +32,7 @@ from autotune.engine.shared_inputs import shared_arrays
 from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
-from autotune.record import (
-    Provenance,
-    Store,
-    Study,
-    StudyStore,
-    Trial,
-    header,
-    set_aside,
-)
+from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, set_aside
 from autotune.search import Search, Unlisted, listed
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker

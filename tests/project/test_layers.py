@@ -170,6 +170,7 @@ HEAVY = {
 }  # fmt: skip
 # By package, what its functions import beyond these two, and why.
 INSIDE = {
+    "__init__": {"EXTENSIONS": "importing autotune loads nothing but itself"},
     "cli": {
         "report": "only where a report is asked for",
         "OPTIONS Console": "run has no option of a sweep, and prints no table",
