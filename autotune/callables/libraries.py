@@ -164,8 +164,9 @@ def is_on_gpu(values: Mapping[str, Any]) -> bool:
 
 
 def _on_gpu(value: Any) -> bool:
-    if library_of(value) == "warp":
-        return bool(value.device.is_cuda)
+    library = library_of(value)
+    if library in ("torch", "warp"):  # torch refuses to tell where it computes gradients
+        return bool(value.is_cuda if library == "torch" else value.device.is_cuda)
     return foreign.is_on_gpu(value)
 
 

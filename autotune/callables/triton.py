@@ -10,6 +10,7 @@ import os
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -276,10 +277,13 @@ class TritonLaunch:
         tensor = import_module("triton.runtime.jit").MockTensor
         runtime.driver.set_active(_Compiler(target("cuda", int(arch.removeprefix("sm_").rstrip("af")), 32)))
         _, config = self._split(arguments)
-        kinds = {name: tensor(getattr(torch, one)) for name, one in self.elements.items()}
+        kinds = {n: tensor(getattr(torch, one), list(self.views[n][0])) for n, one in self.elements.items()}
         given = {**arguments, **kinds}
         args = [given.pop(name) for name in self.positional]
-        self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **config.all_kwargs())
+        with suppress(
+            AttributeError, KeyError, TypeError
+        ):  # of what needs more than the tensors' types: see the call
+            self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **config.all_kwargs())
 
     def _split(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         """The values of a configuration, taken out of ``arguments``, and the configuration."""
