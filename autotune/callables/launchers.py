@@ -65,18 +65,13 @@ class _CupyRaw(KernelCall):
     code: str
     name: str
     options: tuple[str, ...]
-    settings: Mapping[str, Any]
-    is_module: bool
+    backend: str
 
     def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
         if constants not in self._made:
-            cupy = import_module("cupy")
             options = (*self.options, *(f"-D{name}={_macro(value)}" for name, value in constants))
-            if self.is_module:
-                module = cupy.RawModule(code=self.code, options=options, **self.settings)
-                self._made[constants] = module.get_function(self.name)
-            else:
-                self._made[constants] = cupy.RawKernel(self.code, self.name, options=options, **self.settings)
+            raw = import_module("cupy").RawKernel
+            self._made[constants] = raw(self.code, self.name, options=options, backend=self.backend)
         self._made[constants](grid, block, tuple(arguments), shared_mem=shared)
 
 
@@ -157,17 +152,15 @@ def cupy_raw(
         grid, block, shared_mem: as CuPy has them, numbers or expressions.
         name: the function in a RawModule.
     """
-    is_module = not hasattr(kernel, "name")
     called = name or str(getattr(kernel, "name", ""))
     if not called or not kernel.code:
         raise UsageError(
             "give a cupy.RawKernel made from text, or name= of a function in such a cupy.RawModule"
         )
-    settings = {"backend": getattr(kernel, "backend", "nvrtc")}
     return _CupyRaw(
         arguments=tuple(arguments), grid=_listed(grid), block=_listed(block), shared=shared_mem, tools=("cupy",),
         digest=repr((kernel.code, called, tuple(kernel.options))), __name__=called, code=kernel.code, name=called,
-        options=tuple(kernel.options), settings=settings, is_module=is_module,
+        options=tuple(kernel.options), backend=getattr(kernel, "backend", "nvrtc"),
     )  # fmt: skip
 
 

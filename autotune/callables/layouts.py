@@ -103,9 +103,7 @@ class Layouts:
             given = array.axes or tuple(range(len(array.shape)))
             every = [given, *(one for one in permutations(given) if one != given)]
             found[f"{name}_axes"] = _policy(
-                "axes",
-                [name],
-                {"_".join(map(str, one)): [own[axis] for axis in one] for one in every},
+                "axes", [name], {"_".join(map(str, one)): [own[axis] for axis in one] for one in every}
             )
         for name in self.padding:
             array = arrays[name]

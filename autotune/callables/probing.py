@@ -1,7 +1,7 @@
 """The first call of a function, in a measuring process: what it gives back, and to which arrays it writes.
 
-Nothing declares that for a Python function. An array that is another after the call was written, and so was one of
-floating point that is, where all of them held a pattern before. Where the result is the same whatever was in it before,
+Nothing declares that for a Python function. An array that is another after the call was written, and so was one that
+is where all of them held something else before. Where the result is the same whatever was in it before,
 its content is of no account, and every verified run begins with a pattern in it; else it is given to each run as it
 was.
 """
@@ -41,9 +41,12 @@ class Seen:
         return np.asarray(np.load(self.folder / f"{name}.npy"))
 
 
-def called(measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int) -> Seen:
-    """One call of the default configuration, with a pattern in some of the arrays; asked of a measuring process, whose
-    ``measuring`` has the device. Every argument is declared as read and written. Raises LaunchError."""
+def called(
+    measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
+) -> Seen:  # fmt: skip
+    """One call of the default configuration, with a pattern in some of the arrays, or 0 in whole numbers where it is to
+    be ``harmless``, since they may be indices; asked of a measuring process, whose ``measuring`` has the device. Every
+    argument is declared as read and written. Raises LaunchError."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the first call")
     variant = Variant.of(family, family.space.control, inputs.options)
@@ -52,11 +55,10 @@ def called(measuring: Any, given: SharedInputs, folder: Path, patterned: Sequenc
         for one in execution.beginnings:
             execution.begin(one.name)
             if one.source_name in patterned:
-                backend.fill(one.placed, byte)
+                is_index = harmless and family.data[one.source_name].dtype.kind != "f"
+                backend.fill(one.placed, 0 if is_index else byte)
         before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
-        with (
-            warnings.catch_warnings(action="ignore") if patterned else nullcontext()
-        ):  # of numbers that nobody gave
+        with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
             execution.run()
         backend.synchronize()
         folder.mkdir(exist_ok=True)
@@ -92,7 +94,7 @@ def roles_of(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
             "values is the default, and has to work"
         ) from None
-    others = () if named else _overwritten(worker, family, given, folder)
+    others = _overwritten(worker, family, given, folder)
     written = dict.fromkeys([*named, *first.changed, *others], True)
     if not written and not first.returned:
         raise UsageError(
@@ -114,13 +116,11 @@ def roles_of(
 
 
 def _overwritten(worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path) -> Sequence[str]:
-    """The arrays of floating point that a call changes though all hold a pattern: those too that held the result
-    already."""
-    floats = tuple(data.name for data in family.inputs if data.dtype.kind == "f")
-    if not floats:
-        return ()
+    """The arrays that a call changes though all held something else before, whole numbers 0: those too that held the
+    result already."""
+    names = tuple(data.name for data in family.inputs)
     try:
-        return worker.ask(1, called, given, folder / "all", floats, PATTERNS[1]).changed
+        return worker.ask(1, called, given, folder / "all", names, PATTERNS[1], True).changed
     except LaunchError:  # such numbers are nothing for it
         return ()
 

@@ -4,12 +4,10 @@ The configurations are tried in processes of their own, compiled ahead in parall
 and recorded; the winner of each key goes to a policy file, which later programs read and a package can ship.
 """
 
-import ast
 import inspect
 import os
-import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,7 +59,7 @@ def autotune(
     Args:
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: Triton's.
         warmup, rep, use_cuda_graph, do_bench, cache_results: have no counterpart, and are left out with a warning.
-        outputs: tensors that the kernel writes, beside those that its text shows it to store to.
+        outputs: tensors that the kernel writes, beside those that the first call shows.
         check, tolerance, frozen, refine, others, policies, options: as ``autotune.tuned`` has them.
 
     Returns:
@@ -182,8 +180,8 @@ class TunedKernelCall:
         zeroed = [tensors[name] for name in self.hooks.zeroed if name in tensors]
         spans = _spans(tensors, zeroed)
         inputs = {**named, **spans}
-        stored = [*written(self.fn), *self.hooks.zeroed, *self.hooks.restored, *self._told["outputs"]]
-        outputs = [name for name in dict.fromkeys(stored) if name in tensors]
+        stored = dict.fromkeys((*self.hooks.zeroed, *self.hooks.restored, *self._told["outputs"]))
+        outputs = [name for name in stored if name in tensors]
         problem = Problem.of(
             launch, choices, inputs, outputs=outputs, key=[name for name in self.keys if name in named],
             tolerance=self._told["tolerance"],
@@ -366,64 +364,3 @@ def _function(kernel: Any) -> Any:
 def _defaults(function: Any) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()
     return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
-
-
-# -- what a kernel writes --------------------------------------------------------------------------------------
-
-_READS = ("load", "descriptor_load")
-
-
-def written(kernel: Any) -> tuple[str, ...]:
-    """The parameters whose memory the kernel's text stores to, by itself or by kernels that it calls."""
-    function = _function(kernel)
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    names = [one.arg for one in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)]
-    reach: dict[str, set[str]] = {name: {name} for name in names}
-    for _ in range(3):  # what a loop assigns is used above, too
-        for node in ast.walk(tree):
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            value = getattr(node, "value", None)
-            if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) or value is None:
-                continue
-            for target in targets:
-                for name in _loaded(target):
-                    reach.setdefault(name, set()).update(_pointers(value, reach))
-    found: dict[str, None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            for pointer in _stored(node, function):
-                found |= dict.fromkeys(name for name in names if name in _pointers(pointer, reach))
-    return tuple(found)
-
-
-def _loaded(target: Any) -> Iterator[str]:
-    yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
-
-
-def _pointers(node: ast.AST, reach: Mapping[str, set[str]]) -> set[str]:
-    """The parameters that an address is made from: not those that its offsets were loaded by."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
-        return set()
-    if isinstance(node, ast.Name):
-        return reach.get(node.id, set())
-    return set().union(*(_pointers(child, reach) for child in ast.iter_child_nodes(node)))
-
-
-def _stored(call: ast.Call, function: Any) -> list[ast.AST]:
-    """The addresses that a call stores to."""
-    if isinstance(call.func, ast.Attribute):
-        name, of = call.func.attr, call.func.value
-        if name not in ("store", "descriptor_store") and not name.startswith("atomic_"):
-            return []
-        is_library = isinstance(of, ast.Name) and inspect.ismodule(function.__globals__.get(of.id))
-        pointer: list[ast.AST] = [one.value for one in call.keywords if one.arg == "pointer"]
-        return [*pointer, *call.args[:1]][:1] if is_library else [of]
-    callee = function.__globals__.get(call.func.id) if isinstance(call.func, ast.Name) else None
-    if callee is None or not hasattr(callee, "fn") or _function(callee) is function:
-        return []
-    names = list(inspect.signature(_function(callee)).parameters)
-    given: dict[str, ast.AST] = dict(zip(names, call.args, strict=False))
-    given |= {one.arg: one.value for one in call.keywords if one.arg}
-    stored: list[ast.AST] = [given[name] for name in written(callee) if name in given]
-    return stored

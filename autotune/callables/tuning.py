@@ -27,6 +27,7 @@ from autotune.compile import Compiled, Pool, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
 from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
 from autotune.engine import (
+    OPTIONS,
     Case,
     ProcessWorker,
     Session,
@@ -420,16 +421,13 @@ def _swept(
     return swept
 
 
-_OPTIONS = (
-    "search", "trials", "time", "seed", "device", "samples", "trial_seconds", "again", "retime", "out", "store",
-    "clocks", "processes", "objective", "race",
-)  # fmt: skip
-
-
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Raises UsageError for what is none."""
-    if unknown := [name for name in given if name not in _OPTIONS]:
-        raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(_OPTIONS)}")
+    known = sorted(
+        {one.argument for one in OPTIONS.values()} - {"workload", "preset", "set", "compiler", "sanitize"}
+    )
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(known)}")
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -79,18 +79,6 @@ def test_heuristics_may_stand_around_it_and_strides_stay_as_they_are(kernels: Mo
     assert sorted(trials("row_sums_float32").values()) == ["measured"] * 2
 
 
-def test_what_a_kernel_stores_to_is_read_from_its_text(kernels: ModuleType) -> None:
-    from autotune.callables.triton import written
-
-    def arrays(kernel: Any) -> set[str]:
-        return set(written(kernel)) & {"x", "y", "out", "sums", "links", "values"}
-
-    assert arrays(kernels.add.fn) == {"out"}
-    assert arrays(kernels.doubled.fn) == {"x"}
-    assert arrays(kernels.row_sums.fn.fn) == {"sums"}
-    assert arrays(kernels.scattered) == {"out"}
-
-
 def test_what_prunes_is_asked_as_triton_asks_it(kernels: ModuleType) -> None:
     import torch
     import triton

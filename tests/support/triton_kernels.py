@@ -47,13 +47,3 @@ def row_sums(x, sums, stride, columns, EVEN: tl.constexpr, WIDE: tl.constexpr, B
     offsets = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     part = tl.load(x + row * stride + offsets, mask=offsets < columns, other=0.0)
     tl.atomic_add(sums + row, tl.sum(part))
-
-
-@triton.jit
-def scattered(links, values, out, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """What is loaded as an index is none of what is written."""
-    offsets = tl.arange(0, BLOCK)
-    places = tl.load(links + offsets)
-    for _ in range(2):
-        target = out + places
-        tl.store(target, tl.load(values + offsets))
