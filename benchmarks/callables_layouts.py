@@ -49,6 +49,15 @@ extern "C" __global__ void pick(const int* at, const float* x, const float* y, c
   long long k = (long long)at[i] * s;
   out[i] = x[k] + y[k] * z[k];
 }"""
+STENCIL = """
+extern "C" __global__ void differences(const float* a, float* out, long long n0, long long n1, long long n2,
+                                       long long s0, long long s1, long long s2) {
+  long long place = blockIdx.x * (long long)blockDim.x + threadIdx.x, j = place / n2, k = place % n2;
+  if (j >= n1) return;
+  const float* at = a + j * s1 + k * s2;
+  for (long long i = 1; i < n0 - 1; ++i)
+    out[(i * n1 + j) * n2 + k] = at[(i + 1) * s0] - 2 * at[i * s0] + at[(i - 1) * s0];
+}"""
 THREADS = 256
 
 
@@ -101,13 +110,19 @@ def neighbours(links: Any, values: Any, out: Any, *, threads: int) -> None:
 
 
 def stencil(a: Any, out: Any, *, threads: int) -> None:
-    """Numba: second differences along the first axis of a 3d array; a thread walks along it."""
+    """Second differences along the first axis of a 3d array; a thread walks along it."""
     if isinstance(a, np.ndarray):
         out[1:-1] = a[2:] - 2 * a[1:-1] + a[:-2]
         return
-    walk = KNOWN.setdefault("walk", made())
-    count = a.shape[1] * a.shape[2]
-    walk[-(-count // THREADS), THREADS](a, out)
+    raw(STENCIL, "differences")(*blocks(a.shape[1] * a.shape[2]), (a, out, *a.shape, *steps(a)))
+
+
+def walk(a: Any, out: Any, *, threads: int) -> None:
+    """The same by Numba."""
+    if isinstance(a, np.ndarray):
+        stencil(a, out, threads=threads)
+        return
+    KNOWN.setdefault("walk", made())[blocks(a.shape[1] * a.shape[2])](a, out)
 
 
 def made() -> Any:
@@ -134,7 +149,7 @@ class Case:
 
 def _graph(n: int) -> dict[str, Any]:
     """A grid's neighbours under numbers that were shuffled."""
-    rng, side = np.random.default_rng(3), max(4, int((n * 4) ** 0.5))
+    rng, side = np.random.default_rng(3), max(4, int((2 * n) ** 0.5))
     count = side * side
     number = rng.permutation(count)
     i, j = np.divmod(np.arange(count), side)
@@ -142,6 +157,11 @@ def _graph(n: int) -> dict[str, Any]:
     links = np.empty((count, 4), np.int32)
     links[number] = number[np.stack(near, axis=1)]
     return {"links": links, "values": _drawn(count), "out": np.zeros(count, np.float32)}
+
+
+def _box(n: int) -> dict[str, Any]:
+    shape = max(4, n // 256), 16, 512
+    return {"a": _drawn(*shape), "out": np.zeros(shape, np.float32)}
 
 
 def _drawn(*shape: int) -> Any:
@@ -162,9 +182,8 @@ CASES = {
         "x": _drawn(16 * n), "y": _drawn(16 * n), "z": _drawn(16 * n), "out": np.zeros(16 * n, np.float32)},
         Layouts(together=(("x", "y", "z"),))),
     "neighbours": Case(neighbours, "cupy", _graph, NODES),
-    "stencil": Case(stencil, "numba", lambda n: {
-        "a": _drawn(n // 256, 16, 512), "out": np.zeros((n // 256, 16, 512), np.float32)},
-                    Layouts(axes=("a",), padding=("a",))),
+    "stencil": Case(stencil, "cupy", _box, Layouts(axes=("a",), padding=("a",))),
+    "walk": Case(walk, "numba", _box, Layouts(axes=("a",), padding=("a",))),
 }  # fmt: skip
 
 
