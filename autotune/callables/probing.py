@@ -25,6 +25,7 @@ from autotune.engine import ProcessWorker, SharedInputs
 from autotune.errors import UsageError
 from autotune.measure import GUARD_BYTES
 
+_MODERATE = 0x30  # such bytes are a number of between 0 and 1 in 16, 32 and 64 bits
 PATTERNS = (0xFF, 0x7E)  # NaN or -1, and a number too large to be missed
 
 
@@ -44,19 +45,20 @@ class Seen:
 def called(
     measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
 ) -> Seen:  # fmt: skip
-    """One call of the default configuration, with a pattern in some of the arrays, or 0 in whole numbers where it is to
-    be ``harmless``, since they may be indices; asked of a measuring process, whose ``measuring`` has the device. Every
-    argument is declared as read and written. Raises LaunchError."""
+    """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
+    another number in each, and 0 in whole numbers, which may be indices. It is asked of a measuring process, whose
+    ``measuring`` has the device; every argument is declared as read and written. Raises LaunchError."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the first call")
     variant = Variant.of(family, family.space.control, inputs.options)
     with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident:
         execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
-        for one in execution.beginnings:
+        for number, one in enumerate(execution.beginnings):
             execution.begin(one.name)
             if one.source_name in patterned:
-                is_index = harmless and family.data[one.source_name].dtype.kind != "f"
-                backend.fill(one.placed, 0 if is_index else byte)
+                is_index = family.data[one.source_name].dtype.kind != "f"
+                moderate = 0 if is_index else _MODERATE + number % 8
+                backend.fill(one.placed, moderate if harmless else byte)
         before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
         with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
             execution.run()
@@ -120,7 +122,7 @@ def _overwritten(worker: ProcessWorker, family: Family, given: SharedInputs, fol
     result already."""
     names = tuple(data.name for data in family.inputs)
     try:
-        return worker.ask(1, called, given, folder / "all", names, PATTERNS[1], True).changed
+        return worker.ask(1, called, given, folder / "all", names, 0, True).changed
     except LaunchError:  # such numbers are nothing for it
         return ()
 

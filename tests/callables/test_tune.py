@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from called_functions import accumulated, changing, ranked, scaled, silent, summed
+from called_functions import accumulated, changing, copied, ranked, scaled, silent, summed
 
 import autotune
 from autotune.callables import Tuned
@@ -85,6 +85,8 @@ def test_what_is_read_and_written_is_given_to_each_run_as_it_was() -> None:
 
 def test_what_held_the_result_already_is_seen_to_be_written() -> None:
     found = tuned(scaled, {"chunk": [100]}, x=X, y=X * 2, factor=2.0)
+    assert found.declared.arrays["y"].role == "output"
+    found = tuned(copied, {"parts": [1]}, x=X, y=X.copy())
     assert found.declared.arrays["y"].role == "output"
     places = np.arange(1, 10, dtype=np.int32)
     found = tuned(ranked, {"parts": [1]}, x=np.arange(9, dtype=np.float32), out=places)

@@ -48,6 +48,11 @@ def summed(x: Numbers, *, parts: int) -> dict[str, Any]:
     return {"sum": float(sum(half.sum(dtype=np.float64) for half in halves)), "squares": x * x}
 
 
+def copied(x: Numbers, y: Numbers, *, parts: int) -> None:
+    """What is in x before is in y afterwards, a pattern too."""
+    y[:] = x
+
+
 def ranked(x: Numbers, out: NDArray[np.int32], *, parts: int) -> None:
     """Writes whole numbers."""
     out[:] = np.argsort(x) + 1
