@@ -29,7 +29,7 @@ extern "C" __global__ void lengths(const float* p, float* out, long long n, long
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= n) return;
   float total = 0;
-  for (int k = 0; k < 8; ++k) { float c = p[i * s0 + k * s1]; total += c * c; }
+  for (int k = 0; k < 2; ++k) { float c = p[i * s0 + k * s1]; total += c * c; }
   out[i] = sqrtf(total);
 }"""
 COLUMNS = """
@@ -81,9 +81,9 @@ def blocks(n: int) -> tuple[tuple[int], tuple[int]]:
 
 
 def points(p: Any, out: Any, *, threads: int) -> None:
-    """Lengths of points of eight coordinates."""
+    """Lengths by two of the eight numbers of each point."""
     if isinstance(p, np.ndarray):
-        out[:] = np.sqrt((p * p).sum(axis=1))
+        out[:] = np.sqrt((p[:, :2] * p[:, :2]).sum(axis=1))
         return
     raw(POINTS, "lengths")(*blocks(len(p)), (p, out, len(p), *steps(p)))
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -164,7 +165,7 @@ if find_spec("triton") and find_spec("torch"):
             tl.store(out + base + rows + part[None, :], made.to(tl.float16))
 
     HOW = [triton.Config({"BLOCK": 1024, "HOW": how}) for how in range(5)]
-    LIMIT = {} if ENGINE == "triton" else {"trial_seconds": 10.0}
+    LIMIT = {} if ENGINE == "triton" else {"trial_seconds": 3.0}
 
     @autotune(configs=HOW, key=["n"], **LIMIT)
     @triton.jit
@@ -258,7 +259,20 @@ def tune(name: str) -> dict[str, Any]:
         seconds = time.perf_counter() - begin
     note = next((str(one.message) for one in said if "is not tuned" in str(one.message)), "")
     best = kernel.best_config.all_kwargs()
-    return {"kernel": name, "seconds": seconds, "best": best, "configs": len(kernel.configs), "note": note}
+    found = {"kernel": name, "seconds": seconds, "best": best, "configs": len(kernel.configs), "note": note}
+    return {**found, "phases": phases(name)}
+
+
+def phases(name: str) -> str:
+    """What the sweep of a kernel spent its seconds on, by its record; nothing where there is none."""
+    from autotune.errors import StoreError
+    from autotune.record import read_record
+
+    for folder in Path("autotune-results").glob(f"{name}_*"):
+        with suppress(StoreError):
+            (study,) = read_record(str(folder))
+            return " ".join(f"{phase}={seconds:.1f}" for phase, seconds in study.about.phases_s.items())
+    return ""
 
 
 def timed(name: str, found: Sequence[dict[str, Any]]) -> list[float]:
@@ -305,7 +319,8 @@ def compared(names: Sequence[str], seconds: float) -> list[dict[str, Any]]:
             "kernel": ours["kernel"], "configurations": own["configs"],
             "autotune_s": round(ours["seconds"], 2), "triton_s": round(own["seconds"], 2),
             "autotune_ms": round(ms[0], 5), "triton_ms": round(ms[1], 5),
-            "autotune_best": json.dumps(ours["best"]), "triton_best": json.dumps(own["best"]), "note": ours["note"],
+            "autotune_best": json.dumps(ours["best"]), "triton_best": json.dumps(own["best"]), "phases": ours["phases"],
+            "note": ours["note"],
         }
         for (ours, own), ms in zip(both, times, strict=False)
     ]  # fmt: skip
@@ -364,20 +379,20 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps(timed(found[0]["kernel"], found)), flush=True)
     if asked.tune or asked.time:
         return 0
-    print("with faults:")
-    for how, ended in sorted(faults().items()):
-        print(f"  HOW={how}: {ended}")
     rows = compared(asked.kernels.split(","), asked.seconds)
     print(f"{'kernel':18} {'configs':>7} {'ours s':>8} {'triton s':>8} {'ours ms':>9} {'triton ms':>9}")
     for row in rows:
         print(
             f"{row['kernel']:18} {row['configurations']:7} {row['autotune_s']:8} {row['triton_s']:8} "
-            f"{row['autotune_ms']:9} {row['triton_ms']:9} {row['note']}"
+            f"{row['autotune_ms']:9} {row['triton_ms']:9}  {row['phases']} {row['note']}"
         )
     total = {name: sum(row[f"{name}_s"] for row in rows) for name in ENGINES}
     print(f"{len(rows)} kernels, seconds in all: {total}")
     if rows:
         write_rows(asked.out, rows)
+    print("with faults:")
+    for how, ended in sorted(faults().items()):
+        print(f"  HOW={how}: {ended}")
     return 0
 
 
