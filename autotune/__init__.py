@@ -17,7 +17,12 @@ __all__.remove("torch_operator")  # as torch it would hide the library of that n
 
 
 def __getattr__(name: str) -> Any:
-    return import_module("autotune.dispatch.torch_operator") if name == "torch" else _load(name)
+    if name == "torch":
+        return import_module("autotune.dispatch.torch_operator")
+    from autotune.extensions import EXTENSIONS
+
+    package = next((package for package, one in EXTENSIONS.items() if name in one.names), "")
+    return getattr(import_module(f"autotune.{package}"), name) if package else _load(name)
 
 
 def __dir__() -> list[str]:

@@ -4,5 +4,9 @@ from .dispatch import Prepared as Prepared, TunedKernel as TunedKernel, load as 
 from .errors import AutotuneError as AutotuneError
 from .program import Program as Program
 
+import autotune.callables as _callables
+
 __version__: str
 torch = torch_operator
+tune = _callables.tune
+tuned = _callables.tuned

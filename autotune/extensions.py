@@ -5,7 +5,8 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 - ``commands``: ``NAME_command`` for each command of the line;
 - ``families``: ``read_family(path)`` for files that declare a family and end so;
 - ``records``: ``read_study(path)`` for files that hold a record and end so;
-- ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name.
+- ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name;
+- ``names``: what ``autotune`` itself gives by these names.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,13 @@ from typing import Any, Literal
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``."""
+    ``records``, the ``names`` that a program finds in ``autotune``."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     loads: str = ""
+    names: tuple[str, ...] = ()
 
 
 EXTENSIONS = {
@@ -37,6 +39,9 @@ EXTENSIONS = {
             "new": "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
             "lint": "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
         }
+    ),
+    "callables": Extension(
+        names=("tune", "tuned"),
     ),
     "export": Extension(
         commands={

@@ -118,6 +118,9 @@ _NEEDS = {
     "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
     "tracing": (lambda: bool(shutil.which("g++") or shutil.which("clang++")), "g++ or clang++"),
     "torch": (lambda: find_spec("torch") is not None, "torch (its build for the cpu will do)"),
+    "numba": (lambda: find_spec("numba") is not None, "numba (no GPU)"),
+    "triton": (lambda: bool(find_spec("triton") and find_spec("torch")), "triton and torch (no GPU)"),
+    "warp": (lambda: find_spec("warp") is not None, "warp-lang (no GPU)"),
     "zig": (lambda: find_spec("ziglang") is not None, "ziglang"),
     **{marker(v): (lambda v=v: bool(interpreter(v)), f"Python {v}") for v in OTHERS},
 }

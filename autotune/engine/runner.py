@@ -15,15 +15,13 @@ from typing import TypeAlias
 
 from autotune.compile import CompileFailure
 from autotune.declaration import Configuration
-from autotune.device import open_backend
+from autotune.device import Backend, open_backend
 from autotune.engine.messages import Died, Job, Made, Tried
 from autotune.engine.process_worker import ProcessWorker
 from autotune.errors import DeviceError, UsageError
 from autotune.processes import warn
 
 NO_COMPILER = "--compiler chooses a CUDA compiler; on the cpu the environment's CXX names one"
-
-
 _LONGEST_WAIT_S = 1.0
 
 
@@ -151,20 +149,20 @@ class Runner:
 
 
 @contextmanager
-def launched(names: Sequence[str], compiler: str, trial_seconds: float) -> Iterator[list[ProcessWorker]]:
-    """A process for each device, which opens it while the block goes on; ``opened`` waits for them."""
-    workers = [ProcessWorker(name, partial(open_backend, name), compiler, trial_seconds) for name in names]
+def launched(
+    names: Sequence[str], compiler: str, trial_seconds: float, opens: Callable[[str], Backend] = open_backend
+) -> Iterator[list[ProcessWorker]]:
+    """A process for each device, which ``opens`` it while the block goes on; ``opened`` waits for them."""
+    workers = [ProcessWorker(name, partial(opens, name), compiler, trial_seconds) for name in names]
+    is_over = False
     try:
         for worker in workers:
             worker.launch()
         yield workers
-    except BaseException:
-        for worker in workers:
-            worker.close(at_once=True)
-        raise
+        is_over = True
     finally:
         for worker in workers:
-            worker.close()
+            worker.close(at_once=not is_over)
 
 
 def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:

@@ -29,6 +29,8 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 SMALL = {
     "accessor_costs": "--only lengths --times --device cpu --rounds 1 --out {out}",
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
+    "callables_layouts": "--device cpu --scale 0.001 --kernels points --out {out}",
+    "callables_overhead": "--device cpu --calls 3 --rounds 2 --out {out}",
     "coulomb_accuracy": "--device cpu --workload 1a63-slice --out {out} simple",
     "coulomb_cpu": "--workload 1a63-slice --out {out} simple",
     "coulomb_ions": "--device cpu --workload 1a63-ions --out {out} "
@@ -74,6 +76,8 @@ CHECKED = {
     "allpairs_peers": "--workload ragged",
     "allpairs_plink": "--workload hapmap3-slice",
     "allpairs_programs": "--workload hapmap3-slice",
+    "callables_layouts": "",
+    "callables_overhead": "",
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "coulomb_ions": "--workload 1a63-ions",
@@ -98,6 +102,7 @@ CHECKED = {
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
     "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
+    "triton_peers": "",
     "winner_agreement": "",
 }
 # What other tests run whole, on the cpu.

@@ -1,0 +1,240 @@
+"""The seam: a device whose kernels are calls of a function. All else (memory, guards, patterns, events, flushing) is
+the device's own, and the engine measures on it as on any other.
+
+A configuration is "compiled" by the function's own means (``build``), where it has any, in the engine's compiler
+processes; its plan calls the function with the device's memory as arrays of the library that the arguments are of.
+"""
+
+import platform
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from autotune.callables import functions, libraries
+from autotune.callables.choices import Alternatives
+from autotune.callables.declared import after
+from autotune.callables.functions import Importable
+from autotune.callables.libraries import Kind, Memory
+from autotune.compile import Batch, BuildError, Built, Compiled
+from autotune.device import Backend, Execution, LaunchError, linear, open_backend
+from autotune.errors import AutotuneError, cause
+from autotune.layout import handle
+
+_CHOICE = re.compile(r"static constexpr \w+ (\w+) = (?:\w+::)?([^;]+);")  # of a variant's struct
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What a measuring process calls: the function, with the values of a configuration, ``fixed`` arguments, arrays of
+    these ``kinds`` by argument, and the array of another argument for those in ``same``. ``tools`` names what decides
+    the machine code beside the function."""
+
+    function: Importable
+    choices: Alternatives
+    kinds: Mapping[str, Kind]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+    tools: str = ""
+
+
+@dataclass(frozen=True)
+class CallToolchain:
+    """Builds a configuration by the function's own ``build(**choices)``; the binary is empty, since the function finds
+    what was built in the cache of its library."""
+
+    calls: Calls
+    arch: str
+    suffix: str = ".call"
+
+    @property
+    def identity(self) -> str:
+        return "; ".join(
+            part for part in (f"python {platform.python_version()}", self.calls.tools, self.arch) if part
+        )
+
+    @cached_property
+    def _function(self) -> Any:
+        return self.calls.function.load()
+
+    def build(self, batch: Batch) -> Built:
+        """Raises BuildError with the library's message."""
+        for variant in batch.variants:
+            build = getattr(self._function, "build", None)
+            if build is None:
+                break
+            told = dict(_CHOICE.findall(variant.struct))
+            words = {
+                name: next(word for word in words if str(word) == told[name])
+                for name, words in self.calls.choices.words.items()
+            }
+            try:
+                build(self.arch, **self.calls.fixed, **self.calls.choices.given(words))
+            except Exception as problem:
+                raise BuildError(f"{variant.name}: {cause(problem)}") from problem
+        symbols = {variant.key: {"call": "call"} for variant in batch.variants}
+        return Built(b"call", symbols, {})
+
+
+@dataclass(frozen=True)
+class CallModule:
+    """Nothing is loaded: the library does so at the first call."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    lock: AbstractContextManager[Any] = field(default_factory=nullcontext)
+
+    def unload(self) -> None:
+        """There is nothing to unload."""
+
+
+class CallBackend:
+    """``inner`` with calls in place of launches."""
+
+    def __init__(self, inner: Backend, calls: Calls, function: Callable[..., Any] | None = None) -> None:
+        self.inner, self.calls = inner, calls
+        self.device = inner.device
+        self.function = function or calls.function.load()
+        self._made: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def toolchain(self, compiler: str = "") -> CallToolchain:  # noqa: ARG002
+        return CallToolchain(self.calls, self.device.arch)
+
+    def load(self, compiled: Compiled) -> CallModule:  # noqa: ARG002
+        return CallModule()
+
+    # -- one call -------------------------------------------------------------------------------------------
+
+    def call(self, execution: Execution) -> None:
+        """What the plan of every family of callables does."""
+        arguments = execution.once("arguments", lambda: self._arguments(execution))
+
+        def work(_stream: int) -> None:
+            self._made = self.function(**arguments)
+
+        try:
+            execution.stage("call", work)
+        except LaunchError:
+            raise
+        except AutotuneError as problem:  # of the function's own: it costs one trial
+            raise LaunchError(str(problem)) from problem
+
+    def _arguments(self, execution: Execution) -> dict[str, Any]:
+        calls = self.calls
+        arrays = {name: self._handed(execution, name, kind) for name, kind in calls.kinds.items()}
+        same = {name: arrays[other] for name, other in calls.same.items()}
+        chosen = calls.choices.given(execution.variant.configuration)
+        return {**calls.fixed, **arrays, **same, **chosen}
+
+    def _handed(self, execution: Execution, name: str, kind: Kind) -> Any:
+        return libraries.handed(kind, self.memory(execution, name, kind))
+
+    def memory(self, execution: Execution, name: str, kind: Kind) -> Memory:
+        """Where an argument lies, as its layout says."""
+        written = after(name)
+        name = written if written in execution.placed else name
+        placed, layout = execution.placed[name], execution.variant.layouts[name]
+        members, member = layout.group
+        size = kind.dtype.itemsize
+        address = handle(linear(placed).argument) + member * size
+        strides = tuple(step * members * size for step in placed.stored.strides)
+        shape = tuple(placed.stored.extents)
+        ordinal = None if self.device.kind == "cpu" else self.device.ordinal
+        return Memory(address, shape, strides, kind.dtype, ordinal, placed)
+
+    # -- many -----------------------------------------------------------------------------------------------
+
+    def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
+        """As the device's own; what a call reads and writes is as it was before each call, which is not timed."""
+        execution = getattr(plan, "__self__", None)
+        if not isinstance(execution, Execution):
+            return self.inner.sample(plan, count, cold)
+        if not execution.beginnings:
+            times = self.inner.sample(plan, count, cold)
+        else:
+            times = [self._fresh(execution, cold) for _ in range(count)]
+        self._settle(execution)
+        return times
+
+    def _fresh(self, execution: Execution, cold: bool) -> float:
+        runs = 0
+
+        def once() -> None:
+            nonlocal runs
+            runs += 1
+            execution.run()
+
+        self._begin(execution)
+        (elapsed,) = self.inner.sample(once, 1, cold)
+        if runs > 1:  # it was taken again: what is left is not of one call
+            self._begin(execution)
+            execution.run()
+            self.inner.synchronize()
+        return elapsed
+
+    def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
+        execution = getattr(plan, "__self__", None)
+        if not isinstance(execution, Execution):
+            return self.inner.kernel_times(plan)
+        self._begin(execution)
+        times = self.inner.kernel_times(plan)
+        self._settle(execution)
+        return times
+
+    def _begin(self, execution: Execution) -> None:
+        for one in execution.beginnings:
+            execution.begin(one.name)
+
+    def _settle(self, execution: Execution) -> None:
+        """What the latest call gave back, into the outputs that are compared. Raises LaunchError."""
+        written = {*self.calls.kinds, *map(after, self.calls.kinds)}
+        names = [data.name for data in execution.variant.family.outputs if data.name not in written]
+        if not names:
+            return
+        made = returned(self._made)
+        for name in names:
+            if name not in made:
+                raise LaunchError(
+                    f"gives back {sorted(made) or 'nothing'}, and the first call gave {name} too"
+                )
+            kind, data = libraries.kind_of_result(name, made[name]), execution.variant.layouts[name].data
+            if kind.name != (data.element or data.dtype.name):
+                raise LaunchError(
+                    f"{name} has elements of {kind.name}, and those of the first call were {data.dtype}"
+                )
+            libraries.copied(name, kind, self.memory(execution, name, kind), made[name])
+        self.inner.synchronize()
+
+    @property
+    def given_back(self) -> dict[str, tuple[Kind, NDArray[Any]]]:
+        """What the latest call gave back: its kind and its content. Raises LaunchError."""
+        made = returned(self._made)
+        return {
+            n: (libraries.kind_of_result(n, value), libraries.content(value)) for n, value in made.items()
+        }
+
+
+def returned(made: Any) -> dict[str, Any]:
+    """What a function gave back, by the names that outputs get."""
+    if isinstance(made, Mapping):
+        return {str(name): value for name, value in made.items()}
+    if isinstance(made, tuple | list):
+        return {f"result_{number}": value for number, value in enumerate(made)}
+    return {} if made is None else {"result": made}
+
+
+def loaded(calls: Calls) -> None:
+    """Import all that building needs, in a process that builds."""
+    getattr(calls.function.load(), "ready", lambda: None)()
+
+
+def opened_calls(calls: Calls, name: str) -> Backend:
+    """The device of that name, for calls, in a process that measures. Raises DeviceError, UsageError."""
+    functions.measure()
+    return cast("Backend", CallBackend(open_backend(name), calls))

@@ -1,0 +1,261 @@
+"""Kernels of CuPy, Numba and Warp as functions that ``autotune.tune`` takes: the kernel as it is, and its launch.
+
+A launch is told by numbers or by expressions over the arguments that are numbers, the extents of arrays (``x_0`` is the
+first one of x) and the choices: ``grid="ceil_div(n, block)"``. A choice that is no argument and is not in the launch's
+words is a constant of the kernel: a macro (-D) in CUDA C++, a global of the module where the kernel is Python.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from types import FunctionType
+from typing import Any
+
+from autotune.callables import functions
+from autotune.callables.functions import Importable
+from autotune.declaration import Expression
+from autotune.errors import UsageError
+
+Extent = int | str
+Extents = Extent | Sequence[Extent]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelCall:
+    """What all have: the kernel's ``arguments`` in order, by name, and the launch."""
+
+    arguments: tuple[str, ...]
+    grid: tuple[Extent, ...]
+    block: tuple[Extent, ...] = ()
+    shared: Extent = 0
+    digest: str = ""
+    __name__: str = ""
+    tools: tuple[str, ...] = ()
+
+    def __call__(self, **given: Any) -> None:
+        """A launch on the current stream."""
+        arguments = [given[name] for name in self.arguments]
+        others = {name: value for name, value in given.items() if name not in self.arguments}
+        constants = {name: value for name, value in others.items() if name not in self._words}
+        names = _numbers(given)
+        grid, block = (tuple(_number(one, names) for one in some) for some in (self.grid, self.block))
+        self._launch(arguments, grid, block, _number(self.shared, names), tuple(sorted(constants.items())))
+
+    def _launch(
+        self, arguments: Sequence[Any], grid: tuple[int, ...], block: tuple[int, ...], shared: int,
+        constants: tuple[tuple[str, Any], ...],
+    ) -> None:  # fmt: skip
+        raise NotImplementedError
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The names in the launch."""
+        texts = [str(one) for one in (*self.grid, *self.block, self.shared)]
+        return frozenset().union(*(Expression(text).names for text in texts))
+
+    @cached_property
+    def _made(self) -> dict[Any, Any]:
+        """Kernels by their constants."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CupyRaw(KernelCall):
+    code: str
+    name: str
+    options: tuple[str, ...]
+    backend: str
+
+    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
+        if constants not in self._made:
+            options = (*self.options, *(f"-D{name}={_macro(value)}" for name, value in constants))
+            raw = import_module("cupy").RawKernel
+            self._made[constants] = raw(self.code, self.name, options=options, backend=self.backend)
+        self._made[constants](grid, block, tuple(arguments), shared_mem=shared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CupyElementwise(KernelCall):
+    inputs: str
+    outputs: str
+    operation: str
+    preamble: str
+
+    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:  # noqa: ARG002
+        if constants not in self._made:
+            macros = "".join(f"#define {name} {_macro(value)}\n" for name, value in constants)
+            self._made[constants] = import_module("cupy").ElementwiseKernel(
+                self.inputs, self.outputs, self.operation, self.__name__, preamble=macros + self.preamble
+            )
+        sizes = {"size": grid[0]} if grid else {}
+        self._made[constants](*arguments, **sizes, block_size=block[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Numba(KernelCall):
+    kernel: Importable
+
+    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
+        if constants not in self._made:
+            self._made[constants] = self._with(dict(constants))
+        self._made[constants][grid, block, 0, shared](*arguments)
+
+    def _with(self, constants: Mapping[str, Any]) -> Any:
+        found = self.kernel.found()
+        if not constants:
+            return found
+        options = {
+            k: v
+            for k, v in getattr(found, "targetoptions", {}).items()
+            if k in _NUMBA_OPTIONS and v is not None
+        }
+        return import_module("numba.cuda").jit(**options)(_with_globals(found.py_func, constants))
+
+
+_NUMBA_OPTIONS = ("fastmath", "max_registers", "opt", "debug", "lineinfo")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Warp(KernelCall):
+    kernel: Importable
+
+    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:  # noqa: ARG002
+        warp = import_module("warp")
+        if constants not in self._made:
+            found = self.kernel.found()
+            function = _with_globals(found.func, dict(constants))
+            self._made[constants] = warp.kernel(function, module="unique") if constants else found
+        place = arguments[0].device if hasattr(arguments[0], "device") else None
+        size = {"block_dim": block[0]} if block else {}
+        warp.launch(self._made[constants], dim=grid, inputs=list(arguments), device=place, **size)
+        if place is not None and not place.is_cuda:
+            warp.synchronize_device(place)
+
+
+# -- from the libraries' kernels -------------------------------------------------------------------------------
+
+
+def cupy_raw(
+    kernel: Any,
+    arguments: Sequence[str],
+    grid: Extents,
+    block: Extents,
+    shared_mem: Extent = 0,
+    name: str = "",
+) -> KernelCall:
+    """A ``cupy.RawKernel``, or the kernel ``name`` of a ``cupy.RawModule``, with its launch.
+
+    Args:
+        kernel: is read for its source and options, and compiled again for each set of macros.
+        arguments: of the kernel, in order.
+        grid, block, shared_mem: as CuPy has them, numbers or expressions.
+        name: the function in a RawModule.
+    """
+    called = name or str(getattr(kernel, "name", ""))
+    if not called or not kernel.code:
+        raise UsageError(
+            "give a cupy.RawKernel made from text, or name= of a function in such a cupy.RawModule"
+        )
+    return _CupyRaw(
+        arguments=tuple(arguments), grid=_listed(grid), block=_listed(block), shared=shared_mem, tools=("cupy",),
+        digest=repr((kernel.code, called, tuple(kernel.options))), __name__=called, code=kernel.code, name=called,
+        options=tuple(kernel.options), backend=getattr(kernel, "backend", "nvrtc"),
+    )  # fmt: skip
+
+
+def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None = None) -> KernelCall:
+    """A ``cupy.ElementwiseKernel``; the choice ``block_size`` is CuPy's, others are macros of its text.
+
+    Args:
+        kernel: is read for its parameters and its operation.
+        arguments: inputs and outputs, in order.
+        size: how many elements, where all parameters are raw.
+    """
+    inputs, outputs = (", ".join(map(_parameter, some)) for some in (kernel.in_params, kernel.out_params))
+    told = (inputs, outputs, kernel.operation, getattr(kernel, "preamble", ""))
+    return _CupyElementwise(
+        arguments=tuple(arguments), grid=() if size is None else (size,), block=("block_size",), tools=("cupy",),
+        digest=repr(told), __name__=str(kernel.name), inputs=inputs, outputs=outputs, operation=kernel.operation,
+        preamble=told[3],
+    )  # fmt: skip
+
+
+def numba_kernel(
+    kernel: Any, arguments: Sequence[str], grid: Extents, block: Extents, shared_mem: Extent = 0
+) -> KernelCall:
+    """A kernel of ``numba.cuda.jit`` with its launch; choices that are no arguments are globals of its module.
+
+    Args:
+        kernel: is imported by measuring processes, from where it is defined.
+        arguments: of the kernel, in order.
+        grid, block, shared_mem: numbers or expressions.
+    """
+    function = kernel.py_func
+    return _Numba(
+        arguments=tuple(arguments), grid=_listed(grid), block=_listed(block), shared=shared_mem, tools=("numba",),
+        digest=functions.digest(function), __name__=function.__name__, kernel=Importable.of(function),
+    )  # fmt: skip
+
+
+def warp_kernel(
+    kernel: Any, arguments: Sequence[str], dim: Extents, block_dim: Extent | None = None
+) -> KernelCall:
+    """A kernel of ``warp.kernel`` with its launch; choices that are no arguments are globals of its module.
+
+    Args:
+        kernel: is imported by measuring processes, from where it is defined.
+        arguments: of the kernel, in order.
+        dim: of the launch; ``block_dim`` the threads of a block, Warp's own where it is not given.
+    """
+    function = kernel.func
+    return _Warp(
+        arguments=tuple(arguments), grid=_listed(dim), block=() if block_dim is None else (block_dim,), tools=("warp",),
+        digest=functions.digest(function), __name__=function.__name__, kernel=Importable.of(function),
+    )  # fmt: skip
+
+
+def _listed(some: Extents) -> tuple[Extent, ...]:
+    return (some,) if isinstance(some, int | str) else tuple(some)
+
+
+def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What an expression may read."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if len(getattr(value, "shape", ())):
+            found |= {f"{name}_{axis}": int(extent) for axis, extent in enumerate(value.shape)}
+        elif isinstance(value, str):
+            found[name] = value
+        elif hasattr(value, "item") or isinstance(value, int | float):
+            found[name] = value.item() if hasattr(value, "item") else value
+    return found
+
+
+def _number(extent: Extent, names: Mapping[str, Any]) -> int:
+    return extent if isinstance(extent, int) else int(Expression(extent).integer(names))
+
+
+def _macro(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _parameter(one: Any) -> str:
+    kind = one.ctype if one.dtype is None else import_module("numpy").dtype(one.dtype).name
+    return f"{'raw ' if one.raw else ''}{kind} {one.name}"
+
+
+def _with_globals(function: Any, constants: Mapping[str, Any]) -> Any:
+    """The function with other globals. Raises UsageError for what is none of its own."""
+    if unknown := [name for name in constants if name not in function.__globals__]:
+        raise UsageError(
+            f"{function.__name__} has neither an argument nor a global {unknown[0]!r}, which space= chooses: write it "
+            "in the launch, or make it a constant of the kernel's module"
+        )
+    made = FunctionType(
+        function.__code__, {**function.__globals__, **constants}, function.__name__, function.__defaults__,
+        function.__closure__,
+    )  # fmt: skip
+    made.__annotations__, made.__module__ = function.__annotations__, function.__module__
+    made.__qualname__ = function.__qualname__
+    return made

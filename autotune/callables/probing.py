@@ -1,0 +1,133 @@
+"""The first call of a function, in a measuring process: what it gives back, and to which arrays it writes.
+
+Nothing declares that for a Python function. An array that is another after the call was written, and so was one that
+is where all of them held something else before. Where the result is the same whatever was in it before,
+its content is of no account, and every verified run begins with a pattern in it; else it is given to each run as it
+was.
+"""
+
+import warnings
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.callables.declared import after
+from autotune.callables.libraries import Kind
+from autotune.compile import Compiled, Variant
+from autotune.declaration import Family
+from autotune.device import LaunchError, Resident
+from autotune.engine import ProcessWorker, SharedInputs
+from autotune.errors import UsageError
+from autotune.measure import GUARD_BYTES
+
+_MODERATE = 0x30  # such bytes are a number of between 0 and 1 in 16, 32 and 64 bits
+PATTERNS = (0xFF, 0x7E)  # NaN or -1, and a number too large to be missed
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One call: the arrays as they were after it (in files), which of them it ``changed``, and what it gave back."""
+
+    folder: Path
+    changed: tuple[str, ...]
+    returned: tuple[tuple[str, Kind], ...]
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An argument after the call, canonical."""
+        return np.asarray(np.load(self.folder / f"{name}.npy"))
+
+
+def called(
+    measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
+) -> Seen:  # fmt: skip
+    """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
+    another number in each, and 0 in whole numbers, which may be indices. It is asked of a measuring process, whose
+    ``measuring`` has the device; every argument is declared as read and written. Raises LaunchError."""
+    backend: Any = measuring.swept.backend
+    family, inputs = given.load("the first call")
+    variant = Variant.of(family, family.space.control, inputs.options)
+    with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident:
+        execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
+        for number, one in enumerate(execution.beginnings):
+            execution.begin(one.name)
+            if one.source_name in patterned:
+                is_index = family.data[one.source_name].dtype.kind != "f"
+                moderate = 0 if is_index else _MODERATE + number % 8
+                backend.fill(one.placed, moderate if harmless else byte)
+        before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
+        with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
+            execution.run()
+        backend.synchronize()
+        folder.mkdir(exist_ok=True)
+        changed = [n for n, one in before.items() if backend.checksum(execution.placed[after(n)]) != one]
+        for name in before:
+            array = execution.restore(after(name), family.data[name].shape_for(inputs.sizes))
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        returned = backend.given_back
+        for name, (_, array) in returned.items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    return Seen(folder, tuple(changed), tuple((name, kind) for name, (kind, _) in returned.items()))
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the first call showed: the arrays that are ``written`` with whether they are read as well, and what came
+    back with its kind; ``results`` of all of these, canonical."""
+
+    written: dict[str, bool]
+    returned: dict[str, Kind]
+    results: dict[str, NDArray[Any]]
+
+
+def roles_of(
+    worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path, named: Sequence[str], what: str
+) -> Roles:
+    """By up to three calls. ``named`` are arrays that are said to be written. Raises UsageError where the first call
+    fails, and where it leaves nothing to verify."""
+    try:
+        first = worker.ask(1, called, given, folder / "first", (), 0)
+    except LaunchError as problem:
+        raise UsageError(
+            f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
+            "values is the default, and has to work"
+        ) from None
+    others = _overwritten(worker, family, given, folder)
+    written = dict.fromkeys([*named, *first.changed, *others], True)
+    if not written and not first.returned:
+        raise UsageError(
+            f"{what} gives nothing back, and no array is another after the call: name in outputs= what it writes"
+        )
+    if written:
+        try:
+            runs = [
+                worker.ask(1, called, given, folder / f"pattern{byte}", tuple(written), byte)
+                for byte in PATTERNS
+            ]
+        except LaunchError:  # it reads what it writes, as an index perhaps
+            runs = []
+        for name in written:
+            near = [_is_near(run.array(name), first.array(name)) for run in runs]
+            written[name] = not near or not all(near)
+    results = {name: first.array(name) for name in (*written, *(name for name, _ in first.returned))}
+    return Roles(written, dict(first.returned), results)
+
+
+def _overwritten(worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path) -> Sequence[str]:
+    """The arrays that a call changes though all held something else before, whole numbers 0: those too that held the
+    result already."""
+    names = tuple(data.name for data in family.inputs)
+    try:
+        return worker.ask(1, called, given, folder / "all", names, 0, True).changed
+    except LaunchError:  # such numbers are nothing for it
+        return ()
+
+
+def _is_near(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    return bool(np.allclose(one, other, rtol=1e-2, atol=1e-2, equal_nan=True))

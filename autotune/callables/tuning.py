@@ -1,0 +1,474 @@
+"""``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
+
+import json
+import math
+import os
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from autotune.api import SweepResult
+from autotune.callables import functions, libraries
+from autotune.callables.backend import CallBackend, Calls, loaded, opened_calls
+from autotune.callables.choices import Alternatives, Condition, Space
+from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
+from autotune.callables.layouts import Layouts, proved
+from autotune.callables.libraries import Kind
+from autotune.callables.probing import Roles, roles_of
+from autotune.compile import Compiled, Pool, Variant
+from autotune.declaration import Configuration, Family, Inputs, Workload, bind
+from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
+from autotune.engine import (
+    OPTIONS,
+    Case,
+    ProcessWorker,
+    Session,
+    SharedInputs,
+    SweepRequest,
+    Swept,
+    Watched,
+    launched,
+    opened,
+    raise_unless_measured,
+    shared_arrays,
+)
+from autotune.errors import UsageError
+from autotune.files import write_text
+from autotune.report import live, watching
+
+Check = Callable[..., Any] | Mapping[str, Any] | Any
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
+    policy file; ``declared`` is what the function is to the engine. Called, it is the function with those values."""
+
+    function: Callable[..., Any]
+    configuration: Mapping[str, Any]
+    sweep: SweepResult
+    declared: Declared
+    calls: Calls
+
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
+        """The function with these arguments and the winner's values."""
+        return self.function(*args, **arguments, **self.configuration)
+
+    @property
+    def excluded(self) -> Mapping[str, str]:
+        """Layouts (``POLICY=VALUE``) that the function is wrong with, and how."""
+        return self.declared.excluded
+
+    def bound(self, **inputs: Any) -> "BoundCall":
+        """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
+        contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
+        _, found = _bound(self.declared, contents)
+        return BoundCall.of(self.function, self.calls, self.sweep, found)
+
+    def save_policy(self, folder: str | Path | None = None) -> Path:
+        """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
+        a decorated function finds it. Raises PolicyFileError, StoreError."""
+        path = self.sweep.save_policy(folder)
+        told = {
+            "written": {n: one.role for n, one in self.declared.given.items() if one.role != "input"},
+            "returned": {
+                n: {**vars(one.kind), "dimensions": len(one.extents)}
+                for n, one in self.declared.arrays.items() if n in self.declared.returned
+            },
+        }  # fmt: skip
+        write_text(path.parent / CALL_FILE, json.dumps(told, indent=2, sort_keys=True) + "\n")
+        return path
+
+
+@dataclass(frozen=True)
+class BoundCall(Closing):
+    """A function bound to its inputs in the layouts of a winner. ``call`` runs it, ``output`` gives a result with its
+    layout undone; ``transform_ms`` is what the layouts took."""
+
+    resident: Resident
+    execution: Execution
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], calls: Calls, sweep: SweepResult, inputs: Inputs
+    ) -> "BoundCall":
+        backend: Any = CallBackend(open_backend(sweep.device), calls, function)
+        with backend.current():
+            resident = Resident(backend, inputs)
+            variant = Variant.of(sweep.family, sweep.best.configuration, inputs.options)
+            return cls(resident, resident.execution(variant, backend.load(Compiled("", Path(), {}))))
+
+    @property
+    def transform_ms(self) -> float:
+        return self.execution.transform_ms
+
+    def call(self) -> None:
+        """On the current stream."""
+        for one in self.execution.beginnings:
+            self.execution.begin(one.name)
+        self.execution.run()
+
+    def output(self, name: str) -> Any:
+        """A result of the latest call, by the argument's name, as numpy has it. Raises LaunchError."""
+        written = after(name) if after(name) in self.execution.placed else name
+        data = self.execution.variant.family.data[written]
+        return self.execution.restore(written, data.shape_for(self.execution.names))
+
+    def close(self) -> None:
+        self.resident.close()
+        self.resident.backend.close()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A function with its arguments as it is to be tuned; what of it makes a family is ``declared`` without roles."""
+
+    function: Callable[..., Any]
+    arrays: Mapping[str, Any]
+    calls: Calls
+    declared: Declared
+    named: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
+        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "",
+        tolerance: Mapping[str, float] | float | None = None,
+    ) -> "Problem":  # fmt: skip
+        """Raises UsageError for what cannot be called elsewhere or verified."""
+        _check_names(inputs, choices, outputs, key)
+        arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
+        same = _same(arrays)
+        arrays = {each: value for each, value in arrays.items() if each not in same}
+        kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
+        fixed = {each: value for each, value in inputs.items() if each not in arrays and each not in same}
+        numbers = {
+            each: value
+            for each, value in fixed.items()
+            if isinstance(value, int | float | np.integer | np.floating)
+            and not isinstance(value, bool)
+            and (each in key or not key)
+        }
+        others = {each: value for each, value in fixed.items() if each not in numbers}
+        if not arrays and not numbers:
+            numbers = {"calls": 1}  # of a family there is something that tells inputs apart
+        told = [f"{each}_{value}" for each, value in others.items() if not key or each in key]
+        found = name or getattr(function, "__name__", type(function).__name__)
+        declared = Declared(
+            name=family_name(found, kinds, told),
+            arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
+            numbers=numbers, choices=choices, key=tuple(key),
+            digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
+            tolerance=_tolerance(tolerance),
+        )  # fmt: skip
+        used = sorted({kind.library for kind in kinds.values()})
+        calls = Calls(
+            functions.Importable.of(function), choices, kinds, fixed, same,
+            tools=libraries.versions([*used, *getattr(function, "tools", ())]),
+        )  # fmt: skip
+        try:
+            pickle.dumps(calls)
+        except Exception as problem:
+            raise UsageError(
+                f"what {found} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
+                f"{problem}): arrays, numbers, texts and what pickle takes can"
+            ) from problem
+        return cls(function, arrays, calls, declared, tuple(outputs))
+
+    @property
+    def device(self) -> str:
+        """Where the arrays are."""
+        return f"cuda:{libraries.ordinal_of(self.arrays)}" if libraries.is_on_gpu(self.arrays) else "cpu"
+
+    def with_roles(self, roles: Roles) -> Declared:
+        """Declared with what the first call showed."""
+        arrays = dict(self.declared.arrays)
+        for name, is_read in roles.written.items():
+            arrays[name] = replace(arrays[name], role="inout" if is_read else "output")
+        for name, kind in roles.returned.items():
+            arrays[name] = CallArray(kind, roles.results[name].shape, "output")
+        return replace(self.declared, arrays=arrays, returned=tuple(roles.returned))
+
+
+def tune(
+    function: Callable[..., Any],
+    space: Space,
+    inputs: Mapping[str, Any],
+    *,
+    check: Check = None,
+    outputs: Sequence[str] = (),
+    where: Condition | None = None,
+    key: Sequence[str] = (),
+    name: str = "",
+    tolerance: Mapping[str, float] | float | None = None,
+    layouts: Layouts | str | None = None,
+    cold: bool = True,
+    progress: bool | Watched = True,
+    **options: Any,
+) -> Tuned:
+    """Tune a callable: try configurations of ``space`` in processes of their own, verify and time each.
+
+    Args:
+        function: is called with each of ``inputs`` and each value of a configuration by its name. It launches on the
+            current stream, or works on the host, and gives its results back, or writes them to arrays of ``inputs``. A
+            measuring process imports it: it is at the top of a module, or of a program below whose
+            ``if __name__ == "__main__":`` the work is done.
+        space: values by name, the default first, for all combinations; or a list of configurations.
+        inputs: arguments by name: arrays of numpy, torch, cupy, numba or warp, and anything that pickle takes.
+        check: what is right: a function of ``inputs`` that gives the outputs back, or the outputs by name; by default
+            what the default configuration gives.
+        outputs: arrays that the function writes; by default those that the first call changes.
+        where: is asked about each combination, a mapping of values by name.
+        key: arguments that a policy file tells inputs apart by; by default all.
+        name: of the function in records and policy files.
+        tolerance: relative, or ``{"relative": …, "absolute": …}``; by default what sums in another order are off by.
+        layouts: what may be chosen about how the arrays lie; ``all`` is every order of axes, padding, and inputs of one
+            shape together.
+        cold: whether the last-level cache is flushed before each sample.
+        progress: shows a bar on a terminal and in a notebook.
+        options: those of ``autotune.sweep``: ``search``, ``trials``, ``time``, ``seed``, ``device``, ``samples``,
+            ``trial_seconds``, ``again``, ``retime``, ``out``, ``store``, ``clocks``, ``processes``.
+
+    Returns:
+        The winner's values, with the sweep.
+
+    Raises:
+        AutotuneError: nothing could be measured, or something cannot be called in another process.
+    """
+    functions.refuse_while_loading("autotune.tune")
+    problem = Problem.of(
+        function,
+        Alternatives.of(space, where),
+        inputs,
+        outputs=outputs,
+        key=key,
+        name=name,
+        tolerance=tolerance,
+    )
+    return tuned_problem(problem, check, inputs, layouts=layouts, cold=cold, progress=progress, **options)
+
+
+def tuned_problem(
+    problem: Problem,
+    check: Check,
+    inputs: Mapping[str, Any],
+    *,
+    layouts: Layouts | str | None = None,
+    cold: bool = True,
+    progress: bool | Watched = True,
+    chosen: Sequence[Configuration] = (),
+    **options: Any,
+) -> Tuned:
+    """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
+    given = _options(options)
+    device, out = given.pop("device", "auto"), given.pop("out", None)
+    names = device_names(problem.device if device == "auto" else device)
+    contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
+    opens = partial(opened_calls, problem.calls)
+    with (
+        launched(names, "", given.get("trial_seconds", 120.0), opens) as workers,
+        _builders(problem, names, given.get("processes", 0)) as builders,
+    ):
+        opened(workers, "")
+        declared, roles = _seen(problem, workers[0], contents)
+        expected = _expected(check, inputs, declared, roles)
+        declared = _laid_out(declared, Layouts.of(layouts, declared.arrays), workers[0], contents, expected)
+        family, found = _bound(declared, contents)
+        listed = chosen or tuple(declared.choices.configurations())
+        request = SweepRequest(
+            family=family, device=",".join(names), chosen=tuple(listed) or None,
+            **{"processes": 0 if hasattr(problem.function, "build") else 1, **given},
+            out=Path(out or Path("autotune-results") / family.name).absolute(),
+        )  # fmt: skip
+        request.check()
+        swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+                       workers, builders, progress)  # fmt: skip
+    result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
+    return Tuned(
+        problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
+    )
+
+
+def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
+    """The first call, with every array as one that may be read and written."""
+    open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
+    asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
+    family = asked.family
+    inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
+    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+        shared = SharedInputs.of(family, inputs, place)
+        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name)
+    return problem.with_roles(roles), roles
+
+
+_NOTHING = {"nothing": CallArray(Kind("numpy", "uint8"), (1,), "inout")}  # of a call without arrays
+_NO_CONTENT = {"nothing": [0]}
+
+
+def _bound(declared: Declared, contents: Mapping[str, Any]) -> tuple[Family, Inputs]:
+    """The family with this call's inputs."""
+    family = declared.family
+    arrays = {data.name: contents[data.name] for data in family.inputs if data.name in contents}
+    return family, bind(family, arrays, {}, declared.scalars)
+
+
+def _laid_out(
+    declared: Declared, layouts: Layouts, worker: ProcessWorker, contents: Mapping[str, Any],
+    expected: Mapping[str, Any],
+) -> Declared:  # fmt: skip
+    """With the layouts that the function is right with: each value is proved beside the defaults."""
+    spaced = replace(declared, spaces=layouts.extents, links=layouts.links)
+    extents = {name: spaced.extents(name) for name in spaced.arrays}
+    whole = replace(spaced, layouts=layouts.policies(spaced.arrays, extents))
+    if not whole.layouts:
+        return whole
+    family, inputs = _bound(whole, contents)
+    control, excluded = family.space.control, {}
+    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+        for name, array in expected.items():
+            np.save(Path(folder) / f"{name}.npy", array, allow_pickle=False)
+        given = SharedInputs.of(family, inputs, place)
+        for policy, value in (
+            (name, value) for name, one in whole.layouts.items() for value in one["values"][1:]
+        ):
+            try:
+                reason = worker.ask(1, proved, given, Path(folder), Configuration({**control, policy: value}))
+            except LaunchError as problem:
+                reason = str(problem)
+            if reason:
+                excluded[f"{policy}={value}"] = f"the function is wrong with {policy}={value}: {reason}"
+    return replace(whole, excluded=excluded)
+
+
+def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles) -> Mapping[str, Any]:
+    """What is right, by the names of the family's outputs. Raises UsageError."""
+    outputs = {
+        name: after(name) if array.role == "inout" else name
+        for name, array in declared.arrays.items()
+        if array.role != "input"
+    }
+    if check is None:
+        return {named: roles.results[name] for name, named in outputs.items()}
+    made = check(**inputs) if callable(check) else check
+    if not isinstance(made, Mapping):
+        several = made if isinstance(made, tuple | list) and len(outputs) > 1 else [made]
+        if len(several) != len(outputs) or made is None:
+            raise UsageError(
+                f"check= gives {'nothing' if made is None else f'{len(several)} results'}, and the function has "
+                f"{len(outputs)}: give {', '.join(outputs)} by name"
+            )
+        made = dict(zip(outputs, several, strict=True))
+    if missing := [name for name in outputs if name not in made]:
+        raise UsageError(f"check= gives no {missing[0]!r}: give each of {', '.join(outputs)}")
+    found = {}
+    for name, named in outputs.items():
+        array = libraries.content(made[name])
+        found[named] = (
+            array.reshape(declared.arrays[name].extents) if not declared.arrays[name].shape else array
+        )
+    return found
+
+
+@contextmanager
+def _builders(problem: Problem, names: Sequence[str], processes: int) -> Iterator[Pool | None]:
+    """Processes that compile, which import what they need while the devices are opened; None where nothing is."""
+    cores = processes or max(1, len(os.sched_getaffinity(0)) - len(names))
+    choices = problem.declared.choices
+    count = min(cores, len(choices.listed) or math.prod(map(len, choices.values.values())))
+    if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build"):
+        yield None
+        return
+    pool = Pool(count)
+    try:
+        for _ in range(count):
+            pool.submit(loaded, problem.calls)
+        yield pool
+    finally:
+        pool.stop()
+
+
+def _swept(
+    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], builders: Pool | None,
+    progress: bool | Watched,
+) -> Swept:  # fmt: skip
+    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
+    from autotune.record import Store
+
+    watch = progress if callable(progress) else partial(live, err=watching(progress))
+    session = Session(
+        request,
+        (case,),
+        workers,
+        builders,
+        Store(request.store or request.folder),
+        "",
+        watch,
+        lambda _text: None,
+    )
+    (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
+    return swept
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises UsageError for what is none."""
+    known = sorted(
+        {one.argument for one in OPTIONS.values()} - {"workload", "preset", "set", "compiler", "sanitize"}
+    )
+    if unknown := [name for name in given if name not in known]:
+        raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(known)}")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _workload(family: Family, inputs: Inputs, cold: bool) -> Workload:
+    sizes = "x".join(str(size) for size in dict.fromkeys(inputs.sizes.values()))
+    name = f"given-{sizes[:40]}-{inputs.digest[:8]}"
+    return Workload(name=name, family=family.name, scalars=dict(inputs.scalars), cold=cold)
+
+
+def _check_names(
+    inputs: Mapping[str, Any], choices: Alternatives, outputs: Sequence[str], key: Sequence[str]
+) -> None:
+    for name in inputs:
+        if not _NAME.fullmatch(str(name)):
+            raise UsageError(f"{name!r} in inputs= is no name of an argument")
+        if name in choices.values:
+            raise UsageError(f"{name} is in inputs= and in space=: an argument is given, or chosen")
+    for what, names in (("outputs", outputs), ("key", key)):
+        if unknown := [name for name in names if name not in inputs]:
+            raise UsageError(f"{unknown[0]!r} in {what}= is none of the inputs ({', '.join(inputs)})")
+
+
+def _same(arrays: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments that are the very array of an earlier one."""
+    first: dict[int, str] = {}
+    for name, value in arrays.items():
+        first.setdefault(id(value), name)
+    return {name: first[id(value)] for name, value in arrays.items() if first[id(value)] != name}
+
+
+def _array(name: str, value: Any, kind: Kind) -> CallArray:
+    shape = tuple(int(extent) for extent in value.shape)
+    if kind.vector:
+        shape = libraries.content(value).shape
+    if 0 in shape:
+        raise UsageError(f"{name} has shape {shape}: an array without elements has nothing to tune for")
+    axes = None if kind.vector else libraries.axes_of(value)
+    return CallArray(kind, shape, axes=axes or ())
+
+
+def _tolerance(given: Mapping[str, float] | float | None) -> dict[str, float]:
+    if given is None:
+        return {}
+    return {"relative": float(given)} if isinstance(given, int | float) else dict(given)

@@ -1,0 +1,128 @@
+"""Winners of callables in policy files: found for a call, and kept after one was tuned.
+
+Beside the policy files of a function lies ``call.json``: which arrays it writes, and what it gives back. The first call
+showed that, and a later program has to know it before it calls anything.
+"""
+
+import ctypes
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autotune.callables.declared import CALL_FILE, CallArray, Declared
+from autotune.callables.libraries import Kind
+from autotune.callables.tuning import Problem
+from autotune.compile import cpu_model
+from autotune.declaration import Configuration
+from autotune.errors import DeviceError
+from autotune.files import policy_folders
+from autotune.hardware import Device
+from autotune.policy import Candidate, candidates, find
+
+_OFCALL_FILES = ("exact", "predicted", "nearest", "capability", "default")
+_MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attribute
+
+
+@dataclass(frozen=True)
+class Found:
+    """What policy files say of one call: the ``candidates`` that may be taken, best first; ``lacks`` says what is
+    missing where none of them is exact."""
+
+    candidates: tuple[Candidate, ...]
+    lacks: str
+
+    @property
+    def best(self) -> Candidate | None:
+        return next(iter(self.candidates), None)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.best is not None and self.best.match == "exact"
+
+    @property
+    def configurations(self) -> list[Configuration]:
+        """Each once, best first."""
+        listed = [one.configuration for one in self.candidates if one.configuration is not None]
+        return list(dict.fromkeys(listed))
+
+
+def found_for(problem: Problem, policies: str | Path | None) -> Found:
+    """What the policy files below ``policies``, or else where they are looked for, have for a call."""
+    folders = [Path(policies)] if policies else policy_folders()
+    name = problem.declared.name
+    declared = next(filter(None, (_known(problem, folder / name / CALL_FILE) for folder in folders)), None)
+    where = ", ".join(str(folder / name) for folder in folders)
+    if declared is None:
+        return Found((), f"{name} has not been tuned: no {CALL_FILE} in {where}")
+    device = device_of(problem)
+    family = declared.family
+    files, passed = find(family, device, folders)
+    if files is None:
+        why = "".join(f"; {one.origin}: {one.refusal}" for one in passed)
+        return Found((), f"{name} has no policy file for {device.slug} in {where}{why}")
+    numbers = {
+        **{extent: size for each, array in declared.arrays.items()
+           for extent, size in zip(declared.extents(each), array.extents, strict=True)},
+        **problem.declared.numbers,
+    }  # fmt: skip
+    listed = candidates(family, files, numbers, {})
+    standing = tuple(
+        one for one in listed if one.match in _OFCALL_FILES and not one.refusal and one.configuration
+    )
+    sizes = ", ".join(f"{key}={numbers[key]:g}" for key in family.features if key in numbers)
+    refused = "".join(f"; {one.origin}: {one.refusal}" for one in listed if one.refusal)
+    return Found(standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}")
+
+
+def _known(problem: Problem, path: Path) -> Declared | None:
+    """The declaration that ``Tuned.save_policy`` wrote; None where there is none that can be read."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        arrays = dict(problem.declared.arrays)
+        for name, role in told["written"].items():
+            if name in arrays:
+                arrays[name] = replace(arrays[name], role=role)
+        for name, one in told["returned"].items():
+            kind = Kind(**{key: value for key, value in one.items() if key != "dimensions"})
+            arrays[name] = CallArray(kind, (1,) * int(one["dimensions"]), "output")
+        return replace(problem.declared, arrays=arrays, returned=tuple(told["returned"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def device_of(problem: Problem) -> Device:
+    """What the call runs on, asked of the driver alone: no library is needed for it. Raises DeviceError."""
+    name = problem.device
+    if name == "cpu":
+        return Device(kind="cpu", name=cpu_model(), arch=platform.machine())
+    return gpu(int(name.partition(":")[2] or 0))
+
+
+def gpu(ordinal: int) -> Device:
+    """The GPU of that number. Raises DeviceError."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        text, number = ctypes.create_string_buffer(256), ctypes.c_int()
+        if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(number), ordinal):
+            raise OSError(f"cuda:{ordinal} is not there")
+        driver.cuDeviceGetName(text, len(text), number)
+
+        def attribute(which: int) -> int:
+            value = ctypes.c_int()
+            driver.cuDeviceGetAttribute(ctypes.byref(value), which, number)
+            return value.value
+
+        arch = f"sm_{attribute(_MAJOR)}{attribute(_MINOR)}"
+        return Device(
+            kind="cuda", name=text.value.decode(), arch=arch, ordinal=ordinal,
+            multiprocessors=attribute(_MULTIPROCESSORS),
+        )  # fmt: skip
+    except OSError as problem:
+        raise DeviceError(f"the GPU of the arrays cannot be asked for its name: {problem}") from None
+
+
+def near(found: Found, most: int, default: Configuration) -> Sequence[Configuration]:
+    """The default, and the best ``most`` that policy files foretell: what a call that is refined tries."""
+    return list(dict.fromkeys([default, *found.configurations[:most]]))
