@@ -105,9 +105,7 @@ struct Values<Array<Value, Memory<Texel>, Mapping, Dims1D, Records, Merged<MEMBE
   static constexpr bool is_dense = Strides::is_strided && Run::elements > 0 && is_alone;
 
   AUTOTUNE_EVERYWHERE static auto pointer(const Accessor& array) { return of(array.memory.base) + MEMBER; }
-  AUTOTUNE_EVERYWHERE static unsigned extent(const Accessor& array, int axis) {
-    return Strides::extent(array, axis);
-  }
+  AUTOTUNE_EVERYWHERE static unsigned extent(const Accessor& array, int axis) { return Strides::extent(array, axis); }
   AUTOTUNE_EVERYWHERE static unsigned long long stride(const Accessor& array, int axis) {
     return 1ull * Strides::stride(array, axis) * MEMBERS;
   }
