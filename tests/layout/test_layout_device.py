@@ -187,6 +187,8 @@ def _source() -> str:
                 structs[members] = f"Record{len(structs)}"
                 lines.append(f"struct {structs[members]} {{ {members} }};")
             layout = replace(layout, data=replace(layout.data, record=structs[members]))
+        if number in WRITABLE or number == ADDED:  # an input would be const
+            layout = replace(layout, data=replace(layout.data, role="scratch"))
         lines.append(f"CASE({number}, {len(layout.room(case.shape).argument(0))}, {layout.cpp})")
     lines += [f"WRITABLE({number})" for number in WRITABLE]
     lines.append(f"ADDABLE({ADDED})")

@@ -50,6 +50,7 @@ T atomicAdd(T* address, T value) {
 #include "autotune/array.cuh"
 #include "autotune/curve.cuh"
 #include "autotune/field_access.cuh"
+#include "autotune/fields.cuh"
 #include "autotune/storage.cuh"
 #include "autotune/swizzle.cuh"
 
