@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of cuda_fp16.h and cuda_bf16.h, which differ in names alone: included once by each, with
 //   AUTOTUNE_NUMBER, AUTOTUNE_PAIR    the types __half and __half2
 //   AUTOTUNE_RAW                      __half_raw

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More of what a CUDA compiler knows without a header: conversions, functions of <math.h> that C has not, memory
 // accesses that say which caches they want, words of bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounding to a floating point type of 16 bits, and back, by its bits.
 #pragma once
 

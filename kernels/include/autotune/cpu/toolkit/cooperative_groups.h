@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for the toolkit's header on the cpu device: groups of threads within a warp, blocks, and the grid of a
 // cooperative launch. Clusters and tiles of more than a warp are not there.
 #pragma once

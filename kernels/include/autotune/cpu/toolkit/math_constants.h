@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for the toolkit's header on the cpu device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for the toolkit's header on the cpu device: a copy is made at once, and waiting for it is a barrier.
 #pragma once
 #include "../cooperative_groups.h"

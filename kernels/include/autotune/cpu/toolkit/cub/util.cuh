@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: what its parts share.
 #pragma once
 #include "../../rounding.hpp"

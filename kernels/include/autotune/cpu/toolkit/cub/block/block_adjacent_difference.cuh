@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: differences of neighbours. Where there is none, an item stays as it is.
 #pragma once
 #include "block_neighbours.cuh"

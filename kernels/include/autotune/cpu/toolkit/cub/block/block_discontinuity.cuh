@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: where a block's items differ from their neighbours. The first is a head, the last a
 // tail.
 #pragma once

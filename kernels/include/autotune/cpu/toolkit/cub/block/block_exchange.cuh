@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: items of a block's threads in another arrangement. In a blocked one a thread has items
 // that follow each other, in a striped one every so many; a warp-striped one is striped within each warp's items.
 #pragma once

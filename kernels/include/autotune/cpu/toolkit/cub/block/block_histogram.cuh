@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: how often a block's items have each value below BINS.
 #pragma once
 #include "../util.cuh"

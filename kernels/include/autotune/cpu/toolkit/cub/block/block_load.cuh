@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: a block's items from memory.
 #pragma once
 #include "../util.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: a block's keys in the order that a comparison says. Equal ones keep their order.
 #pragma once
 #include "block_sort.cuh"

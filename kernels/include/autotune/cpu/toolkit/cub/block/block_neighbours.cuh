@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: a block's items beside those before and behind them. Items of a thread follow each
 // other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: a reduction over the threads of a block. Thread 0 gets the result.
 #pragma once
 #include "../warp/warp_reduce.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: prefixes over the threads of a block. Of several items of a thread, they follow each
 // other.
 #pragma once

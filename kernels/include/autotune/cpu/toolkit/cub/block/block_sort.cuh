@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: what its sorts of a block's items have in common. Sorting is one thread's work here: the
 // items are few, and threads of a block run one after the other anyway.
 #pragma once

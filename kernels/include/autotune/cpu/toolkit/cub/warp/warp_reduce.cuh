@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: reductions over the lanes of a logical warp. The first lane gets the result.
 #pragma once
 #include "../util.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Of the cpu device's own CUB: prefixes over the lanes of a logical warp.
 #pragma once
 #include "../util.cuh"
