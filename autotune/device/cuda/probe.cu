@@ -14,6 +14,31 @@ __global__ void delay(unsigned long long nanoseconds) {
   while (now - start < nanoseconds);
 }
 
+// Fills the L2 cache with the lines of `flood`, which displace all others: lines that a kernel marked evict_last, or
+// that persist, outlive any number of plain writes, and make way for lines of the same rank alone.
+template <class Policy>
+__global__ void displace(uint4* flood, unsigned long long count) {
+#if __CUDA_ARCH__ >= 800
+  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  unsigned long long last;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride)
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %1, %1, %1}, %2;" ::"l"(flood + i), "r"(0), "l"(last));
+#endif
+}
+
+// Makes the lines of `flood`, of 128 bytes, such as any other; a plain write then displaces them.
+template <class Policy>
+__global__ void release(unsigned char* flood, unsigned long long count) {
+#if __CUDA_ARCH__ >= 800
+  const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+  for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride)
+    asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(flood + 128 * i));
+#endif
+}
+
 // Adds to `count` the number of 4-byte words in which a and b differ, the tail compared by bytes.
 template <class Policy>
 __global__ void mismatches(const unsigned char* a, const unsigned char* b, unsigned long long bytes,

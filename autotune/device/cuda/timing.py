@@ -11,7 +11,16 @@ from autotune.compile import Cache, default_root
 from autotune.device.backend import Backend
 from autotune.device.program import DeviceProgram
 
-_KERNELS = ("empty", "delay", "mismatches", "apart_float32", "apart_float64", "checksum")
+_KERNELS = (
+    "empty",
+    "delay",
+    "mismatches",
+    "apart_float32",
+    "apart_float64",
+    "checksum",
+    "displace",
+    "release",
+)
 _BLOCK = 256
 _QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
 _LONGEST_DELAY_NS = 20_000_000
@@ -77,8 +86,13 @@ class Probe:
         return float(np.median(self.sample(lambda: self._launch("empty", _BLOCK), count, False)))
 
     def _flush_l2(self) -> None:
+        """Displace every line of the L2 cache, those that kernels marked evict_last among them."""
         if self._flush is None:
             self._flush = self._driver.mem_alloc(self._flush_bytes)
+        threads = 8 * self._backend.device.multiprocessors * _BLOCK
+        for kernel, bytes_each in (("displace", 16), ("release", 128)):
+            words = np.array([int(self._flush), self._flush_bytes // bytes_each], np.uint64)
+            self._launch(kernel, threads, words.tobytes())
         self._driver.memset_d8_async(self._flush, 0, self._flush_bytes)
 
     def free(self) -> None:

@@ -34,7 +34,8 @@ def elastic(parameters: Mapping[str, Any], root: Path) -> Any:
     own = np.zeros((len(places), 3, 3))
     for end in (0, 1):
         np.add.at(own, pairs[:, end], springs)
-    return sparse.csr_array(upper + upper.T + sparse.block_diag(own + 0.1 * np.eye(3)))
+    blocks = sparse.block_diag([sparse.coo_array(block) for block in own + 0.1 * np.eye(3)])
+    return sparse.csr_array(upper + upper.T + blocks)
 
 
 def laplacian(parameters: Mapping[str, Any], _root: Path) -> Any:
