@@ -110,11 +110,8 @@ def si(value: float) -> str:
     """With an SI prefix: 53.1 T. The unit follows without a space."""
     if not math.isfinite(value):
         return "–"
-    power = (
-        min(len(_PREFIXES) - 1, max(0, math.floor(math.log10(float(f"{abs(value):.3g}")) / 3)))
-        if value
-        else 0
-    )
+    thousands = math.floor(math.log10(float(f"{abs(value):.3g}")) / 3) if value else 0
+    power = min(len(_PREFIXES) - 1, max(0, thousands))
     return f"{bare(value / 1000**power)} {_PREFIXES[power]}"
 
 

@@ -138,12 +138,9 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
         value = asked[name]
         if value is None or isinstance(value, kinds):
             continue
-        is_input = name in family.data or name in family.scalars
-        told = (
-            f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
-            if is_input
-            else ""
-        )
+        told = ""
+        if name in family.data or name in family.scalars:
+            told = f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
         raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
 
 

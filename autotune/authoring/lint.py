@@ -305,21 +305,16 @@ class Rules:
             "write reference(arrays, options) in family.py, in numpy or another program, from the inputs to every "
             "output"
         )
-        rule, message = (
-            "no-reference",
-            f"nothing says what is right: {how}, or name a configuration with reference:",
-        )
+        rule = "no-reference"
+        message = f"nothing says what is right: {how}, or name a configuration with reference:"
         if family.is_own_reference:
             message = (
                 f"nothing says what is right: each configuration is held against its own first run; {how}"
             )
         elif family.reference:
             rule = "reference-is-kernel"
-            which = (
-                "of baseline"
-                if family.reference == BASELINE
-                else f"itself, in configuration {family.reference!r}"
-            )
+            is_other = family.reference == BASELINE
+            which = "of baseline" if is_other else f"itself, in configuration {family.reference!r}"
             message = f"the reference is the kernel {which}: a mistake that it has, too, is never seen; {how}"
         yield self.file.found(rule, message, "reference", is_error=not family.reference)
 

@@ -43,11 +43,6 @@ def __getattr__(name: str) -> Any:
 # -- what a shell completes: it asks while a line is typed, so nothing here raises
 
 
-def family_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Folders are completed by the shell itself."""
-    return _beginning(families(), incomplete)
-
-
 def workload_names(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     family = _family(context)
     return _beginning(workloads(family) if family else (), incomplete)
@@ -158,7 +153,7 @@ family_argument = click.argument(
     "family",
     metavar="FAMILY",
     help="A family's name, or a folder with a family.yaml.",
-    shell_complete=family_names,
+    shell_complete=lambda _context, _parameter, incomplete: _beginning(families(), incomplete),
 )
 
 device_option = option(

@@ -305,9 +305,6 @@ def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     covering(state.path, plan.over.numbers, found)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
-    verdict = (
-        ""
-        if found <= plan.regret
-        else f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
-    )
+    verdict = f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
+    verdict = "" if found <= plan.regret else verdict
     out.print(f"             covers {over}: 95 % should lose at most {loss_percent(found)}{verdict}")

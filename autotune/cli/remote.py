@@ -65,7 +65,9 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
     here = {"out": request.folder, "policies": policies}
     for folder in here.values():
         paths.writable(folder)
-    place = _place(request.folder)
+    # From the home folder there, the one that belongs to the folder here.
+    told = hashlib.sha256(f"{platform.node()} {request.folder.resolve()}".encode()).hexdigest()[:16]
+    place = f".cache/autotune/on/{told}"
     _send(host, place, request, policies)
     out.print(f"on {host.name}:")
     script = f'cd "$1" && shift\n{guard("TERM")}'
@@ -83,12 +85,6 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
     for what, where in (("results", request.folder), ("policy files", policies)):
         out.print(f"{what:12} {where}")
     return status
-
-
-def _place(folder: Path) -> str:
-    """The folder there that belongs to ``folder`` here, from the home folder."""
-    told = hashlib.sha256(f"{platform.node()} {folder.resolve()}".encode()).hexdigest()[:16]
-    return f".cache/autotune/on/{told}"
 
 
 # -- there ------------------------------------------------------------------------------------------------------
@@ -113,7 +109,7 @@ def _send(host: Host, place: str, request: SweepRequest, policies: Path) -> None
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name, path in _sent(request, policies):
-            tar.add(path, name, filter=_wanted)
+            tar.add(path, name, filter=lambda one: None if Path(one.name).name in _LEFT_OUT else one)
     ended = _ssh(host, _RECEIVE, place, host.program, given=packed.getvalue())
     version = ended.stdout.decode(errors="replace").strip()
     if ended.returncode:
@@ -190,10 +186,6 @@ def _sent(request: SweepRequest, policies: Path) -> Iterator[tuple[str, Path]]:
             yield f"sent/{name}", request.folder / name
     if (policies / request.family.name).is_dir():
         yield f"policies/{request.family.name}", policies / request.family.name
-
-
-def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if Path(member.name).name in _LEFT_OUT else member
 
 
 def _workload_files(request: SweepRequest) -> list[Path]:

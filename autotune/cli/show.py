@@ -66,10 +66,6 @@ def _without_options(compiler: Toolchain) -> str:
     return compiler.identity.partition(" -")[0]
 
 
-def _compiler() -> str:
-    return _without_options(HostCxx(find_compiler()))
-
-
 def _nvrtc() -> str:
     has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
     return _without_options(Nvrtc("sm_90")) if has_nvrtc else ""
@@ -102,7 +98,11 @@ def _package(name: str) -> Callable[[], str]:
 
 
 _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
-    ("C++ compiler (cpu device)", _compiler, "apt install g++, or pip install ziglang"),
+    (
+        "C++ compiler (cpu device)",
+        lambda: _without_options(HostCxx(find_compiler())),
+        "apt install g++, or pip install ziglang",
+    ),
     ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
     ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
     ("PyCUDA (runs on CUDA)", _package("pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
@@ -119,7 +119,7 @@ def print_listing(
     family: Family,
     configuration: Configuration,
     arch: str,
-    known: static_pass.Known,
+    known: static_pass.StaticInputs,
     *,
     is_machine_code: bool,
 ) -> None:
@@ -133,7 +133,7 @@ def print_listing(
 
 
 def show(
-    family: Family, configuration: Configuration, arch: str, known: static_pass.Known, out: Console
+    family: Family, configuration: Configuration, arch: str, known: static_pass.StaticInputs, out: Console
 ) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     from rich.syntax import Syntax
@@ -249,7 +249,7 @@ def show_command(
     if header:
         print(default_header(loaded), end="")
         return
-    known = static_pass.Known.of(loaded, workload, data_root(data), options.sized(size))
+    known = static_pass.StaticInputs.of(loaded, workload, data_root(data), options.sized(size))
     chosen = loaded.space.configuration(configuration)
     if ptx and sass:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")

@@ -30,7 +30,7 @@ def run_static(
         raise UsageError("--static takes sizes from one --workload at most")
     configurations = _drawn(request)
     writable(request.folder)
-    known = static_pass.Known.of(request.family, "".join(request.workloads), data_root(request.data))
+    known = static_pass.StaticInputs.of(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
         err.print(f"note: {known.note}")
     rows: list[StaticProfile] = []
@@ -102,10 +102,11 @@ def _print_tables(
             if left > 0 and rank == BEST:
                 table.add_row(*["…"] * 7, f"{left:,} between are in static.csv")
             if left <= 0 or rank < BEST or rank >= BEST + left:
-                table.add_row(
-                    arch, kernel, str(p.registers), str(p.spilled_bytes),
-                    *_of_the_block(p), configuration.changes(control),
-                )  # fmt: skip
+                # Dashes where sizes that a block depends on are not known.
+                known = str(p.shared_bytes), f"{p.occupancy:.0%}", p.limited_by
+                of_block = known if p.limited_by else ("-",) * 3
+                changes = configuration.changes(control)
+                table.add_row(arch, kernel, str(p.registers), str(p.spilled_bytes), *of_block, changes)
     out.print(table)
 
 
@@ -139,13 +140,6 @@ def _figures(profiles: Sequence[KernelProfile]) -> tuple[str, ...]:
         str(sum(p.spilled_bytes > 0 for p in profiles)),
         _range(f"{min(occupied):.0%}", f"{max(occupied):.0%}") if occupied else "-",
     )
-
-
-def _of_the_block(profile: KernelProfile) -> tuple[str, str, str]:
-    """Shared memory, occupancy and what limits it; dashes where sizes that a block depends on are not known."""
-    if not profile.limited_by:
-        return "-", "-", "-"
-    return str(profile.shared_bytes), f"{profile.occupancy:.0%}", profile.limited_by
 
 
 def _range(least: str, most: str) -> str:

@@ -26,7 +26,8 @@ def print_study(
     out.print(f"\n{study.family} on {study.workload} ({sizes}), {device.kind}: {device.name}")
     ended = remarks.states_text(study.states()) or "nothing tried"
     if covered := remarks.coverage(study):  # which counts the excluded ones
-        ended = f"{covered}: {remarks.states_text(_tried(study)) or 'nothing yet'}"
+        tried = {state: count for state, count in study.states().items() if state != "excluded"}
+        ended = f"{covered}: {remarks.states_text(tried) or 'nothing yet'}"
     ended += f", {before:,} of them recorded before" if before else ""
     out.print("; ".join([ended, *_spent(wall_s, spent_s)]))
     for line in remarks.failures(study):
@@ -42,10 +43,6 @@ def print_study(
         out.print(_ladder(study, decision))
         for line in (*_figures_beside(decision), *_how_sure(study, decision), *_break_even(study, decision)):
             out.print(line)
-
-
-def _tried(study: Study) -> dict[str, int]:
-    return {state: count for state, count in study.states().items() if state != "excluded"}
 
 
 # Those that take turns: recording goes on beside them.

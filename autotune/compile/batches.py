@@ -159,9 +159,8 @@ def compile_many(
     def submit(chunk: Batch) -> None:
         known, still_missing = found, chunk.of([])
         if any(variant.key in uncached for variant in chunk.variants):
-            known, still_missing = _look_up(
-                chunk, toolchain, cache
-            )  # a sweep beside this one may have been faster
+            # A sweep beside this one may have been faster.
+            known, still_missing = _look_up(chunk, toolchain, cache)
         waiting.append((chunk, known, jobs.submit(still_missing)))
 
     def unfinished() -> int:
@@ -357,9 +356,9 @@ class _Jobs:
                 self._proven = True
         except ProcessDied:
             self.processes = 1
-            message = (
+            warnings.warn(
                 f"worker processes do not start, so variants are compiled in this one; see whether {sys.executable} "
-                "is a Python that can import autotune"
+                "is a Python that can import autotune",
+                stacklevel=2,
             )
-            warnings.warn(message, stacklevel=2)
         return self._proven

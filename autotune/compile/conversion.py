@@ -31,7 +31,7 @@ class Conversion:
     @property
     def name(self) -> str:
         """The kernel's."""
-        return conversion_name(self.view.data.name)
+        return f"convert_{self.view.data.name}"
 
     def __str__(self) -> str:
         return f"{self.view.data.name} is a copy of {self.of.data.name}, made by {self.name}"
@@ -70,11 +70,6 @@ class Conversion:
         where = f"the conversion of {data.of} to {data.name}"
         grid, block, none = (Expression(text, where) for text in (blocks, str(_THREADS), "0"))
         return FamilyKernel(self.name, (data.of, data.name), (grid,), (block,), none)
-
-
-def conversion_name(view: str) -> str:
-    """What the kernel that makes a copy of the array for ``view`` is called."""
-    return f"convert_{view}"
 
 
 def in_turn(kernels: Mapping[str, FamilyKernel], conversions: Mapping[str, Conversion]) -> Iterator[str]:

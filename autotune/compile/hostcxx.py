@@ -94,7 +94,7 @@ class HostCxx:
         the compiler's message, and CompilerError when it cannot be run."""
         defines = [option for option in batch.command_options if option.startswith("-D")]
         symbols = {
-            variant.key: {kernel: _symbol(kernel, variant.name) for kernel in variant.kernels}
+            variant.key: {k: f"{k.strip(':').replace('::', '_')}_{variant.name}" for k in variant.kernels}
             for variant in batch.variants
         }
         plain = [variant for variant in batch.variants if variant.is_plain]
@@ -300,10 +300,6 @@ def _driver_flags(command: tuple[str, ...]) -> tuple[str, ...]:
         return ("-fno-gnu-unique",)
     zig = ("-fno-sanitize=undefined",) if "ziglang" in command or Path(command[0]).stem == "zig" else ()
     return ("-nostdlib++", *zig)
-
-
-def _symbol(kernel: str, struct: str) -> str:
-    return f"{kernel.strip(':').replace('::', '_')}_{struct}"
 
 
 _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import (
@@ -34,6 +35,7 @@ class Nvcc:
     ``/usr/local/cuda``."""
 
     arch: str
+    suffix: ClassVar = ".cubin"
 
     @property
     def identity(self) -> str:
@@ -41,16 +43,15 @@ class Nvcc:
         flags = [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
         return " ".join(["nvcc", _version(), self.arch, *_OPTIONS, *filter(None, flags)])
 
-    @property
-    def suffix(self) -> str:
-        return ".cubin"
-
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with nvcc's message, and CompilerError when no source at all would compile."""
         check_target(self.arch, _targets(), f"nvcc {_version()}")
         with tempfile.TemporaryDirectory(prefix="autotune-") as folder:
             source, image = Path(folder, "autotune.cu"), Path(folder, "autotune.cubin")
-            source.write_text(translation_unit(batch) + _instantiations(batch))
+            # A kernel's signature is not known here, but a declared type is enough for an explicit instantiation.
+            named = [variant.instance(kernel) for variant in batch.variants for kernel in variant.kernels]
+            made = "".join(f"template __global__ decltype({name}) {name};\n" for name in named if "<" in name)
+            source.write_text(translation_unit(batch) + made)
             includes = [f"-I{path}" for path in batch.include_dirs]
             options = ["-cubin", f"-arch={self.arch}", *_OPTIONS, *includes, *batch.command_options]
             listing = Path(folder, "autotune.d")
@@ -62,19 +63,10 @@ class Nvcc:
                 wrong = CompilerError if log.startswith("nvcc fatal") else BuildError
                 raise wrong(complaints(log) or f"nvcc exited with {status}")
             built = _built(batch, image.read_bytes(), figures(log))
-            return replace(built, read=_without_toolkit(listed_in(listing, (Path(folder),))))
-
-
-def _without_toolkit(read: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Without the toolkit's headers, which are where the one lies that nvcc includes ahead of everything."""
-    toolkit = next((path.parent for path in read if path.name == "cuda_runtime.h"), None)
-    return tuple(path for path in read if not (toolkit and path.is_relative_to(toolkit)))
-
-
-def _instantiations(batch: Batch) -> str:
-    """A kernel's signature is not known here, but a declared type is enough for an explicit instantiation."""
-    names = [variant.instance(kernel) for variant in batch.variants for kernel in variant.kernels]
-    return "".join(f"template __global__ decltype({name}) {name};\n" for name in names if "<" in name)
+            read = listed_in(listing, (Path(folder),))
+            # The toolkit's headers are where the one lies that nvcc includes ahead of everything.
+            toolkit = next((path.parent for path in read if path.name == "cuda_runtime.h"), None)
+            return replace(built, read=tuple(p for p in read if not (toolkit and p.is_relative_to(toolkit))))
 
 
 def _built(batch: Batch, image: bytes, counted: dict[str, dict[str, int]]) -> Built:
@@ -127,14 +119,12 @@ def toolkit_headers() -> tuple[Path, ...]:
 
 def find_nvcc() -> str:
     """The path of nvcc; raises CompilerError when there is none."""
-    found = toolkit_program("nvcc")
-    if not found:
-        message = (
-            "nvcc was not found on PATH, in CUDA_HOME, in CUDA_PATH or in /usr/local/cuda; install a CUDA "
-            f"toolkit, or {pip_install('static')} and use --compiler nvrtc"
-        )
-        raise CompilerError(message)
-    return found
+    if found := toolkit_program("nvcc"):
+        return found
+    raise CompilerError(
+        "nvcc was not found on PATH, in CUDA_HOME, in CUDA_PATH or in /usr/local/cuda; install a CUDA "
+        f"toolkit, or {pip_install('static')} and use --compiler nvrtc"
+    )
 
 
 def _ask(option: str) -> str:

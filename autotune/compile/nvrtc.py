@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
@@ -31,6 +31,7 @@ class Nvrtc:
     """``arch`` is the target, ``sm_90``. The result is a cubin: no just-in-time compilation is left to do."""
 
     arch: str
+    suffix: ClassVar = ".cubin"
 
     @property
     def identity(self) -> str:
@@ -38,17 +39,18 @@ class Nvrtc:
         major, minor = _version()
         return f"nvrtc {major}.{minor} {self.arch} {' '.join(_OPTIONS)}"
 
-    @property
-    def suffix(self) -> str:
-        return ".cubin"
-
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the program log, and CompilerError when no source at all would compile."""
         return self._compiled(batch, _built)
 
     def ptx(self, batch: Batch) -> str:
         """What ``build`` hands to ptxas. Raises what it raises."""
-        return self._compiled(batch, _ptx)
+        return self._compiled(
+            batch,
+            lambda nvrtc, program, *_: (
+                _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
+            ),
+        )
 
     def _compiled(self, batch: Batch, taken: Callable[[Any, Any, Batch, str], Result]) -> Result:
         nvrtc = _library()
@@ -93,10 +95,6 @@ def _instances(batch: Batch) -> list[tuple[VariantSource, str, bytes]]:
     return [(v, kernel, v.instance(kernel).encode()) for v in batch.variants for kernel in v.kernels]
 
 
-def _ptx(nvrtc: Any, program: Any, _batch: Batch, _log: str) -> str:
-    return _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
-
-
 def _built(nvrtc: Any, program: Any, batch: Batch, log: str) -> Built:
     counted = figures(log)
     symbols: dict[str, dict[str, str]] = {}
@@ -117,11 +115,10 @@ def _library() -> Any:
         nvrtc = importlib.import_module(_BINDING)
         nvrtc.nvrtcVersion()
     except (ImportError, OSError, RuntimeError) as error:
-        message = (
+        raise CompilerError(
             f"NVRTC cannot be used ({error}); {pip_install('static')}, or install a CUDA toolkit and "
             "use --compiler nvcc"
-        )
-        raise CompilerError(message) from error
+        ) from error
     return nvrtc
 
 

@@ -67,12 +67,8 @@ def instances_of(family: Family, choices: Choices, struct: str) -> tuple[tuple[s
 
 def _named(family: Family, kernel: str, choices: Choices, struct: str) -> str:
     """``sum<16, float>``: the kernel as an expression names it."""
-    entries = family.kernels[kernel].template
-    return (
-        f"{kernel}<{', '.join(_entry(family, entry, choices, struct) for entry in entries)}>"
-        if entries
-        else kernel
-    )
+    entries = [_entry(family, entry, choices, struct) for entry in family.kernels[kernel].template]
+    return f"{kernel}<{', '.join(entries)}>" if entries else kernel
 
 
 def _entry(family: Family, entry: str | int, choices: Choices, struct: str) -> str:

@@ -63,8 +63,7 @@ def check_target(arch: str, targets: Iterable[str], compiler: str) -> None:
     allowed = list(targets)
     if re.sub(r"[af]$", "", arch) not in allowed:
         hint = suggestion(arch, allowed)
-        message = f"{compiler} has no target {arch!r}{hint} (allowed: {', '.join(allowed)})"
-        raise CompilerError(message)
+        raise CompilerError(f"{compiler} has no target {arch!r}{hint} (allowed: {', '.join(allowed)})")
 
 
 def _total(pattern: re.Pattern[str], line: str) -> int:

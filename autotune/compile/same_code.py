@@ -21,10 +21,8 @@ from autotune.layout import DIMENSIONS, Layout
 
 _INSTRUCTION = 16  # bytes, on every architecture since sm_70
 
-_USER_CONSTANTS, _ADDRESSES = (
-    3,
-    4,
-)  # banks a module's kernels share: __constant__ variables; addresses of variables
+# Banks that a module's kernels share: __constant__ variables; addresses of variables.
+_USER_CONSTANTS, _ADDRESSES = 3, 4
 
 _LITERALS = ("$str", ".str", "__unnamed")  # how compilers call what has no name
 _NO_CONTENT, _RELA, _REL = 8, 4, 9  # ELF section types

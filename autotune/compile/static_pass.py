@@ -46,7 +46,7 @@ class StaticProfile:
 
 
 @dataclass(frozen=True)
-class Known:
+class StaticInputs:
     """What a static pass knows besides the policies: the options, and sizes and scalars as far as they are known.
     ``note`` says what is unknown for want of an input."""
 
@@ -60,7 +60,7 @@ class Known:
     @classmethod
     def of(
         cls, family: Family, workload: str, root: Path, given: Mapping[str, float] | None = None
-    ) -> "Known":
+    ) -> "StaticInputs":
         """By sizes and scalars that are ``given``, else by the inputs of the workload, or of the default one where
         blocks depend on sizes: arrays are made only then. Raises UnknownName for a number that the family has not, and
         for a ``workload`` that is named and cannot be read; WorkloadError."""
@@ -126,10 +126,10 @@ def static_toolchain(arch: str, compiler: str = "") -> Toolchain:
 
 def static_sweep(
     family: Family, configurations: Sequence[Configuration], toolchain: Toolchain, arch: str, cache: Cache,
-    processes: int, known: Known | None = None,
+    processes: int, known: StaticInputs | None = None,
 ) -> Iterator[StaticProfile]:  # fmt: skip
     """Compile everything, run nothing. Raises CompilerError."""
-    known = known or Known(family.chosen_options({}), {})
+    known = known or StaticInputs(family.chosen_options({}), {})
     variants = tuple(Variant.of(family, c, known.options) for c in configurations)
     device = Device(kind="cuda", name=arch, arch=arch)
     chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE, early=False)

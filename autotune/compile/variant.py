@@ -351,9 +351,8 @@ def _record_checks(arrays: Iterable[Data]) -> str:
     if not checks:
         return ""
     text = _OFFSET + "".join(checks)
-    guard = (
-        f"CHECKED_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"  # once for a batch of variants
-    )
+    # Once for a batch of variants.
+    guard = f"CHECKED_RECORDS_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
 
 

@@ -43,18 +43,13 @@ def accesses(content: Mapping[str, Any], where: str) -> dict[str, str]:
                 f"{place}: a symbol of the source is filled before the launch, and this is {value['role']}; only an "
                 "input can have access: symbol"
             )
-        if found[name] != ACCESSOR:
-            _plain(value, found[name], place)
+        for key in ("layout", "packed", "windowed", "plane", "image") if found[name] != ACCESSOR else ():
+            if key in value:
+                raise FamilyError(
+                    f"{place}: {key} needs access: accessor, since a {found[name]} finds the elements in their own "
+                    "order"
+                )
     return {name: access for name, access in found.items() if access != ACCESSOR}
-
-
-def _plain(value: Mapping[str, Any], access: str, place: str) -> None:
-    """Raise for what only an accessor can find."""
-    for key in ("layout", "packed", "windowed", "plane", "image"):
-        if key in value:
-            raise FamilyError(
-                f"{place}: {key} needs access: accessor, since a {access} finds the elements in their own order"
-            )
 
 
 def check_policies(accesses: Mapping[str, str], policies: Sequence[Policy], where: str) -> None:

@@ -137,9 +137,8 @@ class Expression:
     def integer(self, names: Mapping[str, Value]) -> int:
         """As ``evaluate``, and FamilyError unless the value is a whole number."""
         value = self.evaluate(names)
-        if (
-            isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1
-        ):  # inf % 1 and nan % 1 are nan
+        # inf % 1 and nan % 1 are nan
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1:
             raise FamilyError(f"{self.where}: {self._shown} gives {value!r}, a whole number is needed")
         return int(value)
 
@@ -154,20 +153,16 @@ def _read(text: str) -> tuple[Evaluate, frozenset[str]]:
     tree = ast.parse(text.strip(), mode="eval").body
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
-    return _compiled(tree, 0), names
+    return compiled(tree), names
 
 
-def compiled(node: ast.expr) -> Evaluate:
+def compiled(node: ast.expr, depth: int = 0) -> Evaluate:
     """What ``node``, a part of the tree of an expression, computes from names."""
-    return _compiled(node, 0)
-
-
-def _compiled(node: ast.expr, depth: int) -> Evaluate:
     if depth > _DEEPEST:
         raise _Refusal("", f" is nested more than {_DEEPEST} deep")
 
     def part(inner: ast.expr) -> Evaluate:
-        return _compiled(inner, depth + 1)
+        return compiled(inner, depth + 1)
 
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):

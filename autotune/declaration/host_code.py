@@ -52,12 +52,9 @@ def _imported(file: Path) -> set[Path]:
     found, todo = {file}, [file]
     while todo:
         path = todo.pop()
-        if path.suffix != ".py":
-            continue
-        for target in _imports(path):
-            if target not in found:
-                found.add(target)
-                todo.append(target)
+        fresh = set(_imports(path)) - found if path.suffix == ".py" else set()
+        found |= fresh
+        todo += fresh
     return found
 
 
@@ -75,9 +72,7 @@ def _imports(path: Path) -> Iterator[Path]:
             names = [alias.name for alias in node.names]
             base = node.module.split(".") if node.module else []
             if node.level:
-                place = path.parent
-                for _ in range(node.level - 1):
-                    place = place.parent
+                place = path.parents[min(node.level, len(path.parents)) - 1]
                 yield from (file for name in names for file in _along(place, [*base, name]))
             else:
                 yield from (file for name in names for file in _absolute([*base, name]))

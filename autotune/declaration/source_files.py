@@ -93,11 +93,8 @@ def _includes(path: Path) -> list[tuple[str, bool]]:
 
 def _target(name: str, places: Iterable[Path]) -> Path | None:
     """The file that a compiler takes; None for one that it has of its own."""
-    for place in places:
-        path = Path(os.path.normpath(place / name))
-        if path.is_file():
-            return path
-    return None
+    paths = (Path(os.path.normpath(place / name)) for place in places)
+    return next(filter(Path.is_file, paths), None)
 
 
 def _name(path: Path, folder: Path, library: Path | None) -> str:

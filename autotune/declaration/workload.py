@@ -139,9 +139,7 @@ def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
     WorkloadError that says where it was looked for."""
     shipped = bundled("workloads") / "data"
     near = [beside.parent] if beside else []
-    places = (
-        [Path(name)] if Path(name).is_absolute() else [folder / name for folder in (root, *near, shipped)]
-    )
+    places = [folder / name for folder in (root, *near, shipped)]  # an absolute name is itself in each
     for place in places:
         if place.is_file():
             return place

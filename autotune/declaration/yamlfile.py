@@ -125,10 +125,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "null": (type(None),),
 }  # fmt: skip
 
-SMALLEST, LARGEST = (
-    1e-30,
-    1e30,
-)  # sizes of a number that is not 0: what is computed from several then has a value
+# Sizes of a number that is not 0: what is computed from several then has a value.
+SMALLEST, LARGEST = 1e-30, 1e30
 
 
 def fault(value: Any, name: str) -> str:
@@ -202,9 +200,8 @@ def unknown_keys(problem: Any) -> tuple[tuple[str | int, ...], dict[str, str]] |
     about something else."""
     import jsonschema
 
-    cause = jsonschema.exceptions.best_match(
-        [problem]
-    )  # of several forms that a value may have, the one that was meant
+    # Of several forms that a value may have, the one that was meant.
+    cause = jsonschema.exceptions.best_match([problem])
     if cause.validator != "additionalProperties" or not isinstance(cause.instance, dict):
         return None
     allowed = sorted(cause.schema.get("properties", {}))

@@ -5,6 +5,7 @@ version 3) or by DLPack (``__dlpack__`` with a CUDA device). Everything else is 
 """
 
 import ctypes
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -102,8 +103,9 @@ class View:
         for name, finish in _TO_HOST:
             if hasattr(owner, name):
                 return np.asarray(finish(getattr(owner, name)()))
+        kind = type(owner)
         raise WorkloadError(
-            f"an array of {_kind(owner)} on a GPU has to be copied here, and has none of "
+            f"an array of {kind.__module__}.{kind.__qualname__} on a GPU has to be copied here, and has none of "
             f"{', '.join(name for name, _ in _TO_HOST)}: copy it to a numpy array first"
         )
 
@@ -243,11 +245,7 @@ def _view(
 
 
 def _packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    strides, step = [], itemsize
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))
+    return tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _ordinal(array: Any) -> int:
@@ -366,7 +364,3 @@ def _library(array: Any) -> str:
     """The top package of an array's type, when that package is the one that is loaded."""
     name = type(array).__module__.partition(".")[0]
     return name if name in sys.modules else ""
-
-
-def _kind(array: Any) -> str:
-    return f"{type(array).__module__}.{type(array).__qualname__}"

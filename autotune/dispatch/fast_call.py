@@ -32,7 +32,8 @@ def fast_call(
     """The fast path of ``call``, which was just made: ``result`` is what it gave (``is_new``: made for it). None when
     something about it has to be looked at each time."""
     (output,) = launcher.execution.variant.family.outputs
-    if launcher.call is None or len(call.arrays) != len(request.sent) or not _stay(call.named):
+    may_change = not all(isinstance(value, int | float | str | np.generic) for value in call.named.values())
+    if launcher.call is None or len(call.arrays) != len(request.sent) or may_change:
         return None
     places: list[tuple[_Address, str]] = []
     for name, array in zip((*request.sent, output.name), (*call.arrays, result), strict=True):
@@ -106,8 +107,3 @@ def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> 
         return at if seen == signature and not at & misaligned else -1
 
     return address
-
-
-def _stay(named: Mapping[str, Any]) -> bool:
-    """Whether none of these values can change in place."""
-    return all(isinstance(value, int | float | str | np.generic) for value in named.values())

@@ -363,6 +363,8 @@ class Prepared(Closing):
         """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
         applied to it at the next one. Raises WorkloadError, UsageError."""
         given: dict[str, NDArray[Any]] = {}
+        # Of all that a call has, or of the kept arrays alone.
+        sizes = self._resident.inputs.sizes if self._chosen else known_sizes(self._family, self._kept.arrays)
         for name, array in arrays.items():
             if name not in self._kept.arrays:
                 raise UsageError(f"{name!r} was not prepared")
@@ -375,7 +377,7 @@ class Prepared(Closing):
             given[name] = canonical(data, foreign.as_host(foreign.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
-            check_links(self._family.data[name], given[name], self._sizes())
+            check_links(self._family.data[name], given[name], sizes)
         if self._chosen is None:
             self._replace(given)
             return
@@ -386,10 +388,6 @@ class Prepared(Closing):
             backend.synchronize()  # calls on any stream may still read the old content
             self._resident.refill(self._chosen.variant, given)
             backend.synchronize()  # any stream may be the next to read it
-
-    def _sizes(self) -> Mapping[str, int]:
-        """Of what is here: all of a call's, or those of the kept arrays alone."""
-        return self._resident.inputs.sizes if self._chosen else known_sizes(self._family, self._kept.arrays)
 
     def _replace(self, given: Mapping[str, NDArray[Any]]) -> None:
         """What was stored of the kept arrays is of old content by now, in whichever layouts."""

@@ -55,7 +55,8 @@ def schema(family: Family) -> str:
     by_name = []
     for name, option in family.options.items():
         word = "int" if all(isinstance(value, int) for value in option.values) else "str"
-        by_name.append(f"{word} {name}={_text(option.default)}")
+        default = option.default if word == "int" else f'"{option.default}"'
+        by_name.append(f"{word} {name}={default}")
     for name, scalar in family.callers_scalars.items():
         number = "float" if "float" in scalar.type else "int"
         if scalar.value is not None:
@@ -70,10 +71,6 @@ def schema(family: Family) -> str:
     made = ", ".join(["Tensor"] * len(family.outputs))
     given = ", ".join([*taken, *(["*"] if by_name else []), *by_name])
     return f"({given}) -> {made if len(family.outputs) == 1 else f'({made})'}"
-
-
-def _text(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def _running(kernel: TunedKernel) -> Callable[..., Any]:

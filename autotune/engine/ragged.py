@@ -84,10 +84,11 @@ def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSi
         if family.scalars[name].value is None and value != inputs.scalars.get(name)
     }
     sizes = told(family, made)
+    text = ", ".join(f"{name}={value}" for name, value in {**sizes, **other}.items())
     is_as_large = all(made.sizes[name] >= size for name, size in inputs.sizes.items())
     return RaggedSize(
         number, sizes, dict(made.sizes), dict(made.scalars), dict(made.options),
-        text=size_text({**sizes, **other}) + (" and other values" if made.sizes == inputs.sizes else ""),
+        text=text + (" and other values" if made.sizes == inputs.sizes else ""),
         is_of_winners=is_as_large or made.options != inputs.options,
     )  # fmt: skip
 
@@ -297,8 +298,3 @@ def _other_options(family: Family, inputs: Inputs) -> dict[str, Any]:
         at = option.values.index(inputs.options[name])
         found[name] = option.values[(at + 1) % len(option.values)]
     return {name: value for name, value in found.items() if value != inputs.options[name]}
-
-
-def size_text(sizes: Mapping[str, Any]) -> str:
-    """As messages name it: ``instances=37, attributes=131``."""
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())

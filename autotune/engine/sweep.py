@@ -36,6 +36,7 @@ from autotune.record import Provenance, Store, Study, StudyStore, Trial, header,
 from autotune.search import Search, Unlisted, listed
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
+# May have been the machine's fault (no memory, full disk), and are cheap to repeat.
 _TRIED_AGAIN = ("compile_failed", "launch_failed")
 
 
@@ -101,7 +102,7 @@ class Sweep:
     def run(self) -> Study:
         study = self._open()
         beside_before = [c.id for c in self._beside if c not in self._known]
-        again = {c: t for c, t in self._selected().items() if self._is_due(t)}
+        again = {c: t for c, t in self._selected().items() if self.request.again or t.state in _TRIED_AGAIN}
         self.before = len(self._selected()) - len(again)
         times = [] if self.request.again else [trial.time_ms for trial in self._known.values()]
         self.best_ms = min(times, default=math.inf)
@@ -155,11 +156,6 @@ class Sweep:
             self.note("nothing says what is right: each configuration is held against its own first run")
         self._known, self._visited = self._record.known(), 0
         return study
-
-    def _is_due(self, trial: Trial) -> bool:
-        """Whether what is recorded is tried again. A failed compile or launch may have been the machine's fault (no
-        memory, full disk), and is cheap to repeat."""
-        return self.request.again or trial.state in _TRIED_AGAIN
 
     def _selected(self) -> dict[Configuration, Trial]:
         """What is known of what was asked for, and of the control."""

@@ -218,9 +218,8 @@ class Mapping:
         tile = f"autotune::Tile<{', '.join(map(str, self.tile or (1,) * len(self.axes)))}>"
         if self.curve:
             along = f"autotune::Axes<{', '.join(map(str, self.along))}>"
-            made = (
-                f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {along}, {axes}, {tile}, {numbers}>"
-            )
+            kind, side = self.curve.cpp, self.curve.side
+            made = f"autotune::Curved<{kind}, {side}, {along}, {axes}, {tile}, {numbers}>"
         elif self.tile:
             made = f"autotune::Tiled<{axes}, {tile}, {numbers}>"
         else:

@@ -249,11 +249,8 @@ STORAGES: Mapping[str, Storage] = MappingProxyType(
         )
     }
 )
-_NO_NAME = (
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e5m2",
-)  # of ml_dtypes, which numpy takes for records of bytes
+# Of ml_dtypes, which numpy takes for records of bytes.
+_NO_NAME = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def as_numbers(array: NDArray[Any]) -> NDArray[Any]:

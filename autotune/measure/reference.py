@@ -171,10 +171,8 @@ def _kept(
         if not is_trusted(path, root, path.parent):
             return None
         with np.load(path, allow_pickle=False) as file:
-            outputs, elapsed_ms = (
-                {data.name: file[data.name] for data in family.outputs},
-                float(file["milliseconds"]),
-            )
+            outputs = {data.name: file[data.name] for data in family.outputs}
+            elapsed_ms = float(file["milliseconds"])
     except Exception:  # noqa: BLE001 - a damaged file may end in any of zipfile's, tokenize's and numpy's exceptions
         return None
     is_whole = all(

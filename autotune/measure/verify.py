@@ -310,12 +310,8 @@ class Verifier:
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"
-        layout, placed, expected = (
-            execution.variant.layouts[name],
-            execution.placed[name],
-            self.expected[name],
-        )
-        data = self.family.data[name]
+        layout, placed = execution.variant.layouts[name], execution.placed[name]
+        data, expected = self.family.data[name], self.expected[name]
         moved = [
             space for space in (*data.shape, *(f.link for f in data.fields)) if space in execution.orders
         ]

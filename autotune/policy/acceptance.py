@@ -42,17 +42,16 @@ def unmet_need(of_kernels: Mapping[str, Mapping[str, int]], device: Device) -> s
         limits = device.limits
         if block > limits.threads_per_block:
             return f"kernel {kernel} has blocks of {block} threads, and this device at most {limits.threads_per_block}"
-        if device.kind == "cuda" and shared > limits.shared_bytes_per_block:
-            most = limits.shared_bytes_per_block
+        if device.kind == "cpu":
+            continue
+        if shared > (most := limits.shared_bytes_per_block):
             return (
                 f"kernel {kernel} needs {shared} bytes of shared memory a block, and this device has {most}"
             )
         registers = needs.get("registers", 0)
         with suppress(DeviceError):  # an architecture whose limits are not known: the launch will tell
-            if (
-                device.kind == "cuda"
-                and occupancy_model.occupancy(device.arch, block, registers, shared).limited_by == "launch"
-            ):
+            found = occupancy_model.occupancy(device.arch, block, registers, shared)
+            if found.limited_by == "launch":
                 return (
                     f"kernel {kernel}: {block} threads of {registers} registers do not fit a multiprocessor"
                 )

@@ -128,7 +128,8 @@ def new_entries(study: Study, objective: str = KERNEL) -> list[Entry]:
 def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     measurement = decision.winner.measurement
     assert measurement is not None
-    about = study.about
+    about, pair = study.about, decision.break_even
+    seen = about.sanitized
     own = accuracy_class(study.control, about.accuracy)
     sizes = dict(about.features)
     told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
@@ -154,11 +155,13 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         figures=_figures(measurement, find_objective(decision.objective)),
         proved=_proved(study, decision.winner),
         searched=_searched(study),
-        break_even=decision.break_even.launches if decision.break_even else 0,
-        break_even_with=_other(decision),
+        break_even=pair.launches if pair else 0,
+        break_even_with=(pair.single if decision.objective == KERNEL else pair.lasting).id if pair else "",
         libraries=dict(about.libraries),
         protocol=dict(about.protocol),
-        sanitizer=_sanitizer(study, decision.winner),
+        sanitizer=str(seen["by"])
+        if decision.winner.configuration.id in seen.get("configurations", ())
+        else "",
         **told,
     )
 
@@ -212,20 +215,6 @@ def _compared(told: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str
     """Those extents and scalars that the family's features read; all of a study from before it told them."""
     read = {name for text in told.values() for name in Expression(text).names} if told else numbers.keys()
     return {name: value for name, value in sorted(numbers.items()) if name in read}
-
-
-def _other(decision: Decision) -> str:
-    """The id of the other configuration of the break-even."""
-    if decision.break_even is None:
-        return ""
-    pair = decision.break_even
-    return (pair.single if decision.objective == KERNEL else pair.lasting).id
-
-
-def _sanitizer(study: Study, winner: Trial) -> str:
-    """The tools of compute-sanitizer that found nothing in the winner; empty where none looked."""
-    about = study.about.sanitized
-    return str(about["by"]) if winner.configuration.id in about.get("configurations", ()) else ""
 
 
 def _binding_resource(trial: Trial) -> str:

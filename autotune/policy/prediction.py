@@ -348,11 +348,8 @@ def predictions_left_out(taught: Taught, rows: Rows) -> list[float]:
 
 def nearest_left_out(taught: Taught, rows: Rows) -> list[float]:
     """What each entry loses with the winner of the nearest of the others."""
-    lost = []
-    for entry, row in rows.items():
-        near = nearest(taught.without(entry).features, taught.features[entry])
-        lost.append(_lost(row, [taught.winners[name] for name in near]))
-    return lost
+    near = {entry: nearest(taught.without(entry).features, taught.features[entry]) for entry in rows}
+    return [_lost(row, [taught.winners[name] for name in near[entry]]) for entry, row in rows.items()]
 
 
 def _lost(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:

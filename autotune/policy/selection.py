@@ -338,11 +338,8 @@ def _default(asked: _Asked, device: Device, file: PolicyFile) -> Candidate:
     family = asked.family
     configuration, wrong = known_configuration(family, file.default)
     measured = file.entries.values()  # none in a file that was written by hand
-    refusal = (
-        "stale: every entry it was chosen over is"
-        if measured and all(stale(family, e) for e in measured)
-        else ""
-    )
+    is_stale = measured and all(stale(family, e) for e in measured)
+    refusal = "stale: every entry it was chosen over is" if is_stale else ""
     if configuration is not None:
         needs = next((e.needs for e in measured if dict(e.configuration) == dict(file.default)), {})
         refusal = refusal or wrong or unmet_need(needs, device)

@@ -27,11 +27,8 @@ class Coverage:
 
     def __str__(self) -> str:
         """``76 of 768 tried, 4 excluded (time limit 6 s, exhaustive order)``."""
-        of = (
-            f"{self.tried:,} of {self.whole:,} tried"
-            if self.whole
-            else f"{self.tried:,} tried of more than can be listed"
-        )
+        of = f"of {self.whole:,} tried" if self.whole else "tried of more than can be listed"
+        of = f"{self.tried:,} {of}"
         of += f", {self.excluded:,} excluded" if self.excluded else ""
         return of + (f" ({', '.join(self.how)})" if self.how else "")
 

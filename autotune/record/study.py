@@ -4,6 +4,7 @@ A study is one family on one workload and one device, with everything that must 
 comparable. Reports read studies and nothing else: no device, no kernel source.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,10 +86,7 @@ class Study:
 
     def states(self) -> dict[str, int]:
         """How many trials of the selection ended in each state."""
-        counts: dict[str, int] = {}
-        for trial in self.selection:
-            counts[trial.state] = counts.get(trial.state, 0) + 1
-        return counts
+        return dict(Counter(trial.state for trial in self.selection))
 
 
 def newest(studies: Iterable[Study]) -> Study:

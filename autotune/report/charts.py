@@ -166,7 +166,12 @@ def scatter(
             marker = {"color": colour, "symbol": symbol, "size": 7}
             data.append(_spots(bucket, (1.0, factor), mode="markers", name=name, marker=marker))
         lower = upper
-    across = _whole([point.x for point in points], "registers per thread")
+    registers = [point.x for point in points]
+    across: dict[str, Any] = {
+        "title": {"text": "registers per thread"},
+        "tickformat": "d",
+    }  # no ticks between them
+    across |= {"dtick": 1} if max(registers) - min(registers) < 12 else {}
     layout = {
         "xaxis": across,
         "yaxis": axis,
@@ -189,12 +194,6 @@ def _spots(points: Sequence[Point], factors: tuple[float, float], **more: Any) -
         "type": "scatter", "x": [p.x * factors[0] for p in points], "y": [p.ms * factors[1] for p in points],
         "customdata": [p.row for p in points], "hoverinfo": "text", **more,
     }  # fmt: skip
-
-
-def _whole(values: Sequence[float], title: str) -> dict[str, Any]:
-    """An axis of whole numbers: no ticks between them."""
-    axis: dict[str, Any] = {"title": {"text": title}, "tickformat": "d"}
-    return axis | ({"dtick": 1} if max(values) - min(values) < 12 else {})
 
 
 _UPRIGHT = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below", "line": {"dash": "dash"}}

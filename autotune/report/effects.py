@@ -60,11 +60,8 @@ def clustered(
     }
     typical = summarised(percents[TOTAL])[2]
     title = f"{pairing.policy}: {pairing.base} → {pairing.value}"
-    each = (
-        "a bar a pair"
-        if single
-        else f"a bar the median over pairs that agree in {', '.join(by)}, with their range"
-    )
+    several = f"a bar the median over pairs that agree in {', '.join(by)}, with their range"
+    each = "a bar a pair" if single else several
     text = f"{units.percent(float(typical))} at the median"
     text += f"; clustered by {' and '.join(outer)}" if outer else ""
     settings = [[str(timed.values[p][c]) for p, c in zip(by, key, strict=True)] for key in bars]

@@ -35,14 +35,11 @@ class Pace:
 
     def step(self, done: int, about: str) -> None:
         """``done`` steps are behind; ``about`` is what else to say."""
-        left = self._left(done, monotonic())
-        if self._bar and self._task is not None:
-            self._done = done
-            self.tell("; ".join(filter(None, (left, about))))
-        else:
-            far = str(done) if self._total is None else f"{done} of {self._total}"
-            far = f"{far}, {left}" if left else far
-            self.tell("; ".join(filter(None, (far, about))))
+        self._done, far = done, self._left(done, monotonic())
+        if not self._bar:
+            count = str(done) if self._total is None else f"{done} of {self._total}"
+            far = f"{count}, {far}" if far else count
+        self.tell("; ".join(filter(None, (far, about))))
 
     def tell(self, about: str) -> None:
         """What goes on now: beside the bar, or as a line when the last one is old enough."""

@@ -1,7 +1,6 @@
 """The configurations in order of their times: which are shown, and what stands beside their bars."""
 
 from autotune import figures as units
-from autotune.declaration import Configuration
 from autotune.record import Decision, Study, Trial, ranked
 from autotune.report.blocks import (
     CONFIGURATION,
@@ -47,8 +46,9 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         if role == "other" and rank > BEST:
             role = "slow"
         text = units.duration(trial.time_ms) + (f"  {', '.join(named)}" if named else "")
-        label = f"{_short(trial.configuration, study.control)}  #{rank}"
-        entries.append(Bar(label, f"#{rank}", trial.time_ms, role, text))
+        changes = trial.configuration.changes(study.control)  # the table has it whole
+        label = changes if len(changes) <= LONGEST else f"{changes[: LONGEST - 1].rstrip(' ,')}…"
+        entries.append(Bar(f"{label}  #{rank}", f"#{rank}", trial.time_ms, role, text))
     caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
     if len(order) <= BEST + WORST:
         caption = f"All {len(order):,} timed configurations, best first"
@@ -71,9 +71,3 @@ def untied(study: Study, decision: Decision) -> str:
         f"{len(faster):,} that are not in the tie set have a shorter time than one that is: they were not among the "
         "finalists, which were timed again side by side, and a time from before does not compare with those."
     )
-
-
-def _short(configuration: Configuration, control: Configuration) -> str:
-    """What it changes of the control, cut at ``LONGEST`` characters; the table has it whole."""
-    told = configuration.changes(control)
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1].rstrip(' ,')}…"

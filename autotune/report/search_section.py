@@ -84,13 +84,10 @@ def _states(study: Study) -> Block:
 def _busy(study: Study) -> list[Block]:
     """The seconds of the sweep and how much of them the device ran kernels."""
     seconds = study.about.phases_s
-    rows: list[tuple[str, float]] = []
-    if seconds:
-        rows = [(name, float(value)) for name, value in seconds.items()]
-    else:
-        for phase in ("compile", *_SPENT):
-            if spent := sum(trial.phases_ms.get(phase, 0.0) for trial in study.trials) / 1000:
-                rows.append((phase, spent))
+    rows = [(name, float(value)) for name, value in seconds.items()]
+    if not rows:
+        spent = {p: sum(t.phases_ms.get(p, 0.0) for t in study.trials) / 1000 for p in ("compile", *_SPENT)}
+        rows = [(phase, seconds) for phase, seconds in spent.items() if seconds]
     if not rows:
         return []
     columns = (Column("phase", "phase"), Column("seconds", "wall time", "seconds"))

@@ -1,5 +1,6 @@
 """The static pass on the page: registers and occupancy by architecture, occupancy over block sizes, the next block."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -115,7 +116,8 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static:
-    frame = frame.sort_values("arch", key=lambda column: column.map(_number), kind="stable")
+    numbers = frame["arch"].astype(str).map(lambda arch: int(re.sub(r"\D", "", arch) or 0))
+    frame = frame.iloc[numbers.argsort(kind="stable")]
     archs = tuple(str(arch) for arch in frame["arch"].unique())
     family = str(frame["family"].iloc[0])
     if changed := _changed_since(frame, [study for study in studies if study.family == family]):
@@ -148,18 +150,6 @@ def static_blocks(frame: pd.DataFrame) -> list[Block]:
     return [*blocks, *(block for block in found if block)]
 
 
-def _number(arch: object) -> int:
-    return int("".join(c for c in str(arch) if c.isdigit()) or 0)
-
-
-def _spilled(rows: pd.DataFrame) -> pd.Series:
-    return rows["spill_store_bytes"] + rows["spill_load_bytes"]
-
-
-def _shared(rows: pd.DataFrame) -> pd.Series:
-    return rows["static_shared_bytes"] + rows["dynamic_shared_bytes"]
-
-
 def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
     columns = (
         Column("arch", "architecture"), Column("configurations", "how many", "count"),
@@ -172,7 +162,8 @@ def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
     )  # fmt: skip
     table = []
     for arch, some in rows.groupby("arch", sort=False):
-        registers, occupied, spilled = some["registers"], some["occupancy"], _spilled(some)
+        registers, occupied = some["registers"], some["occupancy"]
+        spilled = some["spill_store_bytes"] + some["spill_load_bytes"]
         limits = some["limited_by"].dropna().mode()  # blank where sizes that a block depends on are not known
         table.append(
             (str(arch), len(some), int(registers.min()), float(registers.median()), int(registers.max()),
@@ -190,7 +181,8 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
     """Occupancy against block size, a line an architecture, for what most configurations use there."""
     curves: dict[str, list[float]] = {}
     for arch, some in rows.groupby("arch", sort=False):
-        if (used := _shared(some).dropna().mode()).empty:
+        used = (some["static_shared_bytes"] + some["dynamic_shared_bytes"]).dropna().mode()
+        if used.empty:
             continue
         registers, shared = int(some["registers"].median()), int(used.iloc[0])
         try:

@@ -103,7 +103,8 @@ class Headline:
 
 def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline:
     winner, over = decision.winner, decision.over_control
-    known = math.isfinite(over.ratio)
+    known, excluded = math.isfinite(over.ratio), study.states().get("excluded", 0)
+    tried = f"{len(study.trials) - excluded:,} tried" + (f", {excluded:,} excluded" if excluded else "")
     return Headline(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
@@ -111,15 +112,9 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline
         times=units.number(over.ratio) if known else "",
         between=_between(over, units.number),
         because=tuple(_because(timed, winner, study.control)),
-        covered=str(remarks.coverage(study) or _tried(study)),
+        covered=str(remarks.coverage(study) or tried),
         use=use,
     )
-
-
-def _tried(study: Study) -> str:
-    """How much was tried, of a record that does not tell of how many."""
-    excluded = study.states().get("excluded", 0)
-    return f"{len(study.trials) - excluded:,} tried" + (f", {excluded:,} excluded" if excluded else "")
 
 
 def _because(timed: Timed, winner: Trial, control: Configuration) -> Iterable[str]:
@@ -180,14 +175,14 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
             f"margin over the {label}",
             margin.ratio,
             _times(margin.ratio),
-            _timed(trial),
+            f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}",
             _between(margin, _times),
         )
         for key, label, trial, margin in (
             ("control", "control", decision.control, decision.over_control),
             ("runner_up", f"runner-up{tied}", decision.runner_up, decision.over_runner_up),
         )
-        if trial
+        if trial and trial.measurement
     ]
     ties = len(decision.tie_set)
     cards = (
@@ -288,14 +283,6 @@ def _fact(key: str, value: Any) -> object:
     if key.endswith("_share"):
         return units.share(float(value))
     return f"{value} MHz" if key.endswith("_mhz") else value
-
-
-def _timed(trial: Trial) -> str:
-    return (
-        f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}"
-        if trial.measurement
-        else ""
-    )
 
 
 def _unit(study: Study) -> str:

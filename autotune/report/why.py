@@ -52,11 +52,6 @@ def _share(decision: Decision, kernel: str) -> float:
     return times.get(kernel, 0.0) / total if total else 1.0
 
 
-def _kernel_ms(trial: Trial, kernel: str) -> float | None:
-    """Its time; None where the plan did not launch it; that of the whole plan where kernels were not told apart."""
-    return trial.kernel_ms.get(kernel) if trial.kernel_ms else trial.time_ms
-
-
 def _kernel(
     study: Study, decision: Decision, trials: Sequence[Trial], kernel: str, roles: Roles, *, alone: bool
 ) -> list[Block]:
@@ -67,7 +62,8 @@ def _kernel(
         profile = next((p for p in trial.profiles if p.kernel == kernel and p.registers), None)
         if not (trial.measurement and profile):
             continue
-        if (ms := _kernel_ms(trial, kernel)) is None:
+        ms = trial.kernel_ms.get(kernel) if trial.kernel_ms else trial.time_ms
+        if ms is None:  # the plan did not launch it
             continue
         named = ", ".join(r for r in roles.get(trial.configuration, ()) if r != "tied")
         points.append(Point(row, profile.registers, ms, named, profile.occupancy))

@@ -331,9 +331,8 @@ class CudaBackend(Closing):
         try:
             self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
             self._local.captures = True
-            return capture(self._stream_handle, steps)
-        except self._driver.Error as problem:
-            raise LaunchError(str(problem)) from None
+            with self._driving():
+                return capture(self._stream_handle, steps)
         finally:
             self._local.stream, self._traced = before
             self._local.captures = False
@@ -353,21 +352,18 @@ class CudaBackend(Closing):
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
-        with self.current():
+        with self._driving():
             self._probe.delay(_TRACE_DELAY_NS)
-        self._traced = []
-        try:
-            with self.current():
+            self._traced = []
+            try:
                 plan()
                 self.synchronize()
                 times: dict[str, float] = {}
                 for kernel, start, end in self._traced:
                     times[kernel] = times.get(kernel, 0.0) + end.time_since(start)
                 return times
-        except self._driver.Error as problem:
-            raise LaunchError(str(problem)) from None
-        finally:
-            self._traced = None
+            finally:
+                self._traced = None
 
     def synchronize(self) -> None:
         with self._driving():

@@ -4,6 +4,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import Any
 
 from autotune.compile import Geometry
@@ -25,18 +26,14 @@ class ConstantWindow:
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self._copy, self._synchronize = driver.memcpy_dtod_async, driver.Context.synchronize
         self._find = find
-        self._address: int | None = None
-        self._is_found = False
         self._key: Key | None = None  # what it holds, where that is known
         self._uploads: list[int] = []  # of each array, when it was copied
         self._streams: set[int] = set()  # which may read it
 
-    @property
+    @cached_property
     def address(self) -> int | None:
         """Asked for once."""
-        if not self._is_found:
-            self._address, self._is_found = self._find(), True
-        return self._address
+        return self._find()
 
     def hold(self, copies: Iterable[Sequence[int]], key: Key | None, stream: Any) -> None:
         """What is queued on ``stream`` from now on finds ``copies`` (address, source address, bytes), which are those
@@ -48,18 +45,17 @@ class ConstantWindow:
                 self._streams.add(handle)
             return
         self.claim(handle)
-        for target, source, nbytes in copies:
-            self._copy(target, source, nbytes, stream)
+        self.record(copies, stream)
         self._key, self._uploads = key, [placed.uploads for _, placed in key or ()]
 
     def _holds(self, key: Key) -> bool:
         held = self._key
         if held is None or len(held) != len(key):
             return False
-        for (target, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True):
-            if target != at or placed is not source or source.uploads != uploads:
-                return False
-        return True
+        return all(
+            target == at and placed is source and source.uploads == uploads
+            for (target, placed), (at, source), uploads in zip(held, key, self._uploads, strict=True)
+        )
 
     def record(self, copies: Iterable[Sequence[int]], stream: Any) -> None:
         """As ``hold``, for a graph that another library captures on ``stream``. No other uses this window: nothing is
@@ -171,15 +167,12 @@ def _target(constant: Constant) -> int | None:
     """Where its content goes; None for what no kernel in the binary reads."""
     module: Any = constant.module  # a CudaModule
     if not constant.symbol:
-        return (
-            None if module.window.address is None else module.window.address + constant.window.constant_offset
-        )
-    found = module.variable(constant.symbol)
-    if found is None:
+        begin = module.window.address
+        return None if begin is None else begin + constant.window.constant_offset
+    if (found := module.variable(constant.symbol)) is None:
         return None
     require_room(constant.symbol, found[1], constant.window.nbytes)
-    address: int = found[0]
-    return address
+    return int(found[0])
 
 
 class Joints:
@@ -192,7 +185,7 @@ class Joints:
         self._idle: list[tuple[Any, Any]] = []  # a stream with an event, each in use by one block at a time
         self._captured: list[
             tuple[int, tuple[Any, Any]]
-        ] = []  # such pairs, each part of a capture until that ends
+        ] = []  # pairs that are part of a capture until it ends
 
     @contextmanager
     def joined(self, stream: int, capture: int = 0) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.compile import Geometry
 from autotune.device.backend import LaunchError
-from autotune.device.cuda.driver import call
+from autotune.device.cuda.driver import call, every
 
 
 class Graph:
@@ -55,14 +55,9 @@ def capture(stream: int, steps: Callable[[], None]) -> Any:
 def capture_of(stream: int) -> int:
     """The number of the capture that another library has under way on the stream with that handle; 0 for none, and for
     the default stream, which cannot be captured."""
-    from cuda.bindings import driver as bindings
-
     if not stream or not int(call("cuStreamIsCapturing", stream)):
         return 0
-    status, _, number, *_ = bindings.cuStreamGetCaptureInfo(stream)
-    if int(status):
-        raise LaunchError(f"cuStreamGetCaptureInfo: {status}")
-    return int(number)
+    return int(every("cuStreamGetCaptureInfo", stream)[1])
 
 
 @contextmanager
