@@ -32,7 +32,7 @@ class Form:
         more: dict[str, Any] = {"plane": data.plane} if layout.is_plane else {}
         more |= {"low": data.low, "high": data.high} if layout.scales else {}
         neutral = Data(
-            name="array", role="input", fields=tuple(Field(f.name, f.type) for f in data.fields),
+            name="array", role="output", fields=tuple(Field(f.name, f.type) for f in data.fields),
             shape=tuple(f"n{at}" for at in range(len(shape))), record=_record(data) if data.record else "",
             packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
             **more,
