@@ -233,14 +233,15 @@ class Machine(Closing):
         valid = self._valid[memory]
         if form in valid:
             return []
-        target = self._buffer(memory, form, shape)
-        self._valid[memory] = (*valid, form)
-        if not valid:
+        target, made = self._buffer(memory, form, shape), list[Action]()
+        if valid:
+            conversion = FormConversion(valid[0], form, shape)
+            run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
+            made.append(Action("convert", f"{valid[0].digest} {form.digest}", run, name))
+        else:
             self._store(memory, form, target)
-            return []
-        conversion = FormConversion(valid[0], form, shape)
-        run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
-        return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
+        self._valid[memory] = (*valid, form)  # now that nothing of it was refused
+        return made
 
     def _store(self, memory: str, form: Form, target: Placed) -> None:
         """Put what was given where it belongs, at once: its bytes go to the device as they are, and are moved there."""
