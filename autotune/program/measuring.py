@@ -1,6 +1,7 @@
 """Little is measured: each call's configurations by a sweep of its family; the best of each form again in the loop, as
 many steps at a time as there are; each conversion between two forms, and what the host reads."""
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,17 +34,21 @@ from autotune.record import Study, Trial
 
 Note = Callable[[str], None]
 
+_LOOP = 0.65  # the share of the budget's seconds after which no candidate is begun in the loop
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramBudget:
     """How much is measured: ``configurations`` of each step by a sweep, ``forms`` of each again in the loop, in runs of
-    ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms."""
+    ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms. Less is
+    measured and compared where ``seconds`` would not be enough: about as long as tuning then takes."""
 
     configurations: int = 96
     forms: int = 12
     turns: int = 2
     samples: int = 5
     looked: int = 20_000
+    seconds: float = math.inf
 
 
 @dataclass
@@ -142,6 +147,11 @@ class Where:
     is_cold: bool
     processes: int
     note: Note
+    began: float = field(default_factory=time.perf_counter)
+
+    def seconds_until(self, share: float) -> float:
+        """How long it is until that share of the budget's seconds is over; below 0 when it is."""
+        return self.began + share * self.budget.seconds - time.perf_counter()
 
 
 def time_segments(
@@ -171,12 +181,20 @@ def measure_in_loop(
     where: Where,
 ) -> None:
     """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
-    the most has. What is in the record already is not run again."""
+    the most has, or as there is time for. What is in the record already is not run again."""
     listed = list(
         segments(where.bound, control.periods, where.budget.turns)
     )  # in the first turn every step is due
     left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
+    until = time.perf_counter() + max(where.seconds_until(_LOOP), 0.1 * where.budget.seconds)
     while any(left.values()):
+        if time.perf_counter() > until and all(
+            any("ms" in record.of(one) for one in many) for many in options.values()
+        ):
+            where.note(
+                f"{sum(map(len, left.values()))} candidates are not timed in the loop: no time is left"
+            )
+            break
         assignment = _next(left, control)
         for step, one in assignment.chosen.items():
             left[step] = [other for other in left[step] if other != one]

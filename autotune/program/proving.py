@@ -95,7 +95,7 @@ class WholeProof:
         if not by:
             return array
         numbers = machine.fetch(by)
-        return np.take(array, np.argsort(numbers, kind="stable"), axis=array.shape.index(len(numbers)))
+        return np.take(array, np.argsort(numbers), axis=array.shape.index(len(numbers)))
 
 
 def _tolerance(call: BoundCall, data: str) -> Tolerance:

@@ -49,6 +49,12 @@ _MEMORY_SHARE = 0.8  # of the device's
 _TIMED_MS = 40.0  # about what a timed run of the whole takes
 _MOST_TURNS = 400
 _MOST_QUEUE_MS = 0.004
+_SURVEY, _PROOF = (
+    0.5,
+    0.85,
+)  # shares of the budget's seconds after which no configuration, no comparison is begun
+_FEWEST = 4  # configurations of a call, however little time there is
+_FIRST_GUESS = 0.4  # seconds that a configuration takes in a sweep, as long as none was swept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +230,7 @@ class _Tuning:
             return work(*given)
         finally:
             self._seconds[phase] = time.perf_counter() - begin
+            self._where.note(f"{phase}: {self._seconds[phase]:.1f} s")
 
     # -- each call alone
 
@@ -234,11 +241,17 @@ class _Tuning:
             inputs = captured(machine, self._control)
         found: dict[str, Surveyed] = {}
         studies: list[tuple[BoundCall, Study]] = []
-        for call in each_call(bound):
+        calls, began = list(each_call(bound)), time.perf_counter()
+        for at, call in enumerate(calls):
+            spent = (
+                (time.perf_counter() - began) / self._configurations if self._configurations else _FIRST_GUESS
+            )
+            room = max(_FEWEST, where.seconds_until(_SURVEY) / (len(calls) - at) / spent)
+            budget = replace(where.budget, configurations=int(min(where.budget.configurations, room)))
             known = {policy.name for policy in call.family.space.policies}
             named = [bound.program.held(name).get(call.step, {}) for name in bound.program.presets]
             chosen, forms, possible = selected(
-                call, limits, where.budget, [held for held in named if held and held.keys() <= known]
+                call, limits, budget, [held for held in named if held and held.keys() <= known]
             )
             first = self._control.chosen[call.step]
             chosen += [first] if first.call is call and first not in chosen else []
@@ -256,15 +269,16 @@ class _Tuning:
         return found
 
     def _candidates(self, step: str, found: Surveyed) -> list[Runnable]:
-        """The fastest of each form, the best forms first, with the control and what presets name."""
+        """The control, what presets name, and the fastest of each form, the best forms first."""
         ranked = [one for _, one in sorted(found.times, key=lambda pair: pair[0])]
         best: dict[Any, Runnable] = {}
         for one in ranked:
             best.setdefault(one.key, one)
-        kept = [*list(best.values())[: self._where.budget.forms], self._control.chosen[step]]
+        kept = [self._control.chosen[step]]
         for preset in self._bound.program.presets:
             held = self._bound.program.held(preset).get(step)
             kept += [one for one in ranked if held and _is_held(one, held)][:1]
+        kept += list(best.values())[: self._where.budget.forms]
         return list({(one.call.place, one.configuration): one for one in kept}.values())
 
     # -- the choice
@@ -348,6 +362,10 @@ class _Tuning:
             proof = WholeProof(reference, replace(self._control, periods=always))
             known: dict[str, str] = {}
             for name, picks in self._named(problem, solution).items():
+                is_needed = name in (CHOSEN, CONTROL, *bound.program.presets)
+                if not is_needed and self._where.seconds_until(_PROOF) < 0:
+                    self._where.note(f"{name}: not compared, no time is left")
+                    continue
                 assignment = _assignment(picks, periods)
                 if assignment.id not in known:
                     known[assignment.id] = proof.refusal(machine, assignment, first)
