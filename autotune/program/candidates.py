@@ -47,6 +47,11 @@ class Runnable:
         ]
         return sum(own)
 
+    def is_held(self, held: Held) -> bool:
+        """Whether its configuration has one of the values of each policy."""
+        told = self.configuration
+        return all(name in told and str(told[name]) in map(str, values) for name, values in held.items())
+
     def refusal(self, limits: Limits) -> str:
         """Why it cannot run in a program on a device with ``limits``; empty where it can."""
         in_place = set(self.call.reads.values()) & set(self.call.writes.values())

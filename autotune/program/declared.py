@@ -1,7 +1,7 @@
 """A program as it is declared, in Python or in a program.yaml, and its workloads."""
 
 import importlib.util
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -22,6 +22,7 @@ from autotune.program.steps import (
     ProgramArray,
     Repeat,
     Step,
+    known,
     steps_of,
     walk,
 )
@@ -147,19 +148,14 @@ class Program:
                 seen.append(step.name)
             elif not isinstance(step, Repeat):
                 for name in step.arrays:
-                    _known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
+                    known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
         for array in self.arrays.values():
-            _known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
+            known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
         for preset, steps in self.presets.items():
             for name in steps:
-                _known("step", name, seen, f"{where}: preset {preset}")
+                known("step", name, seen, f"{where}: preset {preset}")
         if not seen:
             raise UsageError(f"{where}: it calls no family: a program needs a step with call")
-
-
-def _known(kind: str, name: str, known: Collection[str], where: str) -> None:
-    if name not in known:
-        raise UnknownName(kind, name, known, where)
 
 
 def held_to(policies: Mapping[str, Any]) -> Held:

@@ -4,8 +4,8 @@ many steps at a time as there are; each conversion between two forms, and what t
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from autotune.declaration import Workload
 from autotune.device import Backend, Placed
 from autotune.engine import Case, SweepRequest, sweeping
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, NothingMeasured
 from autotune.hardware import Limits
 from autotune.layout import Stored
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment, Runnable, candidates
 from autotune.program.conversion import FormConversion
-from autotune.program.declared import Held
+from autotune.program.declared import Held, Program
 from autotune.program.forms import Form
 from autotune.program.machine import Action, Machine
 from autotune.program.record import Record
@@ -34,7 +34,12 @@ from autotune.record import Study, Trial
 
 Note = Callable[[str], None]
 
-_LOOP = 0.65  # the share of the budget's seconds after which no candidate is begun in the loop
+_SURVEY, _LOOP = (
+    0.5,
+    0.65,
+)  # shares of the budget's seconds that sweeps may take, and with them the runs in the loop
+_FEWEST = 4  # configurations of a call, however little time there is
+_FIRST_GUESS = 0.4  # seconds that a configuration takes in a sweep, as long as none was swept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,27 @@ class ProgramBudget:
     samples: int = 5
     looked: int = 20_000
     seconds: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where and how a program is measured: on which device, into which folder, within which budget."""
+
+    bound: BoundProgram
+    device: str
+    out: Path
+    budget: ProgramBudget
+    is_cold: bool
+    processes: int
+    note: Note
+    began: float = field(default_factory=time.perf_counter)
+
+    def seconds_until(self, share: float) -> float:
+        """How long it is until that share of the budget's seconds is over; below 0 when it is."""
+        return self.began + share * self.budget.seconds - time.perf_counter()
+
+
+# -- each call alone
 
 
 @dataclass
@@ -67,8 +93,65 @@ class Surveyed:
             elif trial:
                 self.times.append((trial.time_ms, Runnable(call, one.configuration)))
 
+    def kept(self, control: Runnable, program: Program, forms: int) -> list[Runnable]:
+        """The control, the fastest of what each preset names, and the fastest of each of so many forms."""
+        ranked, kept = [one for _, one in sorted(self.times, key=lambda pair: pair[0])], [control]
+        for preset in program.presets:
+            held = program.held(preset).get(control.call.step)
+            kept += [one for one in ranked if held and one.is_held(held)][:1]
+        best: dict[Any, Runnable] = {}
+        for one in ranked:
+            best.setdefault(one.key, one)
+        kept += list(best.values())[:forms]
+        return list({(one.call.place, one.configuration): one for one in kept}.values())
 
-# -- each call alone
+
+def surveyed(machine: Machine, control: Assignment, where: Where) -> tuple[dict[str, Surveyed], int]:
+    """A sweep of each call, one for those that are alike; by step, and how many configurations were swept. Raises
+    NothingMeasured."""
+    bound, limits, program = where.bound, machine.backend.device.limits, where.bound.program
+    inputs = captured(machine, control)
+    machine.close()
+    found: dict[str, Surveyed] = {}
+    studies: list[tuple[BoundCall, Study]] = []
+    calls, swept, began = list(bound.each_call), 0, time.perf_counter()
+    for at, call in enumerate(calls):
+        spent = (time.perf_counter() - began) / swept if swept else _FIRST_GUESS
+        room = max(_FEWEST, where.seconds_until(_SURVEY) / (len(calls) - at) / spent)
+        budget = replace(where.budget, configurations=int(min(where.budget.configurations, room)))
+        known = {policy.name for policy in call.family.space.policies}
+        named = [program.held(name).get(call.step, {}) for name in program.presets]
+        presets = [held for held in named if held and held.keys() <= known]
+        chosen, forms, possible = selected(call, limits, budget, presets)
+        first = control.chosen[call.step]
+        chosen += [first] if first.call is call and first not in chosen else []
+        study = next((study for other, study in studies if call.kind == other.kind), None)
+        if study is None:
+            where.note(f"{call.step}: {len(chosen)} of {possible} configurations in {forms} forms")
+            study = _swept(call, chosen, inputs[call.step, call.place], where)
+            studies.append((call, study))
+            swept += len(study.trials)
+        found.setdefault(call.step, Surveyed()).add(call, chosen, study)
+    for step, one in found.items():
+        if not one.times:
+            reasons = "; ".join(sorted({*one.failed.values()})[:3])
+            raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
+    return found, swept
+
+
+def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
+    """The canonical inputs of every call, of each step where it first runs in the program as declared."""
+    bound, found = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
+    periods = {step: period or 1 for step, period in control.periods.items()}
+    machine.start()
+    for event in (event for segment in segments(bound, periods, 1) for event in segment):
+        if event.kind == "call":
+            for call in bound.calls[event.names[0]]:
+                key = call.step, call.place
+                if key not in found:
+                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
+        machine.run(control, [(event,)])
+    return found
 
 
 def selected(
@@ -109,13 +192,8 @@ class _Quiet:
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
 
-@contextmanager
-def _quiet(_title: str, _total: int | None) -> Iterator[_Quiet]:
-    yield _Quiet()
-
-
-def survey(
-    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: "Where"
+def _swept(
+    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: Where
 ) -> Study:
     """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
     family, given = call.family, replace(call.inputs, arrays=arrays)
@@ -126,7 +204,12 @@ def survey(
         out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
     )  # fmt: skip
     request.check()
-    with sweeping(request, [Case(workload=workload, inputs=given)], _quiet, where.note) as session:
+    with sweeping(
+        request,
+        [Case(workload=workload, inputs=given)],
+        lambda _title, _total: nullcontext(_Quiet()),
+        where.note,
+    ) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
@@ -134,24 +217,6 @@ def survey(
 
 
 # -- all of them in the loop
-
-
-@dataclass(frozen=True, kw_only=True)
-class Where:
-    """Where and how a program is measured: on which device, into which folder, within which budget."""
-
-    bound: BoundProgram
-    device: str
-    out: Path
-    budget: ProgramBudget
-    is_cold: bool
-    processes: int
-    note: Note
-    began: float = field(default_factory=time.perf_counter)
-
-    def seconds_until(self, share: float) -> float:
-        """How long it is until that share of the budget's seconds is over; below 0 when it is."""
-        return self.began + share * self.budget.seconds - time.perf_counter()
 
 
 def time_segments(
@@ -319,22 +384,3 @@ def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[
         backend.synchronize()
         times.append(1e3 * (time.perf_counter() - begin))
     return times
-
-
-# -- what steps are given
-
-
-def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
-    """The canonical inputs of every call, of each step where it first runs in the program as declared."""
-    bound = machine.bound
-    found: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
-    periods = {step: period or 1 for step, period in control.periods.items()}
-    machine.start()
-    for event in (event for segment in segments(bound, periods, 1) for event in segment):
-        if event.kind == "call":
-            for call in bound.calls[event.names[0]]:
-                key = call.step, call.place
-                if key not in found:
-                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
-        machine.run(control, [(event,)])
-    return found

@@ -96,7 +96,7 @@ def entry_of(tuned: Tuned) -> dict[str, Any]:
         "periods": dict(row.assignment.periods),
         **{name: float(f"{value:.6g}") for name, value in numbers.items()},
         "beside_ms": {one.name: float(f"{one.measured_ms:.6g}") for one in tuned.rows[1:] if not one.refusal},
-        "arrays": stories(tuned.problem, tuned.picks(row), bound.data),
+        "arrays": stories(tuned.problem, row.picks, bound.data),
         **{f"{name}_digest": value for name, value in tuned.digests.items()},
         "compiler": tuned.compiler, "driver": tuned.device.driver, "autotune": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

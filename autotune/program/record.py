@@ -12,7 +12,7 @@ import numpy as np
 from autotune import __version__
 from autotune.device import Backend
 from autotune.errors import StoreError
-from autotune.program.bound import BoundProgram, each_call
+from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Runnable
 from autotune.program.steps import Either, KernelCall, Repeat, Step
 
@@ -38,7 +38,7 @@ def text_digests(bound: BoundProgram, scalars: Mapping[str, float]) -> dict[str,
         steps,
         {n: float(v) for n, v in scalars.items()},
     ]
-    families = {call.family.name: call.family for call in each_call(bound)}
+    families = {call.family.name: call.family for call in bound.each_call}
     code = [f"{n} {f.source_digest} {f.space_digest} {f.host_digest}" for n, f in sorted(families.items())]
     text = json.dumps(told, sort_keys=True, default=str)
     return {"program": _sha(text), "families": _sha("\n".join(code))}

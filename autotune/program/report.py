@@ -30,7 +30,7 @@ def write_report(tuned: Tuned, path: Path) -> Path:
     declared, best = tuned.row("control"), tuned.chosen.measured_ms
     page = template.render(
         tuned=tuned, program=tuned.bound.program, picture=picture(tuned), decay=decay, duration=duration, bare=bare,
-        size=size, stories=explained(stories(tuned.problem, tuned.picks(tuned.chosen), tuned.bound.data)),
+        size=size, stories=explained(stories(tuned.problem, tuned.chosen.picks, tuned.bound.data)),
         speedup=bare(declared.measured_ms / best) if declared and not declared.refusal else "",
         failed=[f"{step} {of}: {why[:1500]}" for step, many in tuned.failed.items() for of, why in many.items()],
     )  # fmt: skip
@@ -39,7 +39,7 @@ def write_report(tuned: Tuned, path: Path) -> Path:
 
 def picture(tuned: Tuned) -> dict[str, Any]:
     """Where everything is: arrays as lanes, steps from top to bottom, a colour for each form."""
-    bound, picks = tuned.bound, tuned.picks(tuned.chosen)
+    bound, picks = tuned.bound, tuned.chosen.picks
     x = {name: _LEFT + _LANE * at + _LANE // 2 for at, name in enumerate(bound.data)}
     colours: dict[str, str] = {}
     steps = []

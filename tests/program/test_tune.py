@@ -21,8 +21,7 @@ from autotune.program.aging import judged
 from autotune.program.costs import cost
 from autotune.program.explain import stories
 from autotune.program.measuring import selected
-from autotune.program.solve import solve
-from autotune.program.tuning import greedy
+from autotune.program.solve import greedy, solve
 
 BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
 
