@@ -5,7 +5,6 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -21,7 +20,6 @@ from autotune.device import Backend, Placed
 from autotune.engine import Case, SweepRequest, sweeping
 from autotune.errors import AutotuneError, NothingMeasured
 from autotune.hardware import Limits
-from autotune.layout import Stored
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment, Runnable, candidates
 from autotune.program.conversion import FormConversion
@@ -30,7 +28,8 @@ from autotune.program.forms import Form
 from autotune.program.machine import Action, Machine
 from autotune.program.record import Record
 from autotune.program.schedule import Segment, segments
-from autotune.record import Study, Trial
+from autotune.record import Study
+from autotune.report import live, watching
 
 Note = Callable[[str], None]
 
@@ -160,16 +159,10 @@ def selected(
     """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
     each, as many as the budget allows; and the best guesses of each preset. With how many forms and configurations
     there are."""
-    groups = candidates(call, limits, budget.looked)
-    control, shared = call.family.space.control, set(call.arrays)
-    kept = sorted(
-        groups.values(), key=lambda listed: sum(listed[0].configuration[n] != control[n] for n in control)
-    )
-    kept = kept[: budget.configurations]
+    groups, space, shared = candidates(call, limits, budget.looked), call.family.space, set(call.arrays)
+    kept = sorted(groups.values(), key=lambda listed: listed[0].changes)[: budget.configurations]
     # The choices that make no form: all but the layout of what a program shares, and the memory of that.
-    own = [
-        p.name for p in call.family.space.policies if p.layout in ("", "memory") or not set(p.data) & shared
-    ]
+    own = [p.name for p in space.policies if p.layout in ("", "memory") or not set(p.data) & shared]
 
     def drawn(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
         return random.Random(str([one.configuration[name] for name in own])).random()  # noqa: S311
@@ -180,16 +173,6 @@ def selected(
         chosen += [many[0] for many in list(candidates(call, limits, budget.looked, held).values())[:4]]
     distinct = {one.configuration: one for one in chosen}
     return list(distinct.values()), len(groups), sum(map(len, groups.values()))
-
-
-class _Quiet:
-    """Who watches a sweep and says nothing."""
-
-    unfinished = ""
-
-    def compiled(self, done: int, total: int) -> None: ...
-
-    def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
 
 def _swept(
@@ -204,12 +187,8 @@ def _swept(
         out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
     )  # fmt: skip
     request.check()
-    with sweeping(
-        request,
-        [Case(workload=workload, inputs=given)],
-        lambda _title, _total: nullcontext(_Quiet()),
-        where.note,
-    ) as session:
+    quiet = partial(live, err=watching(False))
+    with sweeping(request, [Case(workload=workload, inputs=given)], quiet, where.note) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
@@ -239,26 +218,19 @@ def time_segments(
 
 
 def measure_in_loop(
-    machine: Machine,
-    control: Assignment,
-    options: Mapping[str, Sequence[Runnable]],
-    record: Record,
-    where: Where,
-) -> None:
+    machine: Machine, control: Assignment, options: Mapping[str, Sequence[Runnable]], record: Record, where: Where
+) -> None:  # fmt: skip
     """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
     the most has, or as there is time for. What is in the record already is not run again."""
     listed = list(
         segments(where.bound, control.periods, where.budget.turns)
-    )  # in the first turn every step is due
+    )  # every step is due in the first
     left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
     until = time.perf_counter() + max(where.seconds_until(_LOOP), 0.1 * where.budget.seconds)
-    while any(left.values()):
-        if time.perf_counter() > until and all(
-            any("ms" in record.of(one) for one in many) for many in options.values()
-        ):
-            where.note(
-                f"{sum(map(len, left.values()))} candidates are not timed in the loop: no time is left"
-            )
+    while count := sum(map(len, left.values())):
+        is_enough = all(any("ms" in record.of(one) for one in many) for many in options.values())
+        if is_enough and time.perf_counter() > until:
+            where.note(f"{count} candidates are not timed in the loop: no time is left")
             break
         assignment = _next(left, control)
         for step, one in assignment.chosen.items():
@@ -279,12 +251,13 @@ def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assign
     """A candidate of each step that has any left, those that share forms together: few conversions lie between."""
     chosen: dict[str, Runnable] = {}
     there: dict[str, Form] = {}
+
+    def fit(one: Runnable) -> int:
+        return sum(there.get(name) == form for name, form in one.stored)
+
     for step, many in left.items():
-        fits = [
-            sum(there.get(name) == one.forms[data] for data, name in one.call.arrays.items()) for one in many
-        ]
-        chosen[step] = many[fits.index(max(fits))] if many else control.chosen[step]
-        there |= {name: chosen[step].forms[data] for data, name in chosen[step].call.arrays.items()}
+        chosen[step] = max(many, key=fit, default=control.chosen[step])
+        there |= dict(chosen[step].stored)
     return replace(control, chosen=chosen)
 
 
@@ -322,59 +295,51 @@ def measure_conversion(
     machine: Machine, name: str, before: Form, after: Form, record: Record, samples: int
 ) -> float:
     """The milliseconds of a conversion of the array ``name``, one of each kind and size once."""
-    shape, told = machine.bound.shapes[name], conversion_key(before, after, machine.bound.shapes[name])
-    conversion, backend = FormConversion(before, after, shape), machine.backend
+    shape, backend = machine.bound.shapes[name], machine.backend
+    conversion = FormConversion(before, after, shape)
 
     def timed(source: Placed) -> list[float]:
         target = backend.place(after.layout.room(shape))
         try:
             run = machine.converter.made(conversion, source, target)
             run()
-            return (
-                _by_clock(backend, run, 1) if conversion.is_on_host else backend.sample(run, samples, False)
-            )
+            return _by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
         finally:
             target.free()
 
-    return _measured(machine, {**told, "array": name}, before.layout.room(shape), record, timed)
+    return _measured(machine, conversion_key(before, after, shape), name, before, record, timed)
 
 
 def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
     """The milliseconds in which the host has an array that lies in ``form``."""
     shape, backend = machine.bound.shapes[name], machine.backend
-    room = form.layout.room(shape)
+    told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 
     def timed(source: Placed) -> list[float]:
-        read = partial(backend.download, source)
-        return _by_clock(backend, lambda: form.layout.restore(replace(room, buffer=read()), shape), 3)
+        return _by_clock(backend, lambda: form.restored(backend.download(source), shape), 3)
 
-    return _measured(
-        machine, {"kind": "read", "form": form.digest, "shape": list(shape)}, room, record, timed
-    )
+    return _measured(machine, told, name, form, record, timed)
 
 
 def _measured(
-    machine: Machine,
-    told: dict[str, Any],
-    room: Stored,
-    record: Record,
+    machine: Machine, told: Mapping[str, Any], name: str, form: Form, record: Record,
     timed: Callable[[Placed], list[float]],
-) -> float:
-    """What the record has of it, else what is measured on an array of zeros in ``room``."""
-    if known := record.find(**{key: value for key, value in told.items() if key != "array"}):
+) -> float:  # fmt: skip
+    """What the record has of it, else what is measured on an array of zeros in ``form``."""
+    if known := record.find(**told):
         return float(known[0]["ms"])
     with machine.backend.current():
-        source = machine.backend.place(room)
+        source = machine.backend.place(form.layout.room(machine.bound.shapes[name]))
         try:
             machine.backend.fill(source, 0)
             ms = _typical(timed(source))
         finally:
             source.free()
-    record.add({**told, "ms": ms})
+    record.add({**told, "array": name, "ms": ms})
     return ms
 
 
-def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[float]:
+def _by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
     """Milliseconds of work that is the host's too."""
     times = []
     for _ in range(count):
