@@ -123,7 +123,7 @@ def _compared(got: NDArray[Any], right: NDArray[Any], within: float) -> tuple[in
         is_float = other.dtype.kind == "f"
         near = np.isclose(one, other, 0, within, equal_nan=True) if is_float else one == other
         many += int(np.count_nonzero(~near))
-        far = max(far, float(np.nanmax(np.abs(one.astype(np.float64) - other), initial=0)))
+        far = max(far, float(np.nanmax(np.abs(one[~near].astype(np.float64) - other[~near]), initial=0)))
     return many, far
 
 

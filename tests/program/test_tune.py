@@ -19,7 +19,7 @@ from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
-from autotune.program.explain import stories
+from autotune.program.report import stories
 from autotune.program.measuring import selected
 from autotune.program.solve import greedy, solve
 
