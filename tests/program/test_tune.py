@@ -19,8 +19,8 @@ from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
-from autotune.program.report import stories
 from autotune.program.measuring import selected
+from autotune.program.report import stories
 from autotune.program.solve import greedy, solve
 
 BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
