@@ -203,6 +203,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if asked.only:
         tune_one(asked.only, asked)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and so end the process of a program
     began, made = time.perf_counter(), list[Line]()
     names = asked.programs or [path.parent.name for path in sorted(PROGRAMS.glob("*/program.yaml"))]
     names = sorted(names, key=fewest_kernels)

@@ -100,12 +100,10 @@ class _Binding:
         self._program, self._where = program, f"program {program.name}"
         self._scalars = {**program.scalars, **given.scalars}
         declared = sorted(name for name, array in program.arrays.items() if array.is_given)
-        for kind, names, of in (
-            ("scalar", given.scalars, program.scalars),
-            ("array to give", given.arrays, declared),
-        ):
-            for name in names:
-                known(kind, name, of, self._where)
+        for name in given.scalars:
+            known("scalar", name, program.scalars, self._where)
+        for name in given.arrays:
+            known("array to give", name, declared, self._where)
         for name in declared:
             if name not in given.arrays:
                 role = program.arrays[name].role

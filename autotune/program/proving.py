@@ -57,9 +57,7 @@ class WholeProof:
         bound, tolerance = machine.bound, _tolerance(call, data)
         array, kind, size = bound.program.arrays[name], bound.data[name], math.prod(bound.shapes[name])
         if bound.program.chosen_periods and array.role == "scratch" and not array.ordered_by:
-            return (
-                ""  # its elements have another order, and nothing tells them apart: what is made of it shows
-            )
+            return ""  # in another order, and nothing tells its elements apart: what is made of it shows
         self.compared += 1
         relative, absolute = array.tolerance or (tolerance.relative * ran, tolerance.absolute * ran)
         if (ran, name) not in self._largest:

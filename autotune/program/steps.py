@@ -161,9 +161,7 @@ def _step(told: Mapping[str, Any], where: str) -> Step:
     if isinstance(every, Mapping):
         every = Choose(tuple(NEVER if value == "never" else int(value) for value in every["choose"]))
         if kind == "read":
-            raise UsageError(
-                f"{where}: when the host reads is not the tuner's to choose: give every a number"
-            )
+            raise UsageError(f"{where}: the tuner does not choose when the host reads: give every a number")
     if kind == "call":
         return _call(told, every)
     if kind == "either":

@@ -331,7 +331,7 @@ class _Tuning:
         program, options, declared = self._bound.program, problem.options, self._control.chosen
         found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
         for name in (CONTROL, *program.presets):
-            held = {} if name == CONTROL else program.held(name)
+            held = program.held(name) if name in program.presets else {}
             narrowed = {
                 step: tuple(
                     one for one in many
