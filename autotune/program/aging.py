@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from statistics import fmean
 
 from autotune.program.candidates import Assignment
@@ -32,21 +33,17 @@ def measure_aging(
     machine: Machine, assignment: Assignment, step: str, values: Sequence[int], record: Record
 ) -> Aged:
     """Run the step once, and time the turns behind it; of ``values`` the one with the least time a turn is chosen."""
-    oldest = min(2 * max(values), _OLDEST)
     told = {"kind": "aging", "step": step, "assignment": assignment.id, "values": list(values)}
-    known = record.find(**told)
-    if known:
-        step_ms, turns = float(known[0]["step_ms"]), [float(ms) for ms in known[0]["turn_ms"]]
-    else:
-        step_ms, turns = _timed(machine, assignment, step, oldest)
+    if not (known := record.find(**told)):
+        step_ms, turns = _timed(machine, assignment, step, min(2 * max(values), _OLDEST))
         record.add({**told, "step_ms": step_ms, "turn_ms": [float(f"{ms:.5g}") for ms in turns]})
-    return judged(step, step_ms, turns, values)
+        known = record.find(**told)
+    return judged(step, known[0]["step_ms"], known[0]["turn_ms"], values)
 
 
 def _timed(machine: Machine, assignment: Assignment, step: str, oldest: int) -> tuple[float, list[float]]:
-    bound = machine.bound
     once = replace(assignment, periods={**assignment.periods, step: 1_000_000})
-    listed = list(segments(bound, once.periods, oldest))
+    listed = list(segments(machine.bound, once.periods, oldest))
     machine.start()
     runs = time_segments(machine, once, listed, 1)
     of_step = [ms for run in runs for action, ms in run if action.kind == "call" and action.name == step]
@@ -65,18 +62,9 @@ def judged(step: str, step_ms: float, turns: Sequence[float], values: Sequence[i
         return (step_ms + sum(seen) + old * (period - len(seen))) / period
 
     by_period = {period: turn_ms(period) for period in values}
-    gained, pays_after = 0.0, 0
-    for age, ms in enumerate(turns):
-        gained += old - ms
-        if gained >= step_ms > 0:
-            pays_after = age + 1
-            break
-    chosen = min(values, key=lambda period: by_period[period])
+    gained = accumulate(old - ms for ms in turns)
+    pays_after = next((age for age, ms in enumerate(gained, 1) if ms >= step_ms > 0), 0)
     return Aged(
-        step=step,
-        step_ms=step_ms,
-        turn_ms=tuple(turns),
-        by_period=by_period,
-        chosen=chosen,
-        pays_after=pays_after,
-    )
+        step=step, step_ms=step_ms, turn_ms=tuple(turns), by_period=by_period,
+        chosen=min(values, key=lambda period: by_period[period]), pays_after=pays_after,
+    )  # fmt: skip

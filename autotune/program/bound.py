@@ -2,25 +2,40 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Family, Inputs
-from autotune.errors import AutotuneError, UnknownName, UsageError, WorkloadError
+from autotune.errors import AutotuneError, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
 from autotune.program.declared import Given, Held, Program, held_to
-from autotune.program.steps import NEVER, Choose, Either, KernelCall, Read, Repeat, Step, Swap, number, walk
+from autotune.program.steps import (
+    NEVER,
+    Choose,
+    Either,
+    KernelCall,
+    Read,
+    Repeat,
+    Step,
+    Swap,
+    known,
+    number,
+    scalar,
+    walk,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundCall:
-    """A call with its sizes. ``arrays`` has the program's array for each of the family's that is not its own.
-    ``inputs`` has the shapes of the arrays, and no content."""
+    """A call with its sizes. ``place`` is its number among those that the step chooses from; ``arrays`` has the
+    program's array for each of the family's that is not its own; ``inputs`` has the shapes of the arrays, and no
+    content."""
 
     step: str
-    place: int  # among the calls that the step chooses from
+    place: int
     family: Family
     arrays: Mapping[str, str]
     inputs: Inputs = field(hash=False)
@@ -39,20 +54,16 @@ class BoundCall:
     def shape(self, data: str) -> tuple[int, ...]:
         return self.family.data[data].shape_for(self.inputs.sizes)
 
-    def is_like(self, other: "BoundCall") -> bool:
-        """Whether what is measured of the one holds for the other: the same family on the same sizes."""
-        told = [
-            (c.family.folder, c.inputs.sizes, c.inputs.scalars, c.inputs.options, c.held)
-            for c in (self, other)
-        ]
-        return told[0] == told[1]
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for calls of which the same is measured: of one family on the same sizes."""
+        return self.family.folder, self.inputs.sizes, self.inputs.scalars, self.inputs.options, self.held
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundProgram:
     """A program on arrays of known shapes. ``data`` says of each array what its elements are, by the first step that
-    has it; ``calls`` has what each step chooses from. ``given`` are canonical arrays; ``counts`` the turns of loops,
-    ``periods`` how often steps run, by step."""
+    has it; ``calls`` has what each step chooses from; ``given`` are canonical arrays."""
 
     program: Program
     given: Mapping[str, NDArray[Any]]
@@ -60,6 +71,11 @@ class BoundProgram:
     data: Mapping[str, Data]
     shapes: Mapping[str, tuple[int, ...]]
     calls: Mapping[str, tuple[BoundCall, ...]]
+
+    @property
+    def each_call(self) -> Iterator[BoundCall]:
+        """Every call that some step may take."""
+        return chain.from_iterable(self.calls.values())
 
     def count(self, step: Repeat) -> int:
         """The turns of a loop."""
@@ -69,10 +85,6 @@ class BoundProgram:
     def nbytes(self) -> int:
         """What the arrays take as they are declared."""
         return sum(int(np.prod(self.shapes[name])) * data.dtype.itemsize for name, data in self.data.items())
-
-    def empty(self, name: str) -> NDArray[Any]:
-        """A canonical array of that name, all zeros."""
-        return np.zeros(self.shapes[name], self.data[name].dtype)
 
 
 def bind_program(program: Program, given: Given) -> BoundProgram:
@@ -86,17 +98,16 @@ class _Binding:
 
     def __init__(self, program: Program, given: Given) -> None:
         self._program, self._where = program, f"program {program.name}"
-        for name in given.scalars:
-            if name not in program.scalars:
-                raise UnknownName("scalar", name, program.scalars, self._where)
         self._scalars = {**program.scalars, **given.scalars}
-        declared = {name for name, array in program.arrays.items() if array.is_given}
+        declared = sorted(name for name, array in program.arrays.items() if array.is_given)
+        for name in given.scalars:
+            known("scalar", name, program.scalars, self._where)
         for name in given.arrays:
-            if name not in declared:
-                raise UnknownName("array to give", name, sorted(declared), self._where)
-        if missing := sorted(declared - given.arrays.keys()):
-            role = program.arrays[missing[0]].role
-            raise WorkloadError(f"{self._where}: array {missing[0]} is not given, and has role {role}")
+            known("array to give", name, declared, self._where)
+        for name in declared:
+            if name not in given.arrays:
+                role = program.arrays[name].role
+                raise WorkloadError(f"{self._where}: array {name} is not given, and has role {role}")
         self._given = {name: np.asarray(array) for name, array in given.arrays.items()}
         self._data: dict[str, Data] = {}
         self._by: dict[str, str] = {}  # the first step that has the array
@@ -111,15 +122,12 @@ class _Binding:
             self._visit(step)
         self._check_roles()
         self._check_presets()
-        arrays = {}
-        for name, array in self._given.items():
-            arrays[name] = canonical(replace(self._data[name], name=name), array)
-        bound = BoundProgram(
+        arrays = {n: canonical(replace(self._data[n], name=n), array) for n, array in self._given.items()}
+        self._check_content(arrays)
+        return BoundProgram(
             program=self._program, given=arrays, scalars=self._scalars, data=self._data, shapes=self._shapes,
             calls=self._calls,
         )  # fmt: skip
-        self._check_content(bound)
-        return bound
 
     def _visit(self, step: Step) -> None:
         if isinstance(step, Repeat):
@@ -159,20 +167,16 @@ class _Binding:
             _require(name in self._shapes, f"{place}: no step before it has made {name}")
         self._written |= {*pair}
         self._read |= {*pair}  # under the other name
-        shapes, kinds = (
-            [self._shapes[name] for name in pair],
-            {self._data[n].dtype for n in pair if n in self._data},
-        )
-        told = f"{place}: they have shapes {shapes[0]} and {shapes[1]}; only arrays of one kind swap"
-        _require(shapes[0] == shapes[1] and len(kinds) <= 1, told)
+        first, second = (self._shapes[name] for name in pair)
+        kinds = {self._data[name].dtype for name in pair if name in self._data}
+        told = f"{place}: they have shapes {first} and {second}; only arrays of one kind swap"
+        _require(first == second and len(kinds) <= 1, told)
 
     # -- one call
 
     def _call(self, step: str, at: int, call: KernelCall) -> BoundCall:
-        place = f"{self._where}: step {step}"
-        family = self._program.family(call)
-        bound = self._arrays(family, call, place)
-        shapes = {}
+        place, family = f"{self._where}: step {step}", self._program.family(call)
+        bound, shapes = self._arrays(family, call, place), {}
         for data in family.inputs:
             name = bound[data.name]
             self._reads(name, f"{place} ({data.name})")
@@ -183,12 +187,11 @@ class _Binding:
                 len(shape) == len(data.shape), f"{told} {len(data.shape)} extents ({', '.join(data.shape)})"
             )
             shapes[data.name] = np.broadcast_to(np.zeros((), data.dtype), shape)
+        for name in call.scalars:
+            known("scalar", name, family.callers_scalars, f"{place}, family {family.name}")
         scalars = {
-            name: self._number(value, f"{place}: scalar {name}") for name, value in call.scalars.items()
+            n: scalar(value, self._scalars, f"{place}: scalar {n}") for n, value in call.scalars.items()
         }
-        for name in scalars:
-            if name not in family.scalars:
-                raise UnknownName("scalar", name, family.callers_scalars, f"{place}, family {family.name}")
         try:
             inputs = Inputs.of(family, shapes, call.options, scalars)
             held = family.space.held_to(held_to(call.held))
@@ -201,34 +204,28 @@ class _Binding:
 
     def _arrays(self, family: Family, call: KernelCall, place: str) -> dict[str, str]:
         """The program's array for each of the family's."""
-        for data, name in call.arrays.items():
-            known = [d.name for d in family.data.values() if not d.of]
-            if data not in known:
-                raise UnknownName("array of family " + family.name, data, known, place)
-            if name not in self._program.arrays:
-                raise UnknownName("array", name, self._program.arrays, place)
-        bound = dict(call.arrays)
-        for each in (*family.inputs, *family.outputs):
-            begins = family.beginnings.get(each.name, "")
-            same = each.name if each.name in self._program.arrays else bound.get(begins, "")
-            told = f"{place}: no array is given for {each.name}, an {each.role} of {family.name}: name one in arrays"
-            _require(
-                each.name in bound or bool(same),
-                f"{told} (the program has {', '.join(self._program.arrays)})",
+        mine, bound = self._program.arrays, dict(call.arrays)
+        for data, name in bound.items():
+            known(
+                f"array of family {family.name}",
+                data,
+                [d.name for d in family.data.values() if not d.of],
+                place,
             )
-            bound.setdefault(each.name, same)
+            known("array", name, mine, place)
+        for each in (*family.inputs, *family.outputs):
+            same = each.name if each.name in mine else bound.get(family.beginnings.get(each.name, ""), "")
+            told = f"{place}: no array is given for {each.name}, an {each.role} of {family.name}: name one in arrays"
+            _require(bool(bound.setdefault(each.name, same)), f"{told} (the program has {', '.join(mine)})")
         return bound
 
     def _agrees(self, name: str, data: Data, step: str, place: str) -> None:
         """The step takes the array for what the first one took it."""
-        first = self._data.setdefault(name, data)
-        by = self._by.setdefault(name, step)
+        first, by = self._data.setdefault(name, data), self._by.setdefault(name, step)
         told = f"{place}: array {name} holds {first.dtype} for step {by}, and {data.name} is {data.dtype}"
         _require(first.dtype == data.dtype, told)
-        _require(
-            data.sampling is None,
-            f"{place}: {data.name} is an image, which a program cannot share between kernels",
-        )
+        told = f"{place}: {data.name} is an image, which a program cannot share between kernels"
+        _require(data.sampling is None, told)
 
     def _reads(self, name: str, place: str) -> None:
         self._read.add(name)
@@ -240,25 +237,19 @@ class _Binding:
         """What the call writes has the shape that it has elsewhere."""
         taken: dict[str, str] = {}
         for data, name in call.writes.items():
+            other = taken.setdefault(name, data)
             _require(
-                name not in taken,
-                f"{place}: {taken.get(name)} and {data} both go to array {name}; each needs its own",
+                other == data, f"{place}: {other} and {data} both go to array {name}; each needs its own"
             )
-            taken[name] = data
             told = f"{place}: it writes array {name} ({data}), which has role input: give it role state"
             _require(self._program.arrays[name].role != "input", told)
             self._agrees(name, call.family.data[data], call.step, place)
             shape = call.shape(data)
-            known = self._shapes.setdefault(name, shape)
+            there = self._shapes.setdefault(name, shape)
             by = "given" if name in self._given else self._by[name]
-            told = f"{place}: array {name} has shape {known} ({by}), and {call.family.name} makes {data} with {shape}"
-            _require(known == shape, told)
+            told = f"{place}: array {name} has shape {there} ({by}), and {call.family.name} makes {data} with {shape}"
+            _require(there == shape, told)
         self._written |= taken.keys()
-
-    def _number(self, value: float | str, place: str) -> float:
-        if isinstance(value, str) and value not in self._scalars:
-            raise UnknownName("scalar", value, self._scalars, place)
-        return self._scalars[value] if isinstance(value, str) else value
 
     # -- the whole
 
@@ -281,24 +272,22 @@ class _Binding:
         for preset in self._program.presets:
             for step, held in self._program.held(preset).items():
                 spaces = [call.family.space for call in self._calls[step]]
-                known = {policy.name for space in spaces for policy in space.policies}
+                owned = [{policy.name for policy in space.policies} for space in spaces]
                 for name in held:
-                    if name not in known:
-                        raise UnknownName(
-                            "policy", name, sorted(known), f"{self._where}: preset {preset}: {step}"
-                        )
-                for space in spaces:
-                    own = {policy.name for policy in space.policies}
+                    known(
+                        "policy", name, sorted(set().union(*owned)), f"{self._where}: preset {preset}: {step}"
+                    )
+                for space, own in zip(spaces, owned, strict=True):
                     space.held_to({name: values for name, values in held.items() if name in own})
 
-    def _check_content(self, bound: BoundProgram) -> None:
+    def _check_content(self, given: Mapping[str, NDArray[Any]]) -> None:
         """Links of given arrays lead to where there is something; numbers are what each step takes."""
-        for call in (one for calls in bound.calls.values() for one in calls):
+        for call in chain.from_iterable(self._calls.values()):
             for data, name in call.reads.items():
-                if name in bound.given and name not in self._written:
+                if name in given and name not in self._written:
                     try:
-                        canonical(call.family.data[data], bound.given[name])
-                        check_links(call.family.data[data], bound.given[name], call.inputs.sizes)
+                        canonical(call.family.data[data], given[name])
+                        check_links(call.family.data[data], given[name], call.inputs.sizes)
                     except WorkloadError as problem:
                         told = f"{self._where}: step {call.step}: array {name}: {problem}"
                         raise WorkloadError(told) from None
@@ -307,9 +296,3 @@ class _Binding:
 def _require(holds: bool, told: str) -> None:
     if not holds:
         raise UsageError(told)
-
-
-def each_call(bound: BoundProgram) -> Iterator[BoundCall]:
-    """Every call that some step may take."""
-    for calls in bound.calls.values():
-        yield from calls

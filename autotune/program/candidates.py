@@ -4,6 +4,7 @@ for; and an assignment, which chooses one for each step."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from autotune.compile import Variant
@@ -31,6 +32,18 @@ class Runnable:
         """The form that it asks for, by the family's names of the arrays that it shares."""
         return {data: Form.of(self.variant.layouts[data], self.call.shape(data)) for data in self.call.arrays}
 
+    @property
+    def stored(self) -> list[tuple[str, Form]]:
+        """The form that it asks for, with each of the program's arrays that it has."""
+        return [(name, self.forms[data]) for data, name in self.call.arrays.items()]
+
+    @property
+    def changes(self) -> int:
+        """How many choices are not the family's control."""
+        return sum(
+            self.configuration[name] != value for name, value in self.call.family.space.control.items()
+        )
+
     @cached_property
     def key(self) -> tuple[int, tuple[Form, ...]]:
         """Equal for candidates that a program cannot tell apart but by their time."""
@@ -40,12 +53,16 @@ class Runnable:
     def own_bytes(self) -> int:
         """What the scratch arrays take that are the family's own."""
         family, sizes = self.call.family, self.call.inputs.sizes
-        own = [
+        return sum(
             layout.room(layout.data.shape_for(sizes)).nbytes
             for name, layout in self.variant.layouts.items()
             if name not in self.call.arrays and (not family.data[name].of or name in self.variant.conversions)
-        ]
-        return sum(own)
+        )
+
+    def is_held(self, held: Held) -> bool:
+        """Whether its configuration has one of the values of each policy."""
+        told = self.configuration
+        return all(name in told and str(told[name]) in map(str, values) for name, values in held.items())
 
     def refusal(self, limits: Limits) -> str:
         """Why it cannot run in a program on a device with ``limits``; empty where it can."""
@@ -74,21 +91,18 @@ def control(bound: BoundProgram, periods: Mapping[str, int], limits: Limits) -> 
     """The program as declared: each step's first call in its family's control configuration, with what the step holds
     policies to. Raises UsageError where a program cannot hold its arrays so."""
     chosen = {}
-    for step, calls in bound.calls.items():
-        call = calls[0]
-        space = call.family.space
+    for step, (call, *_) in bound.calls.items():
+        space, place = call.family.space, f"program {bound.program.name}: step {step}"
         values = {p.name: call.held.get(p.name, (p.default,)) for p in space.policies}
         first = next(space.possible.walk({name: told[:1] for name, told in values.items()}), None)
         first = first or next(space.possible.walk(values), None)
         if first is None:
-            raise UsageError(
-                f"program {bound.program.name}: step {step}: set leaves no configuration of {call.family.name}"
-            )
+            raise UsageError(f"{place}: set leaves no configuration of {call.family.name}")
         candidate = Runnable(call, first)
         if reason := candidate.refusal(limits):
             raise UsageError(
-                f"program {bound.program.name}: step {step}: its control configuration {first.id} cannot run in a "
-                f"program: {reason}; hold that policy to another value with set"
+                f"{place}: its control configuration {first.id} cannot run in a program: {reason}; hold that policy to "
+                "another value with set"
             )
         chosen[step] = candidate
     return Assignment(chosen, dict(periods))
@@ -105,14 +119,11 @@ def candidates(
     orders = (policy.name for policy in space.order_policies)  # the host makes them, which a program does not
     kept = {name: (space.policy(name).default,) for name in (*family.accuracy, *orders)}
     values = {p.name: tuple(held.get(p.name, kept.get(p.name, p.values))) for p in space.policies}
-    base = space.control
     groups: dict[Any, list[Runnable]] = {}
-    for looked, configuration in enumerate(space.walk(values)):
-        if looked == most:
-            break
+    for configuration in islice(space.walk(values), most):
         candidate = Runnable(call, configuration)
         if not candidate.refusal(limits):
             groups.setdefault(candidate.key, []).append(candidate)
     for listed in groups.values():
-        listed.sort(key=lambda one: sum(one.configuration[n] != base[n] for n in base))  # stable
+        listed.sort(key=lambda one: one.changes)  # stable
     return groups

@@ -42,15 +42,13 @@ def program_command(
     folder: str, workload: str, data: Path | None, explain: bool, control: bool, **asked: Any
 ) -> None:
     from autotune.files import data_root
-    from autotune.program.declared import Program, load_given
+    from autotune.program import Program, load_given, run_control
 
     program = Program.read(folder)
     given = load_given(program, workload, data_root(data))
     if explain:
         _explain(program, given, asked["device"], asked["policies"])
     elif control:
-        from autotune.program.run_time import run_control
-
         for name, array in run_control(program, given.arrays, given.scalars, asked["device"]).items():
             print(f"{name}: {array.dtype} {array.shape}, {array.reshape(-1)[:4]}")
     else:
@@ -62,10 +60,7 @@ def _tune(
     policies: Path | None,
 ) -> None:  # fmt: skip
     from autotune.files import policy_folder
-    from autotune.program.measuring import ProgramBudget
-    from autotune.program.policy import save
-    from autotune.program.report import write_report
-    from autotune.program.tuning import tune
+    from autotune.program import ProgramBudget, save, tune, write_report
 
     place, most = (
         out or Path("autotune-results") / program.name,
@@ -81,8 +76,10 @@ def summary(tuned: "Tuned") -> str:
     """The table of assignments as text."""
     from autotune.figures import duration
 
-    lines = [f"{tuned.bound.program.name} on {tuned.workload}, {tuned.device.kind}: {tuned.device.name}"]
-    lines.append(f"{'assignment':14} {'a turn':>10} {'predicted':>10}  of {tuned.turns} turns")
+    lines = [
+        f"{tuned.bound.program.name} on {tuned.workload}, {tuned.device.kind}: {tuned.device.name}",
+        f"{'assignment':14} {'a turn':>10} {'predicted':>10}  of {tuned.turns} turns",
+    ]
     for row in tuned.rows:
         told = row.refusal or f"{duration(row.measured_ms):>10} {duration(row.predicted_ms):>10}"
         lines.append(f"{row.name:14} {told}")
@@ -99,8 +96,8 @@ def summary(tuned: "Tuned") -> str:
 
 def _explain(program: "Program", given: "Given", device: str, policies: Path | None) -> None:
     """Print what the policy file says. Raises PolicyFileError where there is none for this input."""
-    from autotune.program.explain import explained
-    from autotune.program.run_time import load
+    from autotune.program import load
+    from autotune.program.report import explained
 
     with load(program, device, policies) as tuned:
         found = tuned.explain(**given.arrays, **given.scalars)

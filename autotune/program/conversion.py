@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -32,34 +32,23 @@ class FormConversion:
         packed = (before.packing, before.vector) != (after.packing, after.vector)
         return packed or any(layout.stored_scales is not None for layout in (before, after))
 
-    @property
-    def _edge(self) -> int:
-        return tile_edge(self.after.layout)
-
-    @property
-    def _ends(self) -> tuple[int, int]:
-        return self.before.layout.axes[-1], self.after.layout.axes[-1]
-
     @cached_property
     def source(self) -> Batch:
         """The kernel as one compiler request."""
         before, after = self.before.layout, self.after.layout
         index = "unsigned" if after.data.index_bits == 32 else "unsigned long long"
-        ends = ", ".join(map(str, self._ends))
+        ends = f"{before.axes[-1]}, {after.axes[-1]}"
         name = f"C{self.before.digest}{self.after.digest}"
         members = (
             f"  using from_type = {before.cpp};\n  using to_type = {after.cpp};\n"
-            f"  using shape = autotune::Conversion<{len(self.shape)}, {ends}, {self._edge}, {index}>;\n"
+            f"  using shape = autotune::Conversion<{len(self.shape)}, {ends}, {tile_edge(after)}, {index}>;\n"
         )
-        headers = "".join(
-            f'#include "{header}"\n' for header in dict.fromkeys((*before.headers, *after.headers))
-        )
+        headers = "".join(f'#include "{name}"\n' for name in dict.fromkeys((*before.headers, *after.headers)))
         if after.data.record:
             fields = " ".join(f"{SCALAR_TYPES[field.type]} {field.name};" for field in after.data.fields)
             guard = f"HAS_{after.data.record}"  # once for a batch
-            headers += (
-                f"#ifndef {guard}\n#define {guard}\nstruct {after.data.record} {{ {fields} }};\n#endif\n"
-            )
+            record = f"struct {after.data.record} {{ {fields} }};"
+            headers += f"#ifndef {guard}\n#define {guard}\n{record}\n#endif\n"
         struct = f"struct {name} {{\n{members}}};\n"
         file = Path(__file__).with_name("convert.cu")
         files = source_files.hashed(source_files.reached([file], file.parent, include_dir()))
@@ -69,11 +58,12 @@ class FormConversion:
     @property
     def geometry(self) -> Geometry:
         """A block for each tile, or for as many values in a row."""
-        extents, ends = self.after.layout.extents(self.shape), {*self._ends}
+        after, edge = self.after.layout, tile_edge(self.after.layout)
+        extents, ends = after.extents(self.shape), {self.before.layout.axes[-1], after.axes[-1]}
         if len(ends) == 1:
-            blocks = -(-math.prod(extents) // self._edge**2)
+            blocks = -(-math.prod(extents) // edge**2)
         else:
-            blocks = math.prod(-(-n // self._edge) if axis in ends else n for axis, n in enumerate(extents))
+            blocks = math.prod(-(-n // edge) if axis in ends else n for axis, n in enumerate(extents))
         return Geometry((blocks, 1, 1), (_THREADS, 1, 1))
 
 
@@ -108,9 +98,8 @@ class Converter:
         return lambda: self._backend.launch(module, _KERNEL, geometry, arguments)
 
     def _by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
-        before, after = conversion.before.layout, conversion.after.layout
-        stored = replace(before.room(conversion.shape), buffer=self._backend.download(source))
-        self._backend.upload(target, after.apply(before.restore(stored, conversion.shape)))
+        array = conversion.before.restored(self._backend.download(source), conversion.shape)
+        self._backend.upload(target, conversion.after.layout.apply(array))
 
     def close(self) -> None:
         """Unload what was compiled. Safe to call twice."""

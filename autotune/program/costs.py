@@ -8,7 +8,7 @@ write, and how often that happens. A conversion is made once for each other form
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from autotune.program.bound import BoundProgram
 from autotune.program.schedule import Segment
@@ -44,18 +44,26 @@ class Traffic:
     touched: Mapping[str, frozenset[Port]]
 
 
-_Held = tuple[
-    tuple[str, frozenset[Port], frozenset[Port], int], ...
-]  # of each array: its memory, and its epoch so far
+class _Now(NamedTuple):
+    """An array in the course of a run: its memory, and its epoch so far."""
+
+    memory: str
+    writer: frozenset[Port] = frozenset()
+    readers: frozenset[Port] = frozenset()
+    reads: int = 0
+
+    def epoch(self, array: str) -> Epoch:
+        return Epoch(array, self.writer, self.readers, self.reads)
+
+
+_Passed = tuple[tuple[_Now, ...], Counter[Epoch], Counter[str]]
 
 
 def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     """Sum up a run of these segments."""
-    runs: Counter[str] = Counter()
-    epochs: Counter[Epoch] = Counter()
-    touched: dict[str, set[Port]] = {name: set() for name in bound.data}
-    held: _Held = tuple((name, frozenset(), frozenset(), 0) for name in bound.data)
-    known: dict[tuple[_Held, Segment], tuple[_Held, Counter[Epoch], Counter[str]]] = {}
+    runs, epochs, touched = Counter[str](), Counter[Epoch](), {name: set[Port]() for name in bound.data}
+    held = tuple(_Now(name) for name in bound.data)
+    known: dict[tuple[tuple[_Now, ...], Segment], _Passed] = {}
     for segment in listed:
         key = held, segment
         if key not in known:
@@ -63,27 +71,23 @@ def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
         held, ended, ran = known[key]
         epochs.update(ended)
         runs.update(ran)
-    for name, (_, writer, readers, reads) in zip(bound.data, held, strict=True):
-        epochs[Epoch(name, writer, readers, reads)] += 1
+    epochs.update(now.epoch(name) for name, now in zip(bound.data, held, strict=True))
     kept = {epoch: count for epoch, count in epochs.items() if epoch.readers or epoch.reads}
     return Traffic(dict(runs), kept, {name: frozenset(ports) for name, ports in touched.items()})
 
 
 def _passed(
-    bound: BoundProgram, held: _Held, segment: Segment, touched: Mapping[str, set[Port]]
-) -> tuple[_Held, Counter[Epoch], Counter[str]]:
+    bound: BoundProgram, held: tuple[_Now, ...], segment: Segment, touched: Mapping[str, set[Port]]
+) -> _Passed:
     """What a segment makes of the arrays, the epochs that end in it, and what runs."""
-    ended: Counter[Epoch] = Counter()
-    ran: Counter[str] = Counter()
-    now = dict(zip(bound.data, held, strict=True))
+    ended, ran, now = Counter[Epoch](), Counter[str](), dict(zip(bound.data, held, strict=True))
     for event in segment:
         if event.kind == "swap":
             first, second = event.names
             now[first], now[second] = now[second], now[first]
         elif event.kind == "read":
             for name in event.names:
-                memory, writer, readers, reads = now[name]
-                now[name] = memory, writer, readers, reads + 1
+                now[name] = now[name]._replace(reads=now[name].reads + 1)
         else:
             (step,) = event.names
             ran[step] += 1
@@ -91,16 +95,14 @@ def _passed(
             for call in bound.calls[step]:
                 for data, name in call.arrays.items():
                     port = Port(step, call.place, data)
-                    memory, writer, readers, reads = now[name]
-                    touched[memory].add(port)
+                    touched[now[name].memory].add(port)
                     if data in call.reads:
-                        now[name] = memory, writer, readers | {port}, reads
+                        now[name] = now[name]._replace(readers=now[name].readers | {port})
                     else:
                         writers.setdefault(name, set()).add(port)
             for name, ports in writers.items():
-                memory, writer, readers, reads = now[name]
-                ended[Epoch(name, writer, readers, reads)] += 1
-                now[name] = memory, frozenset(ports), frozenset(), 0
+                ended[now[name].epoch(name)] += 1
+                now[name] = _Now(now[name].memory, frozenset(ports))
     return tuple(now.values()), ended, ran
 
 

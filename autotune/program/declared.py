@@ -1,7 +1,7 @@
 """A program as it is declared, in Python or in a program.yaml, and its workloads."""
 
 import importlib.util
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -22,6 +22,7 @@ from autotune.program.steps import (
     ProgramArray,
     Repeat,
     Step,
+    known,
     steps_of,
     walk,
 )
@@ -50,7 +51,7 @@ class Program:
     def __post_init__(self) -> None:
         arrays = {name: _array(name, told, self.name) for name, told in self.arrays.items()}
         object.__setattr__(self, "arrays", arrays)
-        object.__setattr__(self, "steps", self._named(self.steps))
+        object.__setattr__(self, "steps", tuple(map(self._named, self.steps)))
         self._check_names()
 
     @classmethod
@@ -74,18 +75,16 @@ class Program:
     @cached_property
     def calls(self) -> Mapping[str, tuple[KernelCall, ...]]:
         """The calls that each step chooses from, by the step's name, in the order of the program."""
-        return {
-            step.name: tuple(step.calls) for step in walk(self.steps) if isinstance(step, KernelCall | Either)
-        }
+        return {step.name: tuple(step.calls) for step in self._kernels}
 
     @cached_property
     def chosen_periods(self) -> Mapping[str, tuple[int, ...]]:
         """The steps of which the tuner chooses how often they run, with what it chooses from."""
-        return {
-            step.name: step.every.values
-            for step in walk(self.steps)
-            if isinstance(step, KernelCall | Either) and isinstance(step.every, Choose)
-        }
+        return {step.name: step.every.values for step in self._kernels if isinstance(step.every, Choose)}
+
+    @property
+    def _kernels(self) -> Iterator[KernelCall | Either]:
+        return (step for step in walk(self.steps) if isinstance(step, KernelCall | Either))
 
     @cached_property
     def module(self) -> ModuleType | None:
@@ -124,49 +123,39 @@ class Program:
 
     # -- checks
 
-    def _named(self, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """With the family's name for each call that has none of its own."""
-        made: list[Step] = []
-        for step in steps:
-            if isinstance(step, Repeat):
-                made.append(replace(step, steps=self._named(step.steps)))
-            elif isinstance(step, KernelCall):
-                made.append(replace(step, name=step.name or self.family(step).name))
-            else:
-                made.append(step)
-        return tuple(made)
+    def _named(self, step: Step) -> Step:
+        """With the family's name for a call that has none of its own."""
+        if isinstance(step, Repeat):
+            return replace(step, steps=tuple(map(self._named, step.steps)))
+        return (
+            replace(step, name=step.name or self.family(step).name) if isinstance(step, KernelCall) else step
+        )
 
     def _check_names(self) -> None:
         where, seen = f"program {self.name}", list[str]()
         for step in walk(self.steps):
             if isinstance(step, KernelCall | Either):
-                if step.name in seen:
+                seen.append(step.name)
+                if seen.count(step.name) > 1:
                     raise UsageError(
                         f"{where}: two steps are called {step.name}: give one of them another name"
                     )
-                seen.append(step.name)
             elif not isinstance(step, Repeat):
                 for name in step.arrays:
-                    _known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
+                    known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
         for array in self.arrays.values():
-            _known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
+            known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
         for preset, steps in self.presets.items():
             for name in steps:
-                _known("step", name, seen, f"{where}: preset {preset}")
+                known("step", name, seen, f"{where}: preset {preset}")
         if not seen:
             raise UsageError(f"{where}: it calls no family: a program needs a step with call")
-
-
-def _known(kind: str, name: str, known: Collection[str], where: str) -> None:
-    if name not in known:
-        raise UnknownName(kind, name, known, where)
 
 
 def held_to(policies: Mapping[str, Any]) -> Held:
     """Policies with the values that each is held to."""
     return {
-        name: tuple(values) if isinstance(values, list | tuple) else (values,)
-        for name, values in policies.items()
+        name: tuple(each) if isinstance(each, list | tuple) else (each,) for name, each in policies.items()
     }
 
 
@@ -176,10 +165,10 @@ def _array(name: str, told: Any, program: str) -> ProgramArray:
     about: dict[str, Any] = {"role": told} if isinstance(told, str) else dict(told)
     if about.get("role") not in ROLES:
         raise UnknownName("role", about.get("role"), ROLES, f"program {program}: array {name}")
-    tolerance = about.get("tolerance")
-    bounds = (tolerance.get("relative", 0.0), tolerance.get("absolute", 0.0)) if tolerance else None
+    told = about.get("tolerance")
+    within = (told.get("relative", 0.0), told.get("absolute", 0.0)) if told else None
     return ProgramArray(
-        name=name, role=about["role"], ordered_by=about.get("ordered_by", ""), tolerance=bounds
+        name=name, role=about["role"], ordered_by=about.get("ordered_by", ""), tolerance=within
     )
 
 
@@ -215,10 +204,8 @@ def load_given(program: Program, name: str, root: Path) -> Given:
     path = known.get(called) or Path(called)
     content = yamlfile.read(path, WorkloadError)
     yamlfile.check(content, "program_workload", path, WorkloadError)
-    if content["program"] != program.name:
-        raise WorkloadError(
-            f"{path} is a workload of program {content['program']!r}, not of {program.name!r}"
-        )
+    if (of := content["program"]) != program.name:
+        raise WorkloadError(f"{path} is a workload of program {of!r}, not of {program.name!r}")
     arrays: dict[str, Any] = {
         array: _made(told, path, root, f"{path}: array {array}")
         for array, told in content.get("arrays", {}).items()
@@ -236,9 +223,8 @@ def load_given(program: Program, name: str, root: Path) -> Given:
             f"{path}: parameters need a function inputs in program.py; without one, give arrays"
         )
     scalars = {name: float(arrays.pop(name)) for name in program.scalars if name in arrays}
-    return Given(
-        workload=content["workload"], arrays=arrays, scalars={**scalars, **content.get("scalars", {})}
-    )
+    scalars |= content.get("scalars", {})
+    return Given(workload=content["workload"], arrays=arrays, scalars=scalars)
 
 
 def _made(told: Mapping[str, Any], beside: Path, root: Path, place: str) -> NDArray[Any]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from autotune.compile import Variant
 from autotune.layout import Data, Field, Layout
 
@@ -32,7 +35,7 @@ class Form:
         more: dict[str, Any] = {"plane": data.plane} if layout.is_plane else {}
         more |= {"low": data.low, "high": data.high} if layout.scales else {}
         neutral = Data(
-            name="array", role="input", fields=tuple(Field(f.name, f.type) for f in data.fields),
+            name="array", role="output", fields=tuple(Field(f.name, f.type) for f in data.fields),
             shape=tuple(f"n{at}" for at in range(len(shape))), record=_record(data) if data.record else "",
             packed=f"n{data.shape.index(data.packed)}" if layout.packing else "", index_bits=64 if is_wide else 32,
             **more,
@@ -40,14 +43,12 @@ class Form:
         kept = replace(layout, data=neutral, memory="global", constant_offset=0)
         if not kept.is_plane:
             kept = replace(kept, dims="1d")
-        if kept.padding > 1 or kept.plus:
-            bare = replace(kept, padding=1, plus=0)
-            if (
-                bare.room(shape).strides == kept.room(shape).strides
-                and bare.room(shape).nbytes == kept.room(shape).nbytes
-            ):
-                kept = bare  # the rows are whole multiples already
-        return cls(kept)
+        bare = replace(kept, padding=1, plus=0)
+        rooms = [one.room(shape) for one in (kept, bare)] if kept.padding > 1 or kept.plus else []
+        is_bare = (
+            len({(room.strides, room.nbytes) for room in rooms}) == 1
+        )  # rows are whole multiples already
+        return cls(bare if is_bare else kept)
 
     @classmethod
     def plain(cls, data: Data, shape: tuple[int, ...]) -> "Form":
@@ -58,6 +59,10 @@ class Form:
     def digest(self) -> str:
         """Eight letters that another form would hardly have."""
         return hashlib.sha256(repr(self.layout).encode()).hexdigest()[:8]
+
+    def restored(self, held: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[Any]:
+        """The canonical array that is stored so."""
+        return self.layout.restore(replace(self.layout.room(shape), buffer=held), shape)
 
     def nbytes(self, shape: tuple[int, ...]) -> int:
         return self.layout.room(shape).nbytes
@@ -101,8 +106,6 @@ def unshareable(variant: Variant, data: str, is_written: bool) -> str:
         return f"{data} is stored with scales that the host finds in its content"
     if is_written and layout.memory in ("readonly", "texture"):
         return f"{data} is updated in place, which {layout.memory} memory does not see"
-    if data in variant.family.windowed and layout.memory == "constant":
-        return f"{data} is cut into windows"
     if variant.is_reordered(data):
         return f"{data} is reordered by the host"
     return ""

@@ -3,7 +3,7 @@ at hand is another, turns recorded as CUDA graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ from autotune.compile import Cache
 from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
 from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError, UsageError
 from autotune.layout import Stored, view_room
-from autotune.program.bound import BoundCall, BoundProgram
+from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Assignment, Runnable
 from autotune.program.conversion import Converter, FormConversion
 from autotune.program.forms import Form
@@ -111,8 +111,7 @@ class Machine(Closing):
         plain = Form.plain(self.bound.data[name], shape)
         form = plain if plain in self._valid[memory] else self._valid[memory][0]
         with self.backend.current():
-            held = self.backend.download(self._held["array", memory, form])
-        return form.layout.restore(replace(form.layout.room(shape), buffer=held), shape)
+            return form.restored(self.backend.download(self._held["array", memory, form]), shape)
 
     def plain_copy(self, name: str) -> Placed:
         """The array as it is now in plain form, in memory of its own; the caller frees it."""
@@ -188,10 +187,8 @@ class Machine(Closing):
 
         def read() -> list[tuple[Action, float]]:
             self.backend.synchronize()
-            return [
-                (a, self.backend.between_ms(*span) or 0.0)
-                for a, span in zip(actions, pairwise(marks), strict=True)
-            ]
+            times = [self.backend.between_ms(*span) or 0.0 for span in pairwise(marks)]
+            return list(zip(actions, times, strict=True))
 
         return read
 
@@ -213,12 +210,11 @@ class Machine(Closing):
         for data, name in call.reads.items():
             made += self._convert(name, candidate.forms[data])
         execution, copies = self._execution(candidate)
-        needs_constants = bool(call.family.symbols)
 
         def run() -> None:
             for target, source in copies:
                 self.backend.copy(target, source)
-            if needs_constants:
+            if call.family.symbols:
                 execution.prepare()
             execution.run()
 
@@ -233,14 +229,15 @@ class Machine(Closing):
         valid = self._valid[memory]
         if form in valid:
             return []
-        target = self._buffer(memory, form, shape)
-        self._valid[memory] = (*valid, form)
-        if not valid:
+        target, made = self._buffer(memory, form, shape), list[Action]()
+        if valid:
+            conversion = FormConversion(valid[0], form, shape)
+            run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
+            made.append(Action("convert", f"{valid[0].digest} {form.digest}", run, name))
+        else:
             self._store(memory, form, target)
-            return []
-        conversion = FormConversion(valid[0], form, shape)
-        run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
-        return [Action("convert", f"{valid[0].digest} {form.digest}", run, name)]
+        self._valid[memory] = (*valid, form)  # now that nothing of it was refused
+        return made
 
     def _store(self, memory: str, form: Form, target: Placed) -> None:
         """Put what was given where it belongs, at once: its bytes go to the device as they are, and are moved there."""
@@ -262,8 +259,8 @@ class Machine(Closing):
     # -- what it holds
 
     def _buffer(self, memory: str, form: Form, shape: tuple[int, ...]) -> Placed:
-        key, is_new = ("array", memory, form), ("array", memory, form) not in self._held
-        placed = self._place(*key, stored=form.layout.room(shape))
+        is_new = ("array", memory, form) not in self._held
+        placed = self._place("array", memory, form, stored=form.layout.room(shape))
         if is_new:
             self.backend.fill(placed, 0)  # what no kernel writes is the same everywhere
         return placed
@@ -274,8 +271,8 @@ class Machine(Closing):
             try:
                 self._held[key] = self.backend.place(stored)
             except LaunchError as problem:
-                told = f"{stored.nbytes:,} bytes, beside {self.nbytes:,} that are taken"
-                raise DeviceError(f"no room for array {key[1]} ({told}): {problem}") from None
+                told = f"no room for array {key[1]}: {stored.nbytes:,} bytes, beside {self.nbytes:,} that are taken"
+                raise DeviceError(f"{told}: {problem}") from None
         return self._held[key]
 
     def _free(self, is_due: Callable[[tuple[Any, ...]], bool]) -> None:
@@ -296,18 +293,18 @@ class Machine(Closing):
         key = call.step, call.place, candidate.configuration.id, places
         if key not in self._executions:
             try:
-                self._executions[key] = self._made(candidate, call)
+                self._executions[key] = self._made(candidate)
             except (CompilerError, DeviceError, FamilyError) as problem:
                 raise type(problem)(f"step {call.step}: {problem}") from None
         return self._executions[key]
 
-    def _made(self, candidate: Runnable, call: BoundCall) -> tuple[Execution, list[tuple[Placed, Placed]]]:
-        variant, family, backend, sizes = candidate.variant, call.family, self.backend, call.inputs.sizes
-        module = self._module(candidate)
+    def _made(self, candidate: Runnable) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+        call, variant, backend = candidate.call, candidate.variant, self.backend
+        sizes, module = call.inputs.sizes, self._module(candidate)
         names = {**call.inputs.names(candidate.configuration), **module.numbers}
         if module.numbers and (reason := variant.exclusion(names, backend.device.limits)):
             raise LaunchError(reason)
-        cleared, copies = set(family.cleared(names)), []
+        cleared, copies = set(call.family.cleared(names)), []
         written = {(self._memory[name], candidate.forms[data]): data for data, name in call.writes.items()}
         placed: dict[str, Placed] = {}
         for data, name in call.arrays.items():
@@ -321,9 +318,8 @@ class Machine(Closing):
         for name, layout in variant.layouts.items():
             if name not in placed and (not layout.data.of or name in variant.conversions):
                 room = layout.room(layout.data.shape_for(sizes))
-                placed[name] = self._place(
-                    "own", f"{name} of {call.step}", call.place, repr(layout), stored=room
-                )
+                key = "own", f"{name} of {call.step}", call.place, repr(layout)
+                placed[name] = self._place(*key, stored=room)
         for name, layout in variant.layouts.items():
             if name not in placed and name not in variant.aliases:
                 is_own = layout.data.converted

@@ -1,10 +1,10 @@
 """Little is measured: each call's configurations by a sweep of its family; the best of each form again in the loop, as
 many steps at a time as there are; each conversion between two forms, and what the host reads."""
 
+import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -18,32 +18,62 @@ from numpy.typing import NDArray
 from autotune.declaration import Workload
 from autotune.device import Backend, Placed
 from autotune.engine import Case, SweepRequest, sweeping
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, NothingMeasured
 from autotune.hardware import Limits
-from autotune.layout import Stored
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.candidates import Assignment, Runnable, candidates
 from autotune.program.conversion import FormConversion
-from autotune.program.declared import Held
+from autotune.program.declared import Held, Program
 from autotune.program.forms import Form
 from autotune.program.machine import Action, Machine
 from autotune.program.record import Record
 from autotune.program.schedule import Segment, segments
-from autotune.record import Study, Trial
+from autotune.record import Study
+from autotune.report import live, watching
 
 Note = Callable[[str], None]
+
+_SURVEY, _LOOP = (
+    0.5,
+    0.65,
+)  # shares of the budget's seconds that sweeps may take, and with them the runs in the loop
+_FEWEST = 4  # configurations of a call, however little time there is
+_FIRST_GUESS = 0.4  # seconds that a configuration takes in a sweep, as long as none was swept
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramBudget:
     """How much is measured: ``configurations`` of each step by a sweep, ``forms`` of each again in the loop, in runs of
-    ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms."""
+    ``turns`` turns, ``samples`` times. ``looked`` configurations of a space are looked at to find its forms. Less is
+    measured and compared where ``seconds`` would not be enough: about as long as tuning then takes."""
 
     configurations: int = 96
     forms: int = 12
     turns: int = 2
     samples: int = 5
     looked: int = 20_000
+    seconds: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where and how a program is measured: on which device, into which folder, within which budget."""
+
+    bound: BoundProgram
+    device: str
+    out: Path
+    budget: ProgramBudget
+    is_cold: bool
+    processes: int
+    note: Note
+    began: float = field(default_factory=time.perf_counter)
+
+    def seconds_until(self, share: float) -> float:
+        """How long it is until that share of the budget's seconds is over; below 0 when it is."""
+        return self.began + share * self.budget.seconds - time.perf_counter()
+
+
+# -- each call alone
 
 
 @dataclass
@@ -62,8 +92,65 @@ class Surveyed:
             elif trial:
                 self.times.append((trial.time_ms, Runnable(call, one.configuration)))
 
+    def kept(self, control: Runnable, program: Program, forms: int) -> list[Runnable]:
+        """The control, the fastest of what each preset names, and the fastest of each of so many forms."""
+        ranked, kept = [one for _, one in sorted(self.times, key=lambda pair: pair[0])], [control]
+        for preset in program.presets:
+            held = program.held(preset).get(control.call.step)
+            kept += [one for one in ranked if held and one.is_held(held)][:1]
+        best: dict[Any, Runnable] = {}
+        for one in ranked:
+            best.setdefault(one.key, one)
+        kept += list(best.values())[:forms]
+        return list({(one.call.place, one.configuration): one for one in kept}.values())
 
-# -- each call alone
+
+def surveyed(machine: Machine, control: Assignment, where: Where) -> tuple[dict[str, Surveyed], int]:
+    """A sweep of each call, one for those that are alike; by step, and how many configurations were swept. Raises
+    NothingMeasured."""
+    bound, limits, program = where.bound, machine.backend.device.limits, where.bound.program
+    inputs = captured(machine, control)
+    machine.close()
+    found: dict[str, Surveyed] = {}
+    studies: list[tuple[BoundCall, Study]] = []
+    calls, swept, began = list(bound.each_call), 0, time.perf_counter()
+    for at, call in enumerate(calls):
+        spent = (time.perf_counter() - began) / swept if swept else _FIRST_GUESS
+        room = max(_FEWEST, where.seconds_until(_SURVEY) / (len(calls) - at) / spent)
+        budget = replace(where.budget, configurations=int(min(where.budget.configurations, room)))
+        known = {policy.name for policy in call.family.space.policies}
+        named = [program.held(name).get(call.step, {}) for name in program.presets]
+        presets = [held for held in named if held and held.keys() <= known]
+        chosen, forms, possible = selected(call, limits, budget, presets)
+        first = control.chosen[call.step]
+        chosen += [first] if first.call is call and first not in chosen else []
+        study = next((study for other, study in studies if call.kind == other.kind), None)
+        if study is None:
+            where.note(f"{call.step}: {len(chosen)} of {possible} configurations in {forms} forms")
+            study = _swept(call, chosen, inputs[call.step, call.place], where)
+            studies.append((call, study))
+            swept += len(study.trials)
+        found.setdefault(call.step, Surveyed()).add(call, chosen, study)
+    for step, one in found.items():
+        if not one.times:
+            reasons = "; ".join(sorted({*one.failed.values()})[:3])
+            raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
+    return found, swept
+
+
+def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
+    """The canonical inputs of every call, of each step where it first runs in the program as declared."""
+    bound, found = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
+    periods = {step: period or 1 for step, period in control.periods.items()}
+    machine.start()
+    for event in (event for segment in segments(bound, periods, 1) for event in segment):
+        if event.kind == "call":
+            for call in bound.calls[event.names[0]]:
+                key = call.step, call.place
+                if key not in found:
+                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
+        machine.run(control, [(event,)])
+    return found
 
 
 def selected(
@@ -72,16 +159,10 @@ def selected(
     """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
     each, as many as the budget allows; and the best guesses of each preset. With how many forms and configurations
     there are."""
-    groups = candidates(call, limits, budget.looked)
-    control, shared = call.family.space.control, set(call.arrays)
-    kept = sorted(
-        groups.values(), key=lambda listed: sum(listed[0].configuration[n] != control[n] for n in control)
-    )
-    kept = kept[: budget.configurations]
+    groups, space, shared = candidates(call, limits, budget.looked), call.family.space, set(call.arrays)
+    kept = sorted(groups.values(), key=lambda listed: listed[0].changes)[: budget.configurations]
     # The choices that make no form: all but the layout of what a program shares, and the memory of that.
-    own = [
-        p.name for p in call.family.space.policies if p.layout in ("", "memory") or not set(p.data) & shared
-    ]
+    own = [p.name for p in space.policies if p.layout in ("", "memory") or not set(p.data) & shared]
 
     def drawn(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
         return random.Random(str([one.configuration[name] for name in own])).random()  # noqa: S311
@@ -94,23 +175,8 @@ def selected(
     return list(distinct.values()), len(groups), sum(map(len, groups.values()))
 
 
-class _Quiet:
-    """Who watches a sweep and says nothing."""
-
-    unfinished = ""
-
-    def compiled(self, done: int, total: int) -> None: ...
-
-    def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
-
-
-@contextmanager
-def _quiet(_title: str, _total: int | None) -> Iterator[_Quiet]:
-    yield _Quiet()
-
-
-def survey(
-    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: "Where"
+def _swept(
+    call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: Where
 ) -> Study:
     """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
     family, given = call.family, replace(call.inputs, arrays=arrays)
@@ -121,7 +187,8 @@ def survey(
         out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
     )  # fmt: skip
     request.check()
-    with sweeping(request, [Case(workload=workload, inputs=given)], _quiet, where.note) as session:
+    quiet = partial(live, err=watching(False))
+    with sweeping(request, [Case(workload=workload, inputs=given)], quiet, where.note) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
@@ -129,19 +196,6 @@ def survey(
 
 
 # -- all of them in the loop
-
-
-@dataclass(frozen=True, kw_only=True)
-class Where:
-    """Where and how a program is measured: on which device, into which folder, within which budget."""
-
-    bound: BoundProgram
-    device: str
-    out: Path
-    budget: ProgramBudget
-    is_cold: bool
-    processes: int
-    note: Note
 
 
 def time_segments(
@@ -164,19 +218,20 @@ def time_segments(
 
 
 def measure_in_loop(
-    machine: Machine,
-    control: Assignment,
-    options: Mapping[str, Sequence[Runnable]],
-    record: Record,
-    where: Where,
-) -> None:
+    machine: Machine, control: Assignment, options: Mapping[str, Sequence[Runnable]], record: Record, where: Where
+) -> None:  # fmt: skip
     """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
-    the most has. What is in the record already is not run again."""
+    the most has, or as there is time for. What is in the record already is not run again."""
     listed = list(
         segments(where.bound, control.periods, where.budget.turns)
-    )  # in the first turn every step is due
+    )  # every step is due in the first
     left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
-    while any(left.values()):
+    until = time.perf_counter() + max(where.seconds_until(_LOOP), 0.1 * where.budget.seconds)
+    while count := sum(map(len, left.values())):
+        is_enough = all(any("ms" in record.of(one) for one in many) for many in options.values())
+        if is_enough and time.perf_counter() > until:
+            where.note(f"{count} candidates are not timed in the loop: no time is left")
+            break
         assignment = _next(left, control)
         for step, one in assignment.chosen.items():
             left[step] = [other for other in left[step] if other != one]
@@ -196,12 +251,13 @@ def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assign
     """A candidate of each step that has any left, those that share forms together: few conversions lie between."""
     chosen: dict[str, Runnable] = {}
     there: dict[str, Form] = {}
+
+    def fit(one: Runnable) -> int:
+        return sum(there.get(name) == form for name, form in one.stored)
+
     for step, many in left.items():
-        fits = [
-            sum(there.get(name) == one.forms[data] for data, name in one.call.arrays.items()) for one in many
-        ]
-        chosen[step] = many[fits.index(max(fits))] if many else control.chosen[step]
-        there |= {name: chosen[step].forms[data] for data, name in chosen[step].call.arrays.items()}
+        chosen[step] = max(many, key=fit, default=control.chosen[step])
+        there |= dict(chosen[step].stored)
     return replace(control, chosen=chosen)
 
 
@@ -239,59 +295,51 @@ def measure_conversion(
     machine: Machine, name: str, before: Form, after: Form, record: Record, samples: int
 ) -> float:
     """The milliseconds of a conversion of the array ``name``, one of each kind and size once."""
-    shape, told = machine.bound.shapes[name], conversion_key(before, after, machine.bound.shapes[name])
-    conversion, backend = FormConversion(before, after, shape), machine.backend
+    shape, backend = machine.bound.shapes[name], machine.backend
+    conversion = FormConversion(before, after, shape)
 
     def timed(source: Placed) -> list[float]:
         target = backend.place(after.layout.room(shape))
         try:
             run = machine.converter.made(conversion, source, target)
             run()
-            return (
-                _by_clock(backend, run, 1) if conversion.is_on_host else backend.sample(run, samples, False)
-            )
+            return _by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
         finally:
             target.free()
 
-    return _measured(machine, {**told, "array": name}, before.layout.room(shape), record, timed)
+    return _measured(machine, conversion_key(before, after, shape), name, before, record, timed)
 
 
 def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
     """The milliseconds in which the host has an array that lies in ``form``."""
     shape, backend = machine.bound.shapes[name], machine.backend
-    room = form.layout.room(shape)
+    told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 
     def timed(source: Placed) -> list[float]:
-        read = partial(backend.download, source)
-        return _by_clock(backend, lambda: form.layout.restore(replace(room, buffer=read()), shape), 3)
+        return _by_clock(backend, lambda: form.restored(backend.download(source), shape), 3)
 
-    return _measured(
-        machine, {"kind": "read", "form": form.digest, "shape": list(shape)}, room, record, timed
-    )
+    return _measured(machine, told, name, form, record, timed)
 
 
 def _measured(
-    machine: Machine,
-    told: dict[str, Any],
-    room: Stored,
-    record: Record,
+    machine: Machine, told: Mapping[str, Any], name: str, form: Form, record: Record,
     timed: Callable[[Placed], list[float]],
-) -> float:
-    """What the record has of it, else what is measured on an array of zeros in ``room``."""
-    if known := record.find(**{key: value for key, value in told.items() if key != "array"}):
+) -> float:  # fmt: skip
+    """What the record has of it, else what is measured on an array of zeros in ``form``."""
+    if known := record.find(**told):
         return float(known[0]["ms"])
     with machine.backend.current():
-        source = machine.backend.place(room)
+        source = machine.backend.place(form.layout.room(machine.bound.shapes[name]))
         try:
             machine.backend.fill(source, 0)
             ms = _typical(timed(source))
         finally:
             source.free()
-    record.add({**told, "ms": ms})
+    record.add({**told, "array": name, "ms": ms})
     return ms
 
 
-def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[float]:
+def _by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
     """Milliseconds of work that is the host's too."""
     times = []
     for _ in range(count):
@@ -301,22 +349,3 @@ def _by_clock(backend: Backend, work: Callable[[], object], count: int) -> list[
         backend.synchronize()
         times.append(1e3 * (time.perf_counter() - begin))
     return times
-
-
-# -- what steps are given
-
-
-def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
-    """The canonical inputs of every call, of each step where it first runs in the program as declared."""
-    bound = machine.bound
-    found: dict[tuple[str, int], dict[str, NDArray[Any]]] = {}
-    periods = {step: period or 1 for step, period in control.periods.items()}
-    machine.start()
-    for event in (event for segment in segments(bound, periods, 1) for event in segment):
-        if event.kind == "call":
-            for call in bound.calls[event.names[0]]:
-                key = call.step, call.place
-                if key not in found:
-                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
-        machine.run(control, [(event,)])
-    return found

@@ -21,8 +21,8 @@ from autotune.hardware import Device
 from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Assignment, Runnable, control
 from autotune.program.declared import Program
-from autotune.program.explain import stories
 from autotune.program.record import text_digests
+from autotune.program.report import stories
 from autotune.program.schedule import default_periods
 from autotune.program.tuning import Tuned
 
@@ -41,12 +41,10 @@ class ProgramEntry:
         shapes = self.told["shapes"]
         if shapes.keys() != bound.given.keys():
             return math.inf
-        apart = 0.0
-        for name, array in bound.given.items():
-            if len(shapes[name]) != array.ndim:
-                return math.inf
-            apart += sum(abs(math.log(n / m)) for n, m in zip(shapes[name], array.shape, strict=True))
-        return apart
+        pairs = [(shapes[name], array.shape) for name, array in bound.given.items()]
+        if any(len(one) != len(other) for one, other in pairs):
+            return math.inf
+        return sum(abs(math.log(n / m)) for one, other in pairs for n, m in zip(one, other, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ def entry_of(tuned: Tuned) -> dict[str, Any]:
         "periods": dict(row.assignment.periods),
         **{name: float(f"{value:.6g}") for name, value in numbers.items()},
         "beside_ms": {one.name: float(f"{one.measured_ms:.6g}") for one in tuned.rows[1:] if not one.refusal},
-        "arrays": stories(tuned.problem, tuned.picks(row), bound.data),
+        "arrays": stories(tuned.problem, row.picks, bound.data),
         **{f"{name}_digest": value for name, value in tuned.digests.items()},
         "compiler": tuned.compiler, "driver": tuned.device.driver, "autotune": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -115,28 +113,19 @@ def _read(path: Path, program: Program) -> dict[str, Any]:
 
 
 def find(
-    bound: BoundProgram,
-    device: Device,
-    policies: str | Path | None = None,
-    folders: Sequence[Path] | None = None,
-) -> Found:
+    bound: BoundProgram, device: Device, policies: str | Path | None = None, folders: Sequence[Path] | None = None
+) -> Found:  # fmt: skip
     """The assignment for ``bound``: of the first policy file that has one, the entry for these sizes or the nearest;
     else the program as declared. Raises UsageError where that cannot run."""
-    program, passed = bound.program, []
+    program, passed = bound.program, list[str]()
     beside = [program.folder / "policies"] if program.folder else []
-    for folder in folders or [*policy_folders(policies), *beside]:
+    for folder in [*policy_folders(policies), *beside] if folders is None else folders:
         path = place_of(folder, program.name, device.slug)
-        if not path.is_file():
-            continue
         try:
-            content = _read(path, program)
+            entries = _entries(path, program, device) if path.is_file() else []
         except PolicyFileError as problem:
             passed.append(str(problem))
             continue
-        if content["device"]["name"] != device.name:
-            passed.append(f"{path}: it is of {content['device']['name']}, and this is {device.name}")
-            continue
-        entries = [ProgramEntry(name=name, told=told) for name, told in content["entries"].items()]
         for entry in sorted(entries, key=lambda one: one.distance(bound)):
             try:
                 assignment = _assignment(bound, entry, device)
@@ -144,14 +133,18 @@ def find(
                 passed.append(f"{path}: {entry.name}: {problem}")
                 continue
             how = "these sizes" if entry.distance(bound) == 0 else "the nearest sizes"
-            return Found(
-                assignment=assignment,
-                origin=f"{path}: {entry.name} ({how})",
-                entry=entry,
-                passed=tuple(passed),
-            )
+            origin = f"{path}: {entry.name} ({how})"
+            return Found(assignment=assignment, origin=origin, entry=entry, passed=tuple(passed))
     declared = control(bound, default_periods(bound), device.limits)
     return Found(assignment=declared, origin="the program as declared", passed=tuple(passed))
+
+
+def _entries(path: Path, program: Program, device: Device) -> list[ProgramEntry]:
+    """What a file has for a device. Raises PolicyFileError."""
+    content = _read(path, program)
+    if (name := content["device"]["name"]) != device.name:
+        raise PolicyFileError(f"{path}: it is of {name}, and this is {device.name}")
+    return [ProgramEntry(name=name, told=told) for name, told in content["entries"].items()]
 
 
 def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Assignment:
@@ -167,16 +160,14 @@ def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Ass
             raise PolicyFileError(f"stale: the {of} changed since it was tuned; tune again")
     chosen = {}
     for step, calls in bound.calls.items():
-        one = told["steps"].get(step)
-        if one is None or one["call"] >= len(calls):
+        one = told["steps"].get(step, {"call": len(calls)})
+        if one["call"] >= len(calls):
             raise PolicyFileError(f"it has no step {step} as the program has")
-        call = calls[one["call"]]
-        space = call.family.space
+        space = calls[one["call"]].family.space
         values = {name: space.policy(name).value(value) for name, value in one["configuration"].items()}
-        candidate = Runnable(call, Configuration({**space.control, **values}))
+        candidate = Runnable(calls[one["call"]], Configuration({**space.control, **values}))
         if reason := candidate.refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate
-    periods = {step: int(told.get("periods", {}).get(step, values[0])) for step, values in
-               bound.program.chosen_periods.items()}  # fmt: skip
-    return Assignment(chosen, periods)
+    periods = {step: int(period) for step, period in told["periods"].items()}
+    return Assignment(chosen, default_periods(bound) | periods)

@@ -46,39 +46,32 @@ class WholeProof:
             if event.kind == "call":
                 call = assignment.chosen[event.names[0]].call
                 runs[call.step] += 1
-                for data, name in (
-                    call.writes.items() if runs[call.step] <= 2 or at == last[event.names] else ()
-                ):
+                is_due = runs[call.step] <= 2 or at == last[event.names]
+                for data, name in call.writes.items() if is_due else ():
                     if found := self._differs(machine, call, data, name, runs.total()):
                         return f"step {call.step}, run {runs[call.step]}: array {name} {found}"
         return ""
 
     def _differs(self, machine: Machine, call: BoundCall, data: str, name: str, ran: int) -> str:
         """How the array differs behind ``ran`` runs of steps; each of them widens the tolerance of its family."""
-        array, kind, shape = (
-            machine.bound.program.arrays[name],
-            machine.bound.data[name],
-            machine.bound.shapes[name],
-        )
-        if machine.bound.program.chosen_periods and array.role == "scratch" and not array.ordered_by:
-            return (
-                ""  # its elements have another order, and nothing tells them apart: what is made of it shows
-            )
+        bound, tolerance = machine.bound, _tolerance(call, data)
+        array, kind, size = bound.program.arrays[name], bound.data[name], math.prod(bound.shapes[name])
+        if bound.program.chosen_periods and array.role == "scratch" and not array.ordered_by:
+            return ""  # in another order, and nothing tells its elements apart: what is made of it shows
         self.compared += 1
-        tolerance = _tolerance(call, data)
         relative, absolute = array.tolerance or (tolerance.relative * ran, tolerance.absolute * ran)
         if (ran, name) not in self._largest:
             self._largest[ran, name] = _magnitude(self.reference.fetch(name))
-        absolute += relative * self._largest[ran, name]
+        within = absolute + relative * self._largest[ran, name]
         numbers = {member.type for member in kind.fields}
         if len(numbers) == 1 and not array.ordered_by and not kind.element:
-            many = self._apart(machine, name, np.dtype(numbers.pop()), absolute)
+            many = self._apart(machine, name, np.dtype(numbers.pop()), within)
         else:
-            many = _apart(self._ordered(machine, name), self._ordered(self.reference, name), absolute)
-        if many <= tolerance.may_differ(math.prod(shape) * len(kind.fields)):
+            many = _compared(self._ordered(machine, name), self._ordered(self.reference, name), within)[0]
+        if many <= tolerance.may_differ(size * len(kind.fields)):
             return ""
-        far = _furthest(self._ordered(machine, name), self._ordered(self.reference, name))
-        return f"differs in {many:,} of {math.prod(shape):,} elements by more than {absolute:.3g}, at most by {far:.3g}"
+        far = _compared(self._ordered(machine, name), self._ordered(self.reference, name), within)[1]
+        return f"differs in {many:,} of {size:,} elements by more than {within:.3g}, at most by {far:.3g}"
 
     def _apart(self, machine: Machine, name: str, kind: np.dtype[Any], within: float) -> int:
         """How many elements are too far apart, counted on the device."""
@@ -95,7 +88,7 @@ class WholeProof:
         if not by:
             return array
         numbers = machine.fetch(by)
-        return np.take(array, np.argsort(numbers, kind="stable"), axis=array.shape.index(len(numbers)))
+        return np.take(array, np.argsort(numbers), axis=array.shape.index(len(numbers)))
 
 
 def _tolerance(call: BoundCall, data: str) -> Tolerance:
@@ -121,19 +114,15 @@ def _magnitude(array: NDArray[Any]) -> float:
     return max((float(np.abs(part[np.isfinite(part)]).max(initial=0)) for part in floats), default=0.0)
 
 
-def _apart(got: NDArray[Any], right: NDArray[Any], within: float) -> int:
-    many = 0
+def _compared(got: NDArray[Any], right: NDArray[Any], within: float) -> tuple[int, float]:
+    """How many numbers are further apart than floating point numbers may be, and how far the furthest are."""
+    many, far = 0, 0.0
     for one, other in zip(_parts(got), _parts(right), strict=True):
         is_float = other.dtype.kind == "f"
         near = np.isclose(one, other, 0, within, equal_nan=True) if is_float else one == other
         many += int(np.count_nonzero(~near))
-    return many
-
-
-def _furthest(got: NDArray[Any], right: NDArray[Any]) -> float:
-    parts = zip(_parts(got), _parts(right), strict=True)
-    apart = [np.abs(one.astype(np.float64) - other.astype(np.float64)) for one, other in parts]
-    return max(float(np.nanmax(one, initial=0)) for one in apart)
+        far = max(far, float(np.nanmax(np.abs(one[~near].astype(np.float64) - other[~near]), initial=0)))
+    return many, far
 
 
 # -- timed whole, in turn
@@ -150,9 +139,7 @@ def time_in_turn(
         for _ in range(rounds):
             for name, assignment in assignments.items():
                 machine.start()
-                for _ in range(
-                    1 if times[name] else 3
-                ):  # step by step, then to record graphs, then as it is timed
+                for _ in range(1 if times[name] else 3):  # step by step, to record graphs, as it is timed
                     machine.run(assignment, listed, _drop)
                 backend.synchronize()
                 times[name] += backend.sample(partial(machine.run, assignment, listed, _drop), 1, False)

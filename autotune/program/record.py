@@ -12,7 +12,7 @@ import numpy as np
 from autotune import __version__
 from autotune.device import Backend
 from autotune.errors import StoreError
-from autotune.program.bound import BoundProgram, each_call
+from autotune.program.bound import BoundProgram
 from autotune.program.candidates import Runnable
 from autotune.program.steps import Either, KernelCall, Repeat, Step
 
@@ -31,14 +31,10 @@ def digests(bound: BoundProgram) -> dict[str, str]:
 def text_digests(bound: BoundProgram, scalars: Mapping[str, float]) -> dict[str, str]:
     """Those of the program's text, and of its families."""
     program = bound.program
+    roles = {name: array.role for name, array in program.arrays.items()}
     steps = [_told(step) for step in program.steps]
-    told = [
-        program.name,
-        {n: a.role for n, a in program.arrays.items()},
-        steps,
-        {n: float(v) for n, v in scalars.items()},
-    ]
-    families = {call.family.name: call.family for call in each_call(bound)}
+    told = [program.name, roles, steps, {name: float(value) for name, value in scalars.items()}]
+    families = {call.family.name: call.family for call in bound.each_call}
     code = [f"{n} {f.source_digest} {f.space_digest} {f.host_digest}" for n, f in sorted(families.items())]
     text = json.dumps(told, sort_keys=True, default=str)
     return {"program": _sha(text), "families": _sha("\n".join(code))}
@@ -90,8 +86,7 @@ class Record:
 
     def of(self, candidate: Runnable) -> dict[str, Any]:
         """The line of a candidate in the loop; empty where there is none."""
-        found = self.find(kind="step", **self.key(candidate))
-        return found[0] if found else {}
+        return next(iter(self.find(kind="step", **self.key(candidate))), {})
 
     @staticmethod
     def key(candidate: Runnable) -> dict[str, Any]:

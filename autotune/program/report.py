@@ -1,15 +1,14 @@
-"""The report of a program: one HTML file with a picture of its kernels, arrays, layouts and conversions, and the table
-of assignments. Everything is inside, and nothing in it runs."""
+"""What is said of a tuned program: of each array who gave way, and one HTML file with a picture of its kernels, arrays,
+layouts and conversions, and the table of assignments. Everything is inside, and nothing in it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from autotune.figures import bare, duration, size
 from autotune.files import write_text
-from autotune.program.explain import explained, stories
+from autotune.layout import Data
+from autotune.program.costs import Choice, Problem, cost
 from autotune.program.tuning import Tuned
 
 _LANE, _LEFT, _STEP, _TOP = (
@@ -17,12 +16,14 @@ _LANE, _LEFT, _STEP, _TOP = (
     250,
     58,
     86,
-)  # of the picture: an array's lane, the steps' names, a step, the head
+)  # of the picture: an array's lane, steps' names, a step, the head
 _COLOURS = ("#1f6f8b", "#c8553d", "#588157", "#8e6c8a", "#b08900", "#4059ad", "#7f4f24", "#6c757d")
 
 
 def write_report(tuned: Tuned, path: Path) -> Path:
     """Write the page of ``tuned`` to ``path``, whole or not at all. Raises StoreError."""
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -30,7 +31,7 @@ def write_report(tuned: Tuned, path: Path) -> Path:
     declared, best = tuned.row("control"), tuned.chosen.measured_ms
     page = template.render(
         tuned=tuned, program=tuned.bound.program, picture=picture(tuned), decay=decay, duration=duration, bare=bare,
-        size=size, stories=explained(stories(tuned.problem, tuned.picks(tuned.chosen), tuned.bound.data)),
+        size=size, stories=explained(stories(tuned.problem, tuned.chosen.picks, tuned.bound.data)),
         speedup=bare(declared.measured_ms / best) if declared and not declared.refusal else "",
         failed=[f"{step} {of}: {why[:1500]}" for step, many in tuned.failed.items() for of, why in many.items()],
     )  # fmt: skip
@@ -39,7 +40,7 @@ def write_report(tuned: Tuned, path: Path) -> Path:
 
 def picture(tuned: Tuned) -> dict[str, Any]:
     """Where everything is: arrays as lanes, steps from top to bottom, a colour for each form."""
-    bound, picks = tuned.bound, tuned.picks(tuned.chosen)
+    bound, picks = tuned.bound, tuned.chosen.picks
     x = {name: _LEFT + _LANE * at + _LANE // 2 for at, name in enumerate(bound.data)}
     colours: dict[str, str] = {}
     steps = []
@@ -74,3 +75,46 @@ def decay(turn_ms: Sequence[float]) -> str:
     """The points of a line: turns by their age."""
     top, last = max(turn_ms), max(1, len(turn_ms) - 1)
     return " ".join(f"{40 + 540 * at / last:.1f},{120 - 100 * ms / top:.1f}" for at, ms in enumerate(turn_ms))
+
+
+# -- who gave way
+
+
+def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Data]) -> dict[str, list[str]]:
+    """What became of each array under ``picks``, in lines: the forms that it comes in; for each step the form that its
+    fastest candidate asks for, the one that it has, and how much more a run of it takes where these differ; the
+    conversions that are made."""
+    fastest = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
+    made = cost(problem, picks).conversions
+    found = {}
+    for array, kind in data.items():
+        steps, forms = [], dict[str, None]()
+        for step, choice in picks.items():
+            has, wanted = (_forms(one, array, kind) for one in (choice, fastest[step]))
+            forms |= dict.fromkeys(has)
+            lost = choice.ms - fastest[step].ms
+            if has and has == wanted:
+                steps.append(f"  {step} wanted {' and '.join(wanted)} and has it")
+            elif has:
+                price = f"{duration(lost)} more a run" if lost > 0 else "at no cost"
+                wish = " and ".join(wanted) or "nothing of it"
+                steps.append(f"  {step} wanted {wish} and gave way to {' and '.join(has)}: {price}")
+        copies = [
+            f"  copied from {one.before.text(kind)} to {one.after.text(kind)} for {', '.join(one.readers)}: "
+            f"{one.count:,} times, {duration(one.ms)} each"
+            for one in made
+            if one.array == array
+        ]
+        element = f"{kind.record or kind.fields[0].type} [{', '.join(kind.shape)}]"
+        found[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
+    return found
+
+
+def _forms(choice: Choice, array: str, kind: Data) -> list[str]:
+    """The forms in which a choice has the array, in words."""
+    return list(dict.fromkeys(form.text(kind) for name, form in choice.of.stored if name == array))
+
+
+def explained(told: Mapping[str, list[str]]) -> str:
+    """All of it as text."""
+    return "\n".join(line for lines in told.values() for line in lines)

@@ -12,11 +12,9 @@ from autotune.compile import Cache, default_root
 from autotune.device import Closing, foreign, open_backend
 from autotune.errors import UnknownName
 from autotune.program.bound import BoundProgram, bind_program
-from autotune.program.candidates import control
 from autotune.program.declared import Given, Program
 from autotune.program.machine import Machine, OnRead
 from autotune.program.policy import Found, find
-from autotune.program.schedule import default_periods
 
 _KEPT = 2  # inputs of different sizes that stay ready
 
@@ -67,13 +65,8 @@ class TunedProgram(Closing):
     step in its family's control configuration, and reads from copies what is updated in place."""
 
     def __init__(
-        self,
-        program: Program,
-        device: str,
-        policies: str | Path | None,
-        cache: Cache,
-        is_declared: bool = False,
-    ) -> None:
+        self, program: Program, device: str, policies: str | Path | None, cache: Cache, is_declared: bool = False
+    ) -> None:  # fmt: skip
         self.program, self._policies, self._cache, self._is_declared = program, policies, cache, is_declared
         self._backend = open_backend(device)
         self._ready: dict[Any, Running] = {}
@@ -127,13 +120,7 @@ class TunedProgram(Closing):
         return bind_program(self.program, Given(workload="", arrays=arrays, scalars=scalars))
 
     def _started(self, bound: BoundProgram) -> Running:
-        device = self._backend.device
-        if self._is_declared:
-            found = Found(
-                assignment=control(bound, default_periods(bound), device.limits), origin="as declared"
-            )
-        else:
-            found = find(bound, device, self._policies)
+        found = find(bound, self._backend.device, self._policies, [] if self._is_declared else None)
         if found.entry is None and not self._is_declared:
             why = f" ({'; '.join(found.passed)})" if found.passed else ""
             told = f"program {self.program.name} was not tuned on {self.device}{why}: it runs as declared"

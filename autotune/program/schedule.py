@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from autotune.program.bound import BoundProgram
@@ -31,9 +32,8 @@ def segments(
         if isinstance(step, Repeat):
             count = bound.count(step)
             for turn in range(count if most_turns is None else min(count, most_turns)):
-                yield from _cut(
-                    [event for inner in step.steps for event in _events(bound, periods, inner, turn)]
-                )
+                events = (_events(bound, periods, inner, turn) for inner in step.steps)
+                yield from _cut([*chain.from_iterable(events)])
         else:
             yield from _cut([*_events(bound, periods, step, 0)])
 

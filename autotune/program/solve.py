@@ -8,6 +8,7 @@ bounds the memory.
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -47,14 +48,8 @@ class _Rows:
         self.integer.append(int(is_integer))
         return len(self.objective) - 1
 
-    def at_least(self, terms: Mapping[int, float], lower: float) -> None:
-        self.rows.append((dict(terms), lower, np.inf))
-
-    def at_most(self, terms: Mapping[int, float], upper: float) -> None:
-        self.rows.append((dict(terms), -np.inf, upper))
-
-    def exactly(self, terms: Mapping[int, float], value: float) -> None:
-        self.rows.append((dict(terms), value, value))
+    def limit(self, terms: Mapping[int, float], lower: float = -np.inf, upper: float = np.inf) -> None:
+        self.rows.append((dict(terms), lower, upper))
 
 
 def solve(problem: Problem) -> Solution:
@@ -64,7 +59,7 @@ def solve(problem: Problem) -> Solution:
     taken: dict[str, list[int]] = {}
     for step, options in problem.options.items():
         taken[step] = [model.variable(one.ms * runs.get(step, 0), is_integer=True) for one in options]
-        model.exactly(dict.fromkeys(taken[step], 1.0), 1.0)
+        model.limit(dict.fromkeys(taken[step], 1.0), 1.0, 1.0)  # one of them
 
     def forms(ports: Iterable[Port]) -> dict[Hashable, list[int]]:
         """The variables of the options that give one of the ports a form, by form."""
@@ -90,7 +85,7 @@ def solve(problem: Problem) -> Solution:
                     ms = count * problem.convert_ms(epoch.array, before, after)
                     due[before, after] = model.variable(ms, is_integer=False)
                 many = Counter((*writers, *readers))  # one that is both counts twice
-                model.at_least({due[before, after]: 1.0, **{number: -n for number, n in many.items()}}, -1.0)
+                model.limit({due[before, after]: 1.0, **{number: -n for number, n in many.items()}}, -1.0)
     _limit_memory(problem, model, taken)
     picks, bound = _solved(problem, model, taken)
     return Solution(picks, cost(problem, picks), bound)
@@ -115,10 +110,10 @@ def _limit_memory(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
                     comes[form] = model.variable(0.0, is_integer=False)
                     total[comes[form]] = float(problem.nbytes(array, form))
                     worst += total[comes[form]]
-                model.at_least({comes[form]: 1.0, **dict.fromkeys(numbers, -1.0)}, 0.0)
+                model.limit({comes[form]: 1.0, **dict.fromkeys(numbers, -1.0)}, 0.0)
     if worst > problem.limit_bytes:
         scale = 1.0 / problem.limit_bytes
-        model.at_most({number: many * scale for number, many in total.items() if many}, 1.0)
+        model.limit({number: many * scale for number, many in total.items() if many}, upper=1.0)
 
 
 def _solved(
@@ -150,3 +145,30 @@ def _solved(
         )
     picks = {step: problem.options[step][int(np.argmax(found.x[numbers]))] for step, numbers in taken.items()}
     return picks, float(found.mip_dual_bound) * scale
+
+
+# -- other ways to choose
+
+
+def greedy(problem: Problem) -> dict[str, Choice]:
+    """The steps one after the other, that which takes the most first: each takes what is cheapest beside those that
+    chose before it, the others as they are fastest alone."""
+    picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
+
+    def with_it(one: Choice, step: str) -> float:
+        return cost(problem, {**picks, step: one}).ms
+
+    for step in sorted(picks, key=lambda one: -picks[one].ms * problem.traffic.runs.get(one, 0)):
+        picks[step] = min(problem.options[step], key=partial(with_it, step=step))
+    return picks
+
+
+def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
+    """The next best assignments in which one step is another than in the best."""
+    best, found = solution.picks, list[tuple[float, Mapping[str, Choice]]]()
+    for step, many in problem.options.items():
+        for one in many:
+            picks = {**best, step: one}
+            if one is not best[step] and (made := cost(problem, picks)).nbytes <= problem.limit_bytes:
+                found.append((made.ms, picks))
+    return [picks for _, picks in sorted(found, key=lambda pair: pair[0])[:most]]

@@ -1,6 +1,6 @@
 """What a program is made of: arrays with their roles, calls of families, loops, swaps, and what the host reads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,14 +108,23 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
             yield from walk(step.steps)
 
 
+def known(kind: str, name: str, names: Collection[str], where: str) -> None:
+    """Raises UnknownName for a name that is none of them."""
+    if name not in names:
+        raise UnknownName(kind, name, names, where)
+
+
+def scalar(value: float | str, scalars: Mapping[str, float], what: str) -> float:
+    """A number, or the scalar that names one. Raises UnknownName."""
+    if isinstance(value, str):
+        known("scalar", value, scalars, what)
+        return scalars[value]
+    return value
+
+
 def number(value: Number, scalars: Mapping[str, float], what: str) -> int:
     """A whole number of at least 1, or the scalar that names one. Raises UnknownName, WorkloadError."""
-    if isinstance(value, str):
-        if value not in scalars:
-            raise UnknownName("scalar", value, scalars, what)
-        found = scalars[value]
-    else:
-        found = value
+    found = scalar(value, scalars, what)
     if found != int(found) or found < 1:
         raise WorkloadError(f"{what}: {value} is {found:g}, and a whole number of at least 1 is needed")
     return int(found)
@@ -151,21 +160,16 @@ def _step(told: Mapping[str, Any], where: str) -> Step:
     every: Any = told.get("every", 1)
     if isinstance(every, Mapping):
         every = Choose(tuple(NEVER if value == "never" else int(value) for value in every["choose"]))
-    if isinstance(every, Choose) and kind == "read":
-        raise UsageError(f"{where}: when the host reads is not the tuner's to choose: give every a number")
-    match kind:
-        case "call":
-            return _call(told, every)
-        case "either":
-            return Either(
-                told["name"], tuple(_call({"name": told["name"], **one}) for one in told["either"]), every
-            )
-        case "repeat":
-            return Repeat(told["repeat"], steps_of(told["steps"], where))
-        case "swap":
-            return Swap(*told["swap"])
-        case _:
-            return Read(tuple(told["read"]), every)
+        if kind == "read":
+            raise UsageError(f"{where}: the tuner does not choose when the host reads: give every a number")
+    if kind == "call":
+        return _call(told, every)
+    if kind == "either":
+        calls = tuple(_call({"name": told["name"], **one}) for one in told["either"])
+        return Either(told["name"], calls, every)
+    if kind == "repeat":
+        return Repeat(told["repeat"], steps_of(told["steps"], where))
+    return Swap(*told["swap"]) if kind == "swap" else Read(tuple(told["read"]), every)
 
 
 def _call(told: Mapping[str, Any], every: Number | Choose = 1) -> KernelCall:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -16,32 +16,27 @@ from autotune.errors import NothingMeasured
 from autotune.files import writable
 from autotune.hardware import Device
 from autotune.program.aging import Aged, measure_aging
-from autotune.program.bound import BoundCall, BoundProgram, bind_program, each_call
+from autotune.program.bound import BoundProgram, bind_program
 from autotune.program.candidates import Assignment, Runnable, control
 from autotune.program.conversion import FormConversion
 from autotune.program.costs import Choice, Cost, Port, Problem, Traffic, cost, traffic
 from autotune.program.declared import Given, Program
-from autotune.program.forms import Form
 from autotune.program.machine import Machine
 from autotune.program.measuring import (
     Note,
     ProgramBudget,
-    Surveyed,
     Where,
-    captured,
     conversion_key,
     measure_conversion,
     measure_in_loop,
     measure_read,
-    selected,
-    survey,
-)  # fmt: skip
+    surveyed,
+)
 from autotune.program.proving import WholeProof, time_in_turn
 from autotune.program.record import Record, digests
 from autotune.program.schedule import Segment, default_periods, period_of, segments
-from autotune.program.solve import Solution, solve
+from autotune.program.solve import Solution, greedy, runners_up, solve
 from autotune.program.steps import Repeat, Swap, walk
-from autotune.record import Study
 
 CONTROL, CHOSEN, OWN_BEST, GREEDY = "control", "chosen", "own best", "greedy"
 _COLD_BYTES = 32 << 20  # of arrays; a loop over less may find them in a cache
@@ -49,16 +44,19 @@ _MEMORY_SHARE = 0.8  # of the device's
 _TIMED_MS = 40.0  # about what a timed run of the whole takes
 _MOST_TURNS = 400
 _MOST_QUEUE_MS = 0.004
+_PROOF = 0.85  # the share of the budget's seconds after which no comparison is begun that is not needed
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramRow:
     """One assignment of the table: what it was predicted to take and what it took, in milliseconds a turn of the
-    loop; ``refusal`` says why it is not right, or could not run."""
+    loop; ``refusal`` says why it is not right, or could not run. ``picks`` are its options, ``cost`` is of the whole
+    program."""
 
     name: str
     assignment: Assignment
-    cost: Cost  # of the whole program
+    picks: Mapping[str, Choice]
+    cost: Cost
     predicted_ms: float
     measured_ms: float = math.nan
     spread: float = math.nan
@@ -72,24 +70,26 @@ class ProgramRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What was measured, and what trying every assignment would have needed."""
+    """What was measured: ``configurations`` by sweeps, ``in_loop`` candidates in so many ``runs`` of the program, and
+    ``conversions``; and the ``assignments`` of these candidates, each of which is a run too."""
 
-    configurations: int  # by sweeps, in this run and before
-    in_loop: int  # candidates timed in the loop
-    runs: int  # of the program, to do so
+    configurations: int
+    in_loop: int
+    runs: int
     conversions: int
-    assignments: float  # of the candidates that are timed in the loop
+    assignments: float
 
     @property
     def share(self) -> float:
         """Runs and conversions, of the runs that all assignments would need."""
-        return (self.runs + self.conversions) / self.assignments if self.assignments else math.inf
+        return (self.runs + self.conversions) / self.assignments
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
     """What tuning a program found on one device. ``rows`` are the assignments that were run whole, the chosen one
-    first; ``solution`` is the exact answer by prediction; ``turns`` is how many of the loop a time is of."""
+    first; ``solution`` is the exact answer by prediction; ``failed`` has reasons by step and configuration; ``turns``
+    is how many of the loop a time is of, ``compared`` how many arrays were compared, step by step."""
 
     bound: BoundProgram
     workload: str
@@ -101,22 +101,15 @@ class Tuned:
     solution: Solution
     rows: tuple[ProgramRow, ...]
     counts: Counts
-    aged: tuple[Aged, ...] = ()
-    failed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by step and configuration
-    turns: int = 1
-    compared: int = 0  # arrays, step by step
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    aged: tuple[Aged, ...]
+    failed: Mapping[str, Mapping[str, str]]
+    turns: int
+    compared: int
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by phase
 
     @property
     def chosen(self) -> ProgramRow:
         return self.rows[0]
-
-    def picks(self, row: ProgramRow) -> dict[str, Choice]:
-        """The options that a row takes."""
-        return {
-            step: next(one for one in self.problem.options[step] if one.of == candidate)
-            for step, candidate in row.assignment.chosen.items()
-        }
 
     def row(self, name: str) -> ProgramRow | None:
         return next((row for row in self.rows if row.name == name), None)
@@ -160,60 +153,56 @@ def tune(
     bound = bind_program(program, given)
     place = out or Path("autotune-results") / program.name
     writable(place)
-    kept = Cache(cache or default_root())
     with open_backend(device) as backend:  # type: ignore[attr-defined]
         where = Where(
             bound=bound, device=device if device != "auto" else backend.device.kind, out=place,
             budget=budget or ProgramBudget(), is_cold=bound.nbytes > _COLD_BYTES, processes=processes, note=note,
         )  # fmt: skip
-        return _Tuning(bound, given.workload, backend, kept, where).tuned()
+        return _Tuning(where, given.workload, backend, Cache(cache or default_root())).tuned()
 
 
 class _Tuning:
     """One run of ``tune``, phase by phase."""
 
-    def __init__(
-        self, bound: BoundProgram, workload: str, backend: Backend, cache: Cache, where: Where
-    ) -> None:
-        self._bound, self._workload, self._backend, self._cache, self._where = (
-            bound,
-            workload,
-            backend,
-            cache,
-            where,
-        )
-        self._record = Record(where.out / "program.jsonl", bound, backend)
-        self._control = control(bound, default_periods(bound), backend.device.limits)
+    def __init__(self, where: Where, workload: str, backend: Backend, cache: Cache) -> None:
+        self._where, self._bound, self._workload = where, where.bound, workload
+        self._backend, self._cache = backend, cache
+        self._record = Record(where.out / "program.jsonl", where.bound, backend)
+        self._control = control(where.bound, default_periods(where.bound), backend.device.limits)
         self._seconds: dict[str, float] = {}
-        self._configurations = 0
         self._queue_ms = 0.0  # what an action takes more in a whole run than between two marks
 
     def tuned(self) -> Tuned:
-        found = self._timed("survey", self._surveyed)
-        options = {step: self._candidates(step, one) for step, one in found.items()}
-        with Machine(self._bound, self._backend, self._cache, keeps=True) as machine:
-            self._timed("loop", measure_in_loop, machine, self._control, options, self._record, self._where)
+        bound, record = self._bound, self._record
+        with Machine(bound, self._backend, self._cache, apart=True) as machine:
+            found, configurations = self._timed("survey", surveyed, machine, self._control, self._where)
+        options = {
+            step: one.kept(self._control.chosen[step], bound.program, self._where.budget.forms)
+            for step, one in found.items()
+        }
+        with Machine(bound, self._backend, self._cache, keeps=True) as machine:
+            self._timed("loop", measure_in_loop, machine, self._control, options, record, self._where)
             self._timed("queueing", self._measure_queueing, machine, options)
             periods, aged = self._control.periods, ()
             problem = self._problem(machine, options, periods)
             solution = self._timed("solve", solve, problem)
-            if self._bound.program.chosen_periods:
+            if bound.program.chosen_periods:
                 periods, aged = self._timed("aging", self._aged, machine, solution)
                 problem = self._problem(machine, options, periods)
                 solution = solve(problem)
             rows, turns, compared = self._timed("prove", self._proved, machine, problem, solution, periods)
         failed = {step: dict(one.failed) for step, one in found.items()}
-        for line in self._record.find(kind="step"):
+        for line in record.find(kind="step"):
             if "failed" in line:
                 failed[line["step"]][line["configuration"]] = line["failed"]
         many = [len(listed) for listed in options.values()]
         counts = Counts(
-            configurations=self._configurations, in_loop=sum(many), runs=max(many),
-            conversions=len(self._record.find(kind="convert")), assignments=float(math.prod(many)),
+            configurations=configurations, in_loop=sum(many), runs=max(many),
+            conversions=len(record.find(kind="convert")), assignments=float(math.prod(many)),
         )  # fmt: skip
         return Tuned(
-            bound=self._bound, workload=self._workload, device=self._backend.device,
-            compiler=self._backend.toolchain().identity, identity=self._record.identity, digests=digests(self._bound),
+            bound=bound, workload=self._workload, device=self._backend.device,
+            compiler=self._backend.toolchain().identity, identity=record.identity, digests=digests(bound),
             problem=problem, solution=solution, rows=rows, counts=counts, aged=aged, failed=failed, turns=turns,
             compared=compared, seconds=self._seconds,
         )  # fmt: skip
@@ -224,48 +213,7 @@ class _Tuning:
             return work(*given)
         finally:
             self._seconds[phase] = time.perf_counter() - begin
-
-    # -- each call alone
-
-    def _surveyed(self) -> dict[str, Surveyed]:
-        """A sweep of each call, one for those that are alike; by step."""
-        bound, where, limits = self._bound, self._where, self._backend.device.limits
-        with Machine(bound, self._backend, self._cache, apart=True) as machine:
-            inputs = captured(machine, self._control)
-        found: dict[str, Surveyed] = {}
-        studies: list[tuple[BoundCall, Study]] = []
-        for call in each_call(bound):
-            known = {policy.name for policy in call.family.space.policies}
-            named = [bound.program.held(name).get(call.step, {}) for name in bound.program.presets]
-            chosen, forms, possible = selected(
-                call, limits, where.budget, [held for held in named if held and held.keys() <= known]
-            )
-            first = self._control.chosen[call.step]
-            chosen += [first] if first.call is call and first not in chosen else []
-            alike = next((study for other, study in studies if call.is_like(other)), None)
-            if alike is None:
-                where.note(f"{call.step}: {len(chosen)} of {possible} configurations in {forms} forms")
-                alike = survey(call, chosen, inputs[call.step, call.place], where)
-                studies.append((call, alike))
-                self._configurations += len(alike.trials)
-            found.setdefault(call.step, Surveyed()).add(call, chosen, alike)
-        for step, one in found.items():
-            if not one.times:
-                reasons = "; ".join(sorted({*one.failed.values()})[:3])
-                raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
-        return found
-
-    def _candidates(self, step: str, found: Surveyed) -> list[Runnable]:
-        """The fastest of each form, the best forms first, with the control and what presets name."""
-        ranked = [one for _, one in sorted(found.times, key=lambda pair: pair[0])]
-        best: dict[Any, Runnable] = {}
-        for one in ranked:
-            best.setdefault(one.key, one)
-        kept = [*list(best.values())[: self._where.budget.forms], self._control.chosen[step]]
-        for preset in self._bound.program.presets:
-            held = self._bound.program.held(preset).get(step)
-            kept += [one for one in ranked if held and _is_held(one, held)][:1]
-        return list({(one.call.place, one.configuration): one for one in kept}.values())
+            self._where.note(f"{phase}: {self._seconds[phase]:.1f} s")
 
     # -- the choice
 
@@ -276,16 +224,17 @@ class _Tuning:
         choices: dict[str, tuple[Choice, ...]] = {}
         for step, many in options.items():
             lines = [(one, record.of(one)) for one in many]
-            timed = [(one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line]
-            choices[step] = tuple(_choice(one, ms) for one, ms in timed)
-            if not timed:
+            choices[step] = tuple(
+                _choice(one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line
+            )
+            if not choices[step]:
                 why = "; ".join(line.get("failed", "") for _, line in lines)
                 raise NothingMeasured(f"step {step}: none of its candidates ran in the loop: {why}")
         passed = traffic(bound, segments(bound, periods))
         machine.converter.prepare(_conversions(bound, choices, passed, record))
 
         @cache
-        def convert_ms(array: str, before: Form, after: Form) -> float:
+        def convert_ms(array: str, before: Any, after: Any) -> float:
             ms = measure_conversion(machine, array, before, after, record, self._where.budget.samples)
             return max(0.0, ms + queue_ms)
 
@@ -298,36 +247,34 @@ class _Tuning:
 
     def _measure_queueing(self, machine: Machine, options: Mapping[str, Sequence[Runnable]]) -> None:
         """What an action takes more, or less, in a whole run than between two marks: by the program as declared."""
+        chosen = self._control.chosen
         if known := self._record.find(kind="queue"):
             self._queue_ms = float(known[0]["ms"])
-            return
-        first = {
-            step: [one for one in many if one == self._control.chosen[step]] for step, many in options.items()
-        }
-        if not all(many and "ms" in self._record.of(many[0]) for many in first.values()):
-            return
-        problem = self._problem(machine, first, self._control.periods)
-        picks = {step: one for step, (one,) in problem.options.items()}
-        listed, _ = self._whole(cost(problem, picks).ms, self._control.periods)
-        took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
-        once, twice = self._passes(problem, picks, listed)
-        apart = (took - twice.ms + once.ms) / (twice.actions - once.actions)
-        self._queue_ms = min(10 * _MOST_QUEUE_MS, max(-_MOST_QUEUE_MS, apart))
-        self._record.add({"kind": "queue", "ms": self._queue_ms})
+        elif all(
+            chosen[step] in many and "ms" in self._record.of(chosen[step]) for step, many in options.items()
+        ):
+            problem = self._problem(
+                machine, {step: [one] for step, one in chosen.items()}, self._control.periods
+            )
+            picks = {step: one for step, (one,) in problem.options.items()}
+            listed, _ = self._whole(cost(problem, picks).ms, self._control.periods)
+            took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
+            once, twice = self._passes(problem, picks, listed)
+            apart = (took - twice.ms + once.ms) / (twice.actions - once.actions)
+            self._queue_ms = min(10 * _MOST_QUEUE_MS, max(-_MOST_QUEUE_MS, apart))
+            self._record.add({"kind": "queue", "ms": self._queue_ms})
 
     def _passes(self, problem: Problem, picks: Mapping[str, Choice], listed: list[Segment]) -> list[Cost]:
         """What the segments cost once and twice over: the second time begins where the first one ended."""
-        return [
-            cost(replace(problem, traffic=traffic(self._bound, listed * times)), picks) for times in (1, 2)
-        ]
+        passes = (traffic(self._bound, listed * times) for times in (1, 2))
+        return [cost(replace(problem, traffic=each), picks) for each in passes]
 
     def _aged(self, machine: Machine, solution: Solution) -> tuple[dict[str, int], tuple[Aged, ...]]:
         """The best period of each step that restores an order, by how the loop slows down behind it."""
         periods, found = dict(self._control.periods), []
         for step, values in self._bound.program.chosen_periods.items():
-            found.append(
-                measure_aging(machine, _assignment(solution.picks, periods), step, values, self._record)
-            )
+            assignment = _assignment(solution.picks, periods)
+            found.append(measure_aging(machine, assignment, step, values, self._record))
             periods[step] = found[-1].chosen
         return periods, tuple(found)
 
@@ -337,34 +284,35 @@ class _Tuning:
         self, machine: Machine, problem: Problem, solution: Solution, periods: Mapping[str, int]
     ) -> tuple[tuple[ProgramRow, ...], int, int]:
         """The table, the chosen one first; how many turns its times are of, and how many arrays were compared."""
-        bound, rows = self._bound, dict[str, ProgramRow]()
+        bound, where, rows = self._bound, self._where, dict[str, ProgramRow]()
         listed, turns = self._whole(solution.cost.ms, periods)
-        always = {
-            step: period or 2 for step, period in periods.items()
-        }  # none is left out, so that each is compared
+        always = {step: period or 2 for step, period in periods.items()}  # so that each step is compared
         few = [period for period in _periods(bound, periods) if period <= 8]
         first = list(segments(bound, always, max(3, *few) + 1))
         with Machine(bound, self._backend, self._cache, apart=True, keeps=True) as reference:
             proof = WholeProof(reference, replace(self._control, periods=always))
             known: dict[str, str] = {}
             for name, picks in self._named(problem, solution).items():
+                is_needed = name in (CHOSEN, CONTROL, *bound.program.presets)
+                if not is_needed and where.seconds_until(_PROOF) < 0:
+                    where.note(f"{name}: not compared, no time is left")
+                    continue
                 assignment = _assignment(picks, periods)
                 if assignment.id not in known:
                     known[assignment.id] = proof.refusal(machine, assignment, first)
+                refusal = known[assignment.id]
                 once, twice = self._passes(problem, picks, listed)
                 rows[name] = ProgramRow(
-                    name=name, assignment=assignment, cost=cost(problem, picks), refusal=known[assignment.id],
+                    name=name, assignment=assignment, picks=picks, cost=cost(problem, picks), refusal=refusal,
                     predicted_ms=(twice.ms - once.ms) / turns,
                 )  # fmt: skip
-                self._where.note(
-                    f"{name}: {rows[name].refusal or 'equal to the program as declared, step by step'}"
-                )
+                where.note(f"{name}: {refusal or 'equal to the program as declared, step by step'}")
         right = {row.assignment.id: row.assignment for row in rows.values() if not row.refusal}
         if not right:
             raise NothingMeasured(
                 f"program {bound.program.name}: no assignment is right: {rows[CHOSEN].refusal}"
             )
-        rounds = self._where.budget.samples if rows[CHOSEN].predicted_ms * turns < 2.5 * _TIMED_MS else 3
+        rounds = where.budget.samples if rows[CHOSEN].predicted_ms * turns < 2.5 * _TIMED_MS else 3
         times = time_in_turn(machine, right, listed, rounds)
         for name, row in rows.items():
             if not row.refusal:
@@ -372,43 +320,39 @@ class _Tuning:
                 wide = (max(took) - min(took)) / 2 / median(took)
                 rows[name] = replace(row, measured_ms=median(took), spread=wide)
         chosen = rows.pop(CHOSEN)
-        best = min(
-            (row for row in (chosen, *rows.values()) if not row.refusal), key=lambda row: row.measured_ms
-        )
+        timed = [row for row in (chosen, *rows.values()) if not row.refusal]
+        best = min(timed, key=lambda row: row.measured_ms)
         if chosen.refusal or best.measured_ms < 0.99 * chosen.measured_ms:
             chosen = replace(best, name=CHOSEN)
         return (chosen, *rows.values()), turns, proof.compared
 
     def _named(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
         """The assignments of the table: the chosen one, those it is compared with, and the next best."""
-        program, options = self._bound.program, problem.options
+        program, options, declared = self._bound.program, problem.options, self._control.chosen
         found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
-        declared = {
-            step: [c for c in many if c.of == self._control.chosen[step]] for step, many in options.items()
-        }
-        if all(declared.values()):
-            found[CONTROL] = {step: many[0] for step, many in declared.items()}
-        for preset in program.presets:
-            held = program.held(preset)
+        for name in (CONTROL, *program.presets):
+            held = program.held(name) if name in program.presets else {}
             narrowed = {
-                step: tuple(one for one in many if _is_held(one.of, held.get(step, {})))
+                step: tuple(
+                    one for one in many
+                    if (one.of == declared[step] if name == CONTROL else one.of.is_held(held.get(step, {})))
+                )
                 for step, many in options.items()
-            }
+            }  # fmt: skip
             if all(narrowed.values()):
-                found[preset] = solve(replace(problem, options=narrowed)).picks
+                found[name] = solve(replace(problem, options=narrowed)).picks
         found[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
         found[GREEDY] = greedy(problem)
         return found | {
-            f"runner-up {at}": picks for at, picks in enumerate(runners_up(problem, solution, 2), 1)
+            f"runner-up {at}": each for at, each in enumerate(runners_up(problem, solution, 2), 1)
         }
 
     def _whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
         """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where that
         is not too long, and long enough to be timed."""
         bound = self._bound
-        count = max(
-            (bound.count(step) for step in bound.program.steps if isinstance(step, Repeat)), default=1
-        )
+        loops = [bound.count(step) for step in bound.program.steps if isinstance(step, Repeat)]
+        count = max(loops, default=1)
         turn_ms, beat = max(1e-3, whole_ms / count), math.lcm(*_periods(bound, periods))
         turns = max(2, math.ceil(_TIMED_MS / turn_ms))
         if beat * turn_ms <= 10 * _TIMED_MS:
@@ -440,12 +384,6 @@ def _choice(candidate: Runnable, ms: float) -> Choice:
     return Choice(ms, forms, candidate.own_bytes, candidate)
 
 
-def _is_held(candidate: Runnable, held: Mapping[str, Any]) -> bool:
-    """Whether the configuration has the values."""
-    told = candidate.configuration
-    return all(name in told and str(told[name]) in map(str, values) for name, values in held.items())
-
-
 def _assignment(picks: Mapping[str, Choice], periods: Mapping[str, int]) -> Assignment:
     return Assignment({step: one.of for step, one in picks.items()}, dict(periods))
 
@@ -454,31 +392,3 @@ def _periods(bound: BoundProgram, periods: Mapping[str, int]) -> list[int]:
     """How often the steps run, in turns; of one that never runs, 1."""
     steps = [step for step in walk(bound.program.steps) if not isinstance(step, Repeat | Swap)]
     return [period_of(bound, step, periods) or 1 for step in steps]
-
-
-# -- other ways to choose
-
-
-def greedy(problem: Problem) -> dict[str, Choice]:
-    """The steps one after the other, that which takes the most first: each takes what is cheapest beside those that
-    chose before it, the others as they are fastest alone."""
-    picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
-
-    def with_it(one: Choice, step: str) -> float:
-        return cost(problem, {**picks, step: one}).ms
-
-    for step in sorted(picks, key=lambda one: -picks[one].ms * problem.traffic.runs.get(one, 0)):
-        picks[step] = min(problem.options[step], key=partial(with_it, step=step))
-    return picks
-
-
-def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
-    """The next best assignments in which one step is another than in the best."""
-    best = solution.picks
-    others = [
-        {**best, step: one} for step, many in problem.options.items() for one in many if one is not best[step]
-    ]
-    fitting = [
-        (found.ms, picks) for picks in others if (found := cost(problem, picks)).nbytes <= problem.limit_bytes
-    ]
-    return [picks for _, picks in sorted(fitting, key=lambda pair: pair[0])[:most]]

@@ -15,6 +15,7 @@ from particle_program import write_families, write_program
 from autotune import Kernel
 from autotune.compile import Cache, default_root
 from autotune.device import open_backend
+from autotune.errors import CompilerError
 from autotune.program import Either, Given, KernelCall, Program, Repeat, Swap, load_given, run_control
 from autotune.program.bound import BoundProgram, bind_program
 from autotune.program.candidates import Assignment, candidates, control
@@ -271,3 +272,89 @@ def test_a_plain_kernel_is_a_step(tmp_path: Path, cache: Cache) -> None:
     with Machine(bound, CPU, cache) as machine:
         machine.run_all(Assignment({"drift": group[1]}))
         np.testing.assert_array_equal(machine.fetch("x"), np.arange(70) + 4)
+
+
+def test_a_conversion_that_fails_leaves_nothing_to_be_taken_for_the_array(
+    bound: BoundProgram, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = control(bound, {}, CPU.device.limits)
+    other = next(
+        one for many in candidates(bound.calls["forces"][0], CPU.device.limits, 1000).values() for one in many
+        if one.forms["points"] != plain.chosen["forces"].forms["points"]
+    )  # fmt: skip
+    assignment = Assignment({**plain.chosen, "forces": other})
+
+    def refused(*_: Any) -> Any:
+        raise CompilerError("it does not compile")
+
+    with Machine(bound, CPU, cache) as machine:
+        with monkeypatch.context() as broken:
+            broken.setattr(machine.converter, "made", refused)
+            with pytest.raises(CompilerError):
+                machine.run(assignment, [next(segments(bound, {}))])
+        machine.run_all(assignment)
+        np.testing.assert_allclose(
+            machine.fetch("positions"), expected(bound)["positions"], rtol=1e-4, atol=1e-5
+        )
+
+
+_FLIP = """
+#include "autotune/array.cuh"
+template <class Policy>
+__global__ void __launch_bounds__(1)
+    flip(typename Policy::x x, typename Policy::ids ids, typename Policy::x_after x_after,
+         typename Policy::ids_after ids_after) {
+  const unsigned n = x.extent(0);
+  for (unsigned i = 0; i < n; ++i) {
+    const unsigned to = Policy::how == 1 ? n - 1 - i : i;
+    x_after.store(x.load(i) + (Policy::how == 2 ? 0.5f : 0.0f), to);
+    ids_after.store(ids.load(i), to);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("about", "how", "told"),
+    [
+        ({"ordered_by": "ids"}, 1, ""),
+        ({}, 1, "step flip, run 1: array y differs in 4 of 5 elements by more than 0, at most by 4"),
+        ({"ordered_by": "ids"}, 2, "array y differs in 5 of 5 elements by more than 0, at most by 0.5"),
+        ({"ordered_by": "ids", "tolerance": {"absolute": 1}}, 2, ""),
+        ({"tolerance": {"relative": 0.1}}, 2, "by more than 0.4, at most by 0.5"),
+        ({"tolerance": {"relative": 0.2}}, 2, ""),
+    ],
+)
+def test_arrays_are_compared_in_their_order_and_within_their_tolerance(
+    tmp_path: Path, cache: Cache, about: dict[str, Any], how: int, told: str
+) -> None:
+    told_of = {
+        "schema": 1, "family": "flip", "source": "flip.cu", "reference": "control",
+        "data": {"x": _line("input"), "ids": {**_line("input"), "type": "int32"},
+                 "x_after": _line("output"), "ids_after": {**_line("output"), "type": "int32"}},
+        "kernels": {"flip": {"arguments": ["x", "ids", "x_after", "ids_after"], "grid": [1], "block": [1]}},
+        "policies": {"how": {"values": [0, 1, 2], "default": 0}},
+    }  # fmt: skip
+    (tmp_path / "flip").mkdir()
+    (tmp_path / "flip" / "flip.cu").write_text(_FLIP)
+    (tmp_path / "flip" / "family.yaml").write_text(yaml.safe_dump(told_of))
+    arrays = {
+        "x": {"role": "input", **about},
+        "ids": "input",
+        "y": {"role": "output", **about},
+        "numbers": "output",
+    }
+    if "ordered_by" in about:
+        arrays["y"] = {**about, "role": "output", "ordered_by": "numbers"}
+    call = KernelCall("flip", arrays={"x_after": "y", "ids_after": "numbers"})
+    arrays["numbers"] = {"role": "output", "ordered_by": "numbers"}
+    program = Program(name="flipping", folder=tmp_path, arrays=arrays, steps=[call])
+    given = {"x": np.arange(5), "ids": np.arange(5)}
+    bound = bind_program(program, Given(workload="", arrays=given, scalars={}))
+    declared = control(bound, {}, CPU.device.limits)
+    (group,) = candidates(bound.calls["flip"][0], CPU.device.limits, 10).values()
+    with Machine(bound, CPU, cache, apart=True) as reference, Machine(bound, CPU, cache) as machine:
+        said = WholeProof(reference, declared).refusal(
+            machine, Assignment({"flip": group[how]}), list(segments(bound, {}))
+        )
+        assert (told in said) if told else not said, said

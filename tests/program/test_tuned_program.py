@@ -19,10 +19,9 @@ from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
-from autotune.program.explain import stories
 from autotune.program.measuring import selected
-from autotune.program.solve import solve
-from autotune.program.tuning import greedy
+from autotune.program.report import stories
+from autotune.program.solve import greedy, solve
 
 BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
 
@@ -95,6 +94,26 @@ def test_little_is_measured_and_nothing_twice(tuned: Tuned, folder: Path) -> Non
     now = [json.loads(line) for line in (folder / "out" / "program.jsonl").read_text().splitlines()]
     assert [line for line in now if line["kind"] == "step"] == steps
     assert again.solution.cost.ms == pytest.approx(tuned.solution.cost.ms)
+
+
+def test_little_time_leaves_a_right_answer_of_less(tuned: Tuned, folder: Path) -> None:
+    program, said = Program.read(folder), list[str]()
+    budget = replace(BUDGET, configurations=24, seconds=1e-3)
+    found = tune(
+        program,
+        load_given(program, "", folder),
+        "cpu",
+        folder / "hasty",
+        budget,
+        processes=1,
+        note=said.append,
+    )
+    assert not found.chosen.refusal and found.chosen.measured_ms > 0
+    assert [row.name for row in found.rows][:2] == ["chosen", "control"] and found.row("greedy") is None
+    assert any("greedy: not compared, no time is left" in line for line in said)
+    assert any(line.endswith("not timed in the loop: no time is left") for line in said)
+    assert any(line.startswith("forces: 4 of") for line in said)
+    assert [line.split(":")[0] for line in said if line.endswith(" s")] == [*found.seconds]
 
 
 def test_every_form_is_swept_and_the_budget_holds(tuned: Tuned) -> None:
