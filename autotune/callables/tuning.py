@@ -1,29 +1,32 @@
 """``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
 
 import json
+import logging
 import math
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from autotune.api import SweepResult
 from autotune.callables import functions, libraries
-from autotune.callables.backend import CallBackend, Calls, loaded, opened_calls
+from autotune.callables.backend import CallBackend, Calls
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
+from autotune.callables.kept import Crew, crew
 from autotune.callables.layouts import Layouts, proved
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
-from autotune.compile import Compiled, Pool, Variant
+from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
 from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
 from autotune.engine import (
@@ -35,14 +38,15 @@ from autotune.engine import (
     SweepRequest,
     Swept,
     Watched,
-    launched,
-    opened,
     raise_unless_measured,
     shared_arrays,
 )
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.measure import Protocol
 from autotune.report import live, watching
+
+_log = logging.getLogger("autotune")
 
 Check = Callable[..., Any] | Mapping[str, Any] | Any
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -272,30 +276,74 @@ def tuned_problem(
     given = _options(options)
     device, out = given.pop("device", "auto"), given.pop("out", None)
     names = device_names(problem.device if device == "auto" else device)
-    contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
-    opens = partial(opened_calls, problem.calls)
-    with (
-        launched(names, "", given.get("trial_seconds", 120.0), opens) as workers,
-        _builders(problem, names, given.get("processes", 0)) as builders,
-    ):
-        opened(workers, "")
-        declared, roles = _seen(problem, workers[0], contents)
+    listed = chosen or tuple(problem.declared.choices.configurations())
+    seconds = _Seconds()
+    with crew(
+        names, given.get("trial_seconds", 120.0), problem.calls, _builders(problem, names, listed, given)
+    ) as our:
+        contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
+        seconds.spent("copy")
+        our.turn_to(problem.calls)
+        seconds.spent("start")
+        _build_ahead(problem, our, listed)
+        declared, roles = _seen(problem, our.workers[0], contents)
+        seconds.spent("first_call")
         expected = _expected(check, inputs, declared, roles)
-        declared = _laid_out(declared, Layouts.of(layouts, declared.arrays), workers[0], contents, expected)
+        declared = _laid_out(
+            declared, Layouts.of(layouts, declared.arrays), our.workers[0], contents, expected
+        )
         family, found = _bound(declared, contents)
-        listed = chosen or tuple(declared.choices.configurations())
-        request = SweepRequest(
+        seconds.spent("declare")
+        request = CallRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
-            **{"processes": 0 if hasattr(problem.function, "build") else 1, **given},
+            **{"processes": 0 if our.forks else 1, **given},
             out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
-        swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
-                       workers, builders, progress)  # fmt: skip
-    result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
+        swept = _swept(
+            request,
+            Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+            our,
+            progress,
+        )
+        seconds.spent("sweep")
+    seconds.spent("end")
+    phases = {**seconds.phases, **swept.phases}
+    _log.info("%s: %s", family.name, " ".join(f"{name}={spent:.2f}" for name, spent in phases.items()))
+    result = SweepResult(family, swept.study, request, swept.wall_s, phases)
     return Tuned(
         problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallRequest(SweepRequest):
+    """A sweep whose person waits for the first call: fewer samples of what is far from the best, and shorter turns of
+    fewer finalists."""
+
+    def protocol(self, device_kind: str) -> Protocol:
+        """How a device of that kind measures."""
+        whole = super().protocol(device_kind)
+        short = {name: min(value, getattr(whole, name)) for name, value in _SHORT.items()}
+        return whole if self.samples else replace(whole, **short)
+
+
+_SHORT: Mapping[str, Any] = {
+    "abandon": 1.5, "most": 100, "seconds": 0.1, "finalists": 5, "rounds": 10, "finalist_seconds": 0.4,
+}  # fmt: skip
+
+
+class _Seconds:
+    """Wall seconds by what they were spent on."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        self._mark = time.perf_counter()
+
+    def spent(self, phase: str) -> None:
+        """On ``phase``, since the one before."""
+        now = time.perf_counter()
+        self.phases[phase], self._mark = now - self._mark, now
 
 
 def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
@@ -306,7 +354,7 @@ def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) 
     inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
     with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
         shared = SharedInputs.of(family, inputs, place)
-        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name)
+        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name, contents)
     return problem.with_roles(roles), roles
 
 
@@ -378,43 +426,37 @@ def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles
     return found
 
 
-@contextmanager
-def _builders(problem: Problem, names: Sequence[str], processes: int) -> Iterator[Pool | None]:
-    """Processes that compile, which import what they need while the devices are opened; None where nothing is."""
-    cores = processes or max(1, len(os.sched_getaffinity(0)) - len(names))
-    choices = problem.declared.choices
-    count = min(cores, len(choices.listed) or math.prod(map(len, choices.values.values())))
-    if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build"):
-        yield None
-        return
-    pool = Pool(count)
-    try:
-        for _ in range(count):
-            pool.submit(loaded, problem.calls)
-        yield pool
-    finally:
-        pool.stop()
+def _builders(
+    problem: Problem, names: Sequence[str], listed: Sequence[Configuration], given: Mapping[str, Any]
+) -> int:
+    """How many processes compile; 0 where nothing is compiled ahead."""
+    cores = given.get("processes", 0) or max(1, len(os.sched_getaffinity(0)) - len(names))
+    count = min(cores, len(listed) or math.prod(map(len, problem.declared.choices.values.values())))
+    return 0 if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build") else cores
 
 
-def _swept(
-    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], builders: Pool | None,
-    progress: bool | Watched,
-) -> Swept:  # fmt: skip
+_BUILT_AHEAD = 500  # configurations, while the function is called for the first time
+
+
+def _build_ahead(problem: Problem, our: Crew, listed: Sequence[Configuration]) -> None:
+    """Into the library's cache, where the sweep finds what was built."""
+    choices, arch = problem.declared.choices, our.workers[0].device.arch
+    for one in listed[:_BUILT_AHEAD]:
+        if our.forks:
+            our.forks.submit(problem.calls.build, arch, choices.given(one))
+
+
+def _swept(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     from autotune.record import Store
 
     watch = progress if callable(progress) else partial(live, err=watching(progress))
-    session = Session(
-        request,
-        (case,),
-        workers,
-        builders,
-        Store(request.store or request.folder),
-        "",
-        watch,
-        lambda _text: None,
-    )
-    (swept,) = session.sweeps()
+    store = Store(request.store or request.folder)
+    session = Session(request, (case,), our.workers, our.forks, store, "", watch, lambda _text: None)
+    with closing(
+        cast("Generator[Swept, None, None]", session.sweeps())
+    ) as sweeps:  # which would end the workers after the last
+        swept = next(sweeps)
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
