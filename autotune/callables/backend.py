@@ -7,11 +7,13 @@ processes; its plan calls the function with the device's memory as arrays of the
 
 import platform
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from autotune.callables import libraries
@@ -21,6 +23,7 @@ from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
 from autotune.compile import Batch, BuildError, Built, Compiled
 from autotune.device import Backend, Execution, LaunchError, linear
+from autotune.device.backend import EXACTLY, WORDS
 from autotune.errors import AutotuneError, cause
 from autotune.layout import handle
 
@@ -105,6 +108,7 @@ class CallBackend:
         """Call that from now on. Raises UsageError where it cannot be imported."""
         self.calls, self.function = calls, function or calls.function.load()
         self._made: Any = None
+        self._latest: Execution | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -119,6 +123,7 @@ class CallBackend:
 
     def call(self, execution: Execution) -> None:
         """What the plan of every family of callables does."""
+        self._latest = execution
         arguments = execution.once("arguments", lambda: self._arguments(execution))
 
         def work(_stream: int) -> None:
@@ -153,6 +158,30 @@ class CallBackend:
         shape = tuple(placed.stored.extents)
         ordinal = None if self.device.kind == "cpu" else self.device.ordinal
         return Memory(address, shape, strides, kind.dtype, ordinal, placed)
+
+    # -- its results ----------------------------------------------------------------------------------------
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Those of 16 bits that ``apart`` compares where they are."""
+        return ("float16", "bfloat16") if "torch" in sys.modules else ()
+
+    def apart(
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
+    ) -> int:
+        """As the device's own; of elements of 16 bits by torch."""
+        latest = self._latest
+        name = next((name for name, one in latest.placed.items() if one is placed), "") if latest else ""
+        element = latest.variant.layouts[name].data.element if latest and name else ""
+        if latest is None or kind.kind != "f" or element not in self.elements:
+            return self.inner.apart(placed, expected, kind, within)
+        own = Kind("torch", element)
+        seen = self.memory(latest, name, own)
+        right = replace(seen, address=handle(linear(expected).argument), owner=expected)
+        self.synchronize()
+        made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
+        near = sys.modules["torch"].isclose(made, wanted, rtol=within[0], atol=within[1], equal_nan=True)
+        return int(near.numel()) - int(near.sum())
 
     # -- many -----------------------------------------------------------------------------------------------
 

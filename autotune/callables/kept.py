@@ -172,6 +172,8 @@ def _turned(measuring: Any, calls: Calls) -> None:
 def _rested(measuring: Any) -> None:
     """Free what the latest function has on the device."""
     measuring.close()
+    backend = measuring.swept.backend
+    backend.turn_to(backend.calls, backend.function)
     if torch := sys.modules.get("torch"):
         torch.cuda.empty_cache()
 
