@@ -7,10 +7,13 @@ import os
 import pickle
 import re
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -282,10 +285,12 @@ def tuned_problem(
         names, given.get("trial_seconds", 120.0), problem.calls, _builders(problem, names, listed, given)
     ) as our:
         contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
+        with warnings.catch_warnings(action="ignore"):  # in a notebook tqdm advises to install widgets
+            import_module("autotune.engine.sweep")  # and what records, while the devices are opened
         seconds.spent("copy")
         our.turn_to(problem.calls)
         seconds.spent("start")
-        _build_ahead(problem, our, listed)
+        ahead = () if "search" in given else _built_ahead(problem, our, listed)
         declared, roles = _seen(problem, our.workers[0], contents)
         seconds.spent("first_call")
         expected = _expected(check, inputs, declared, roles)
@@ -306,6 +311,8 @@ def tuned_problem(
             our,
             progress,
         )
+        for one in ahead:  # of configurations that a limit left out
+            one.cancel()
         seconds.spent("sweep")
     seconds.spent("end")
     phases = {**seconds.phases, **swept.phases}
@@ -438,12 +445,12 @@ def _builders(
 _BUILT_AHEAD = 500  # configurations, while the function is called for the first time
 
 
-def _build_ahead(problem: Problem, our: Crew, listed: Sequence[Configuration]) -> None:
+def _built_ahead(problem: Problem, our: Crew, listed: Sequence[Configuration]) -> Sequence["Future[None]"]:
     """Into the library's cache, where the sweep finds what was built."""
     choices, arch = problem.declared.choices, our.workers[0].device.arch
-    for one in listed[:_BUILT_AHEAD]:
-        if our.forks:
-            our.forks.submit(problem.calls.build, arch, choices.given(one))
+    forks = our.forks
+    values = map(choices.given, listed[:_BUILT_AHEAD])
+    return [forks.submit(problem.calls.build, arch, one) for one in values] if forks else ()
 
 
 def _swept(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
