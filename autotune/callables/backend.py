@@ -179,9 +179,12 @@ class CallBackend:
         seen = self.memory(latest, name, own)
         right = replace(seen, address=handle(linear(expected).argument), owner=expected)
         self.synchronize()
-        made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
-        near = sys.modules["torch"].isclose(made, wanted, rtol=within[0], atol=within[1], equal_nan=True)
-        return int(near.numel()) - int(near.sum())
+        try:
+            made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
+            near = sys.modules["torch"].isclose(made, wanted, *within, equal_nan=True)
+            return int(near.numel()) - int(near.sum())
+        except RuntimeError:  # no room for it: the host compares
+            return 1
 
     # -- many -----------------------------------------------------------------------------------------------
 
