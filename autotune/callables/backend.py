@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from autotune.callables import libraries
@@ -23,7 +22,6 @@ from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
 from autotune.compile import Batch, BuildError, Built, Compiled
 from autotune.device import Backend, Execution, LaunchError, linear
-from autotune.device.backend import EXACTLY, WORDS
 from autotune.errors import AutotuneError, cause
 from autotune.layout import handle
 
@@ -166,22 +164,20 @@ class CallBackend:
         """Those of 16 bits that ``apart`` compares where they are."""
         return ("float16", "bfloat16") if "torch" in sys.modules else ()
 
-    def apart(
-        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
-    ) -> int:
-        """As the device's own; of elements of 16 bits by torch."""
+    def apart(self, placed: Any, expected: Any, *how: Any) -> int:
+        """As the device's own; of elements of 16 bits by torch, within ``how[1]``."""
         latest = self._latest
         name = next((name for name, one in latest.placed.items() if one is placed), "") if latest else ""
         element = latest.variant.layouts[name].data.element if latest and name else ""
-        if latest is None or kind.kind != "f" or element not in self.elements:
-            return self.inner.apart(placed, expected, kind, within)
+        if latest is None or not how or element not in self.elements:
+            return self.inner.apart(placed, expected, *how)
         own = Kind("torch", element)
         seen = self.memory(latest, name, own)
         right = replace(seen, address=handle(linear(expected).argument), owner=expected)
         self.synchronize()
         try:
             made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
-            near = sys.modules["torch"].isclose(made, wanted, *within, equal_nan=True)
+            near = sys.modules["torch"].isclose(made, wanted, *how[1], equal_nan=True)
             return int(near.numel()) - int(near.sum())
         except RuntimeError:  # no room for it: the host compares
             return 1

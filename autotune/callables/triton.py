@@ -19,7 +19,7 @@ from autotune.callables import functions
 from autotune.callables.choices import Alternatives
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.functions import Importable
-from autotune.callables.tuning import Check, Problem
+from autotune.callables.tuning import CallProblem, Check
 from autotune.errors import AutotuneError, UsageError
 
 _LEFT_OUT = {
@@ -162,7 +162,7 @@ class TunedKernelCall:
     def _problem(
         self, named: Mapping[str, Any], positional: int, configs: Sequence[Any], listed: Sequence[Mapping[str, Any]],
         grid: Any, choices: Alternatives,
-    ) -> tuple[Problem, dict[str, Any]]:  # fmt: skip
+    ) -> tuple[CallProblem, dict[str, Any]]:  # fmt: skip
         tensors = {name: value for name, value in named.items() if _is_tensor(value)}
         launch = TritonLaunch(
             kernel=Importable.of(self.base_fn),
@@ -182,7 +182,7 @@ class TunedKernelCall:
         inputs = {**named, **spans}
         stored = dict.fromkeys((*self.hooks.zeroed, *self.hooks.restored, *self._told["outputs"]))
         outputs = [name for name in stored if name in tensors]
-        problem = Problem.of(
+        problem = CallProblem.of(
             launch, choices, inputs, outputs=outputs, key=[name for name in self.keys if name in named],
             tolerance=self._told["tolerance"],
         )  # fmt: skip

@@ -56,7 +56,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedCall:
     """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
     policy file; ``declared`` is what the function is to the engine. Called, it is the function with those values."""
 
@@ -75,11 +75,11 @@ class Tuned:
         """Layouts (``POLICY=VALUE``) that the function is wrong with, and how."""
         return self.declared.excluded
 
-    def bound(self, **inputs: Any) -> "BoundCall":
+    def bound(self, **inputs: Any) -> "BoundFunction":
         """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
         contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
         _, found = _bound(self.declared, contents)
-        return BoundCall.of(self.function, self.calls, self.sweep, found)
+        return BoundFunction.of(self.function, self.calls, self.sweep, found)
 
     def save_policy(self, folder: str | Path | None = None) -> Path:
         """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
@@ -97,7 +97,7 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class BoundCall(Closing):
+class BoundFunction(Closing):
     """A function bound to its inputs in the layouts of a winner. ``call`` runs it, ``output`` gives a result with its
     layout undone; ``transform_ms`` is what the layouts took."""
 
@@ -107,7 +107,7 @@ class BoundCall(Closing):
     @classmethod
     def of(
         cls, function: Callable[..., Any], calls: Calls, sweep: SweepResult, inputs: Inputs
-    ) -> "BoundCall":
+    ) -> "BoundFunction":
         backend: Any = CallBackend(open_backend(sweep.device), calls, function)
         with backend.current():
             resident = Resident(backend, inputs)
@@ -136,7 +136,7 @@ class BoundCall(Closing):
 
 
 @dataclass(frozen=True)
-class Problem:
+class CallProblem:
     """A function with its arguments as it is to be tuned; what of it makes a family is ``declared`` without roles."""
 
     function: Callable[..., Any]
@@ -150,7 +150,7 @@ class Problem:
         cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
         outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "",
         tolerance: Mapping[str, float] | float | None = None,
-    ) -> "Problem":  # fmt: skip
+    ) -> "CallProblem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
         arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
@@ -221,7 +221,7 @@ def tune(
     cold: bool = True,
     progress: bool | Watched = True,
     **options: Any,
-) -> Tuned:
+) -> TunedCall:
     """Tune a callable: try configurations of ``space`` in processes of their own, verify and time each.
 
     Args:
@@ -252,7 +252,7 @@ def tune(
         AutotuneError: nothing could be measured, or something cannot be called in another process.
     """
     functions.refuse_while_loading("autotune.tune")
-    problem = Problem.of(
+    problem = CallProblem.of(
         function,
         Alternatives.of(space, where),
         inputs,
@@ -265,7 +265,7 @@ def tune(
 
 
 def tuned_problem(
-    problem: Problem,
+    problem: CallProblem,
     check: Check,
     inputs: Mapping[str, Any],
     *,
@@ -274,7 +274,7 @@ def tuned_problem(
     progress: bool | Watched = True,
     chosen: Sequence[Configuration] = (),
     **options: Any,
-) -> Tuned:
+) -> TunedCall:
     """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
     given = _options(options)
     device, out = given.pop("device", "auto"), given.pop("out", None)
@@ -318,7 +318,7 @@ def tuned_problem(
     phases = {**seconds.phases, **swept.phases}
     _log.info("%s: %s", family.name, " ".join(f"{name}={spent:.2f}" for name, spent in phases.items()))
     result = SweepResult(family, swept.study, request, swept.wall_s, phases)
-    return Tuned(
+    return TunedCall(
         problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
     )
 
@@ -353,7 +353,7 @@ class _Seconds:
         self.phases[phase], self._mark = now - self._mark, now
 
 
-def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
+def _seen(problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
     """The first call, with every array as one that may be read and written."""
     open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
     asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
@@ -434,7 +434,7 @@ def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles
 
 
 def _builders(
-    problem: Problem, names: Sequence[str], listed: Sequence[Configuration], given: Mapping[str, Any]
+    problem: CallProblem, names: Sequence[str], listed: Sequence[Configuration], given: Mapping[str, Any]
 ) -> int:
     """How many processes compile; 0 where nothing is compiled ahead."""
     cores = given.get("processes", 0) or max(1, len(os.sched_getaffinity(0)) - len(names))
@@ -445,7 +445,9 @@ def _builders(
 _BUILT_AHEAD = 500  # configurations, while the function is called for the first time
 
 
-def _built_ahead(problem: Problem, our: Crew, listed: Sequence[Configuration]) -> Sequence["Future[None]"]:
+def _built_ahead(
+    problem: CallProblem, our: Crew, listed: Sequence[Configuration]
+) -> Sequence["Future[None]"]:
     """Into the library's cache, where the sweep finds what was built."""
     choices, arch = problem.declared.choices, our.workers[0].device.arch
     forks = our.forks
