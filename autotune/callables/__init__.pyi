@@ -1,6 +1,6 @@
 from .decorator import TunedFunction as TunedFunction, tuned as tuned
 from .launchers import (
-    KernelLaunch as KernelLaunch,
+    LibraryLaunch as LibraryLaunch,
     cupy_elementwise as cupy_elementwise,
     cupy_raw as cupy_raw,
     numba_kernel as numba_kernel,

@@ -22,7 +22,7 @@ Extents = Extent | Sequence[Extent]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelLaunch:
+class LibraryLaunch:
     """What all have: the kernel's ``arguments`` in order, by name, and the launch."""
 
     arguments: tuple[str, ...]
@@ -61,7 +61,7 @@ class KernelLaunch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CupyRaw(KernelLaunch):
+class _CupyRaw(LibraryLaunch):
     code: str
     name: str
     options: tuple[str, ...]
@@ -76,7 +76,7 @@ class _CupyRaw(KernelLaunch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CupyElementwise(KernelLaunch):
+class _CupyElementwise(LibraryLaunch):
     inputs: str
     outputs: str
     operation: str
@@ -93,7 +93,7 @@ class _CupyElementwise(KernelLaunch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Numba(KernelLaunch):
+class _Numba(LibraryLaunch):
     kernel: Importable
 
     def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
@@ -117,7 +117,7 @@ _NUMBA_OPTIONS = ("fastmath", "max_registers", "opt", "debug", "lineinfo")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Warp(KernelLaunch):
+class _Warp(LibraryLaunch):
     kernel: Importable
 
     def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:  # noqa: ARG002
@@ -143,7 +143,7 @@ def cupy_raw(
     block: Extents,
     shared_mem: Extent = 0,
     name: str = "",
-) -> KernelLaunch:
+) -> LibraryLaunch:
     """A ``cupy.RawKernel``, or the kernel ``name`` of a ``cupy.RawModule``, with its launch.
 
     Args:
@@ -164,7 +164,7 @@ def cupy_raw(
     )  # fmt: skip
 
 
-def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None = None) -> KernelLaunch:
+def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None = None) -> LibraryLaunch:
     """A ``cupy.ElementwiseKernel``; the choice ``block_size`` is CuPy's, others are macros of its text.
 
     Args:
@@ -183,7 +183,7 @@ def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None 
 
 def numba_kernel(
     kernel: Any, arguments: Sequence[str], grid: Extents, block: Extents, shared_mem: Extent = 0
-) -> KernelLaunch:
+) -> LibraryLaunch:
     """A kernel of ``numba.cuda.jit`` with its launch; choices that are no arguments are globals of its module.
 
     Args:
@@ -200,7 +200,7 @@ def numba_kernel(
 
 def warp_kernel(
     kernel: Any, arguments: Sequence[str], dim: Extents, block_dim: Extent | None = None
-) -> KernelLaunch:
+) -> LibraryLaunch:
     """A kernel of ``warp.kernel`` with its launch; choices that are no arguments are globals of its module.
 
     Args:
