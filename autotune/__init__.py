@@ -11,9 +11,7 @@ from typing import Any
 import lazy_loader
 
 __version__ = "0.1.0"
-_load, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
-__all__ += ["__version__"]
-__all__.remove("torch_operator")  # as torch it would hide the library of that name from import *
+_load, _, _own = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
@@ -21,9 +19,11 @@ def __getattr__(name: str) -> Any:
         return import_module("autotune.dispatch.torch_operator")
     from autotune.extensions import EXTENSIONS
 
-    package = next((package for package, one in EXTENSIONS.items() if name in one.names), "")
-    return getattr(import_module(f"autotune.{package}"), name) if package else _load(name)
+    packages = {each: package for package, one in EXTENSIONS.items() for each in one.names}
+    if name == "__all__":  # without torch, which would hide the library of that name from import *
+        return sorted({*_own, *packages, "__version__"} - {"torch_operator"})
+    return getattr(import_module(f"autotune.{packages[name]}"), name) if name in packages else _load(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "torch"})
+    return sorted({*__getattr__("__all__"), "torch"})

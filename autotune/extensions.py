@@ -61,6 +61,7 @@ EXTENSIONS = {
     "program": Extension(
         commands={"program": "Tune a whole program: one layout for each array that its kernels share."},
         loads="program.yaml",
+        names=("Program",),
     ),
     "ranking": Extension(
         commands={

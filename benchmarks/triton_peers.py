@@ -11,14 +11,15 @@ kernel after half of the seconds: 420 are enough for all ten.
 """
 
 import json
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -251,7 +252,7 @@ def tune(name: str) -> dict[str, Any]:
     kernel = globals()[name]
     grid, given, constants = calls(name)
     wait()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as said, phases() as spent:
         warnings.simplefilter("always")
         begin = time.perf_counter()
         kernel[grid](*given, **constants)
@@ -260,19 +261,22 @@ def tune(name: str) -> dict[str, Any]:
     note = next((str(one.message) for one in said if "is not tuned" in str(one.message)), "")
     best = kernel.best_config.all_kwargs()
     found = {"kernel": name, "seconds": seconds, "best": best, "configs": len(kernel.configs), "note": note}
-    return {**found, "phases": phases(name)}
+    return {**found, "phases": " ".join(spent)}
 
 
-def phases(name: str) -> str:
-    """What the sweep of a kernel spent its seconds on, by its record; nothing where there is none."""
-    from autotune.errors import StoreError
-    from autotune.record import read_record
-
-    for folder in Path("autotune-results").glob(f"{name}_*"):
-        with suppress(StoreError):
-            (study,) = read_record(str(folder))
-            return " ".join(f"{phase}={seconds:.1f}" for phase, seconds in study.about.phases_s.items())
-    return ""
+@contextmanager
+def phases() -> Iterator[list[str]]:
+    """What tuning says of its seconds, by phase; nothing for an engine that does not."""
+    heard: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage().partition(": ")[2])  # type: ignore[method-assign]
+    log = logging.getLogger("autotune")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield heard
+    finally:
+        log.removeHandler(handler)
 
 
 def timed(name: str, found: Sequence[dict[str, Any]]) -> list[float]:
@@ -338,7 +342,7 @@ def compiled(names: Sequence[str]) -> None:
         listed = [_values(config, kernel.configs)]
         named = {**dict(zip(kernel.arg_names, given, strict=False)), **constants}
         problem, _ = kernel._problem(named, len(given), [config], listed, grid, Alternatives.of(listed))  # noqa: SLF001
-        problem.function.build("sm_90", **problem.calls.fixed, **listed[0])
+        problem.calls.build("sm_90", listed[0])
         print(f"{name}: {len(kernel.configs)} configurations, the first of them compiles")
 
 

@@ -7,21 +7,21 @@ processes; its plan calls the function with the device's memory as arrays of the
 
 import platform
 import re
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.callables import functions, libraries
+from autotune.callables import libraries
 from autotune.callables.choices import Alternatives
 from autotune.callables.declared import after
 from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
 from autotune.compile import Batch, BuildError, Built, Compiled
-from autotune.device import Backend, Execution, LaunchError, linear, open_backend
+from autotune.device import Backend, Execution, LaunchError, linear
 from autotune.errors import AutotuneError, cause
 from autotune.layout import handle
 
@@ -41,6 +41,19 @@ class Calls:
     same: Mapping[str, str] = field(default_factory=dict)
     tools: str = ""
 
+    def ready(self) -> None:
+        """Import all that building needs, in a process that builds. Raises what that does."""
+        getattr(self.function.load(), "ready", lambda: None)()
+
+    def build(self, arch: str, values: Mapping[str, Any]) -> None:
+        """Build a configuration by the function's own means, where it has any. Raises BuildError with its message."""
+        build = getattr(self.function.load(), "build", None)
+        try:
+            if build is not None:
+                build(arch, **self.fixed, **values)
+        except Exception as problem:
+            raise BuildError(f"{dict(values)}: {cause(problem)}") from problem
+
 
 @dataclass(frozen=True)
 class CallToolchain:
@@ -57,25 +70,16 @@ class CallToolchain:
             part for part in (f"python {platform.python_version()}", self.calls.tools, self.arch) if part
         )
 
-    @cached_property
-    def _function(self) -> Any:
-        return self.calls.function.load()
-
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the library's message."""
+        choices = self.calls.choices
         for variant in batch.variants:
-            build = getattr(self._function, "build", None)
-            if build is None:
-                break
-            told = dict(_CHOICE.findall(variant.struct))
+            named = dict(_CHOICE.findall(variant.struct))
             words = {
-                name: next(word for word in words if str(word) == told[name])
-                for name, words in self.calls.choices.words.items()
+                name: next(word for word in words if str(word) == named[name])
+                for name, words in choices.words.items()
             }
-            try:
-                build(self.arch, **self.calls.fixed, **self.calls.choices.given(words))
-            except Exception as problem:
-                raise BuildError(f"{variant.name}: {cause(problem)}") from problem
+            self.calls.build(self.arch, choices.given(words))
         symbols = {variant.key: {"call": "call"} for variant in batch.variants}
         return Built(b"call", symbols, {})
 
@@ -95,10 +99,14 @@ class CallBackend:
     """``inner`` with calls in place of launches."""
 
     def __init__(self, inner: Backend, calls: Calls, function: Callable[..., Any] | None = None) -> None:
-        self.inner, self.calls = inner, calls
-        self.device = inner.device
-        self.function = function or calls.function.load()
+        self.inner, self.device = inner, inner.device
+        self.turn_to(calls, function)
+
+    def turn_to(self, calls: Calls, function: Callable[..., Any] | None = None) -> None:
+        """Call that from now on. Raises UsageError where it cannot be imported."""
+        self.calls, self.function = calls, function or calls.function.load()
         self._made: Any = None
+        self._latest: Execution | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -113,6 +121,7 @@ class CallBackend:
 
     def call(self, execution: Execution) -> None:
         """What the plan of every family of callables does."""
+        self._latest = execution
         arguments = execution.once("arguments", lambda: self._arguments(execution))
 
         def work(_stream: int) -> None:
@@ -147,6 +156,31 @@ class CallBackend:
         shape = tuple(placed.stored.extents)
         ordinal = None if self.device.kind == "cpu" else self.device.ordinal
         return Memory(address, shape, strides, kind.dtype, ordinal, placed)
+
+    # -- its results ----------------------------------------------------------------------------------------
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Those of 16 bits that ``apart`` compares where they are."""
+        return ("float16", "bfloat16") if "torch" in sys.modules else ()
+
+    def apart(self, placed: Any, expected: Any, *how: Any) -> int:
+        """As the device's own; of elements of 16 bits by torch, within ``how[1]``."""
+        latest = self._latest
+        name = next((name for name, one in latest.placed.items() if one is placed), "") if latest else ""
+        element = latest.variant.layouts[name].data.element if latest and name else ""
+        if latest is None or not how or element not in self.elements:
+            return self.inner.apart(placed, expected, *how)
+        own = Kind("torch", element)
+        seen = self.memory(latest, name, own)
+        right = replace(seen, address=handle(linear(expected).argument), owner=expected)
+        self.synchronize()
+        try:
+            made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
+            near = sys.modules["torch"].isclose(made, wanted, *how[1], equal_nan=True)
+            return int(near.numel()) - int(near.sum())
+        except RuntimeError:  # no room for it: the host compares
+            return 1
 
     # -- many -----------------------------------------------------------------------------------------------
 
@@ -227,14 +261,3 @@ def returned(made: Any) -> dict[str, Any]:
     if isinstance(made, tuple | list):
         return {f"result_{number}": value for number, value in enumerate(made)}
     return {} if made is None else {"result": made}
-
-
-def loaded(calls: Calls) -> None:
-    """Import all that building needs, in a process that builds."""
-    getattr(calls.function.load(), "ready", lambda: None)()
-
-
-def opened_calls(calls: Calls, name: str) -> Backend:
-    """The device of that name, for calls, in a process that measures. Raises DeviceError, UsageError."""
-    functions.measure()
-    return cast("Backend", CallBackend(open_backend(name), calls))

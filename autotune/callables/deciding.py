@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives
-from autotune.callables.tuning import Check, Problem, tuned_problem
-from autotune.callables.winners import Found, found_for, near
+from autotune.callables.tuning import CallProblem, Check, tuned_problem
+from autotune.callables.winners import FoundWinners, found_for, near
 from autotune.errors import NothingMeasured, UsageError
 
 _NEAR = 8  # configurations that a call of new sizes tries where policy files foretell its time
@@ -41,7 +41,7 @@ class Decider:
     def is_frozen(self) -> bool:
         return os.environ.get("AUTOTUNE_FROZEN", "") not in ("", "0") if self.frozen is None else self.frozen
 
-    def decided(self, problem: Problem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    def decided(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values for such a call; None where another process is at it, and the fallback is to be run. Raises
         AutotuneError."""
         found = found_for(problem, self.policies)
@@ -62,11 +62,11 @@ class Decider:
             result.save_policy(self.policies)
             return dict(result.configuration)
 
-    def _values(self, found: Found) -> dict[str, Any]:
+    def _values(self, found: FoundWinners) -> dict[str, Any]:
         assert found.best is not None and found.best.configuration is not None
         return self.choices.given(found.best.configuration)
 
-    def _nearest(self, found: Found) -> dict[str, Any]:
+    def _nearest(self, found: FoundWinners) -> dict[str, Any]:
         """What comes nearest where nothing may be tuned. Raises NothingMeasured."""
         if found.best is not None:
             warnings.warn(f"{found.lacks}: it runs {found.best.origin} ({found.best.match})", stacklevel=6)
@@ -79,7 +79,7 @@ class Decider:
         )
 
     @contextmanager
-    def _alone(self, problem: Problem) -> Iterator[bool]:
+    def _alone(self, problem: CallProblem) -> Iterator[bool]:
         """Whether this process may tune now: no other one tunes the same call, or no longer does. It ends with the
         process, however that ends."""
         import filelock

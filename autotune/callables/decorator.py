@@ -10,7 +10,7 @@ from typing import Any
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.deciding import Decider, Others
-from autotune.callables.tuning import Check, Problem
+from autotune.callables.tuning import CallProblem, Check
 from autotune.errors import UsageError
 
 
@@ -113,7 +113,7 @@ class TunedFunction:
             inputs = dict(signature.bind_partial(*args, **arguments).arguments)
             for name in [n for n in inputs if signature.parameters[n].kind is inspect.Parameter.VAR_KEYWORD]:
                 inputs |= inputs.pop(name)
-            problem = Problem.of(self.function, self.decider.choices, inputs, key=self.key, **self._given)
+            problem = CallProblem.of(self.function, self.decider.choices, inputs, key=self.key, **self._given)
             values = self.decider.decided(problem, inputs)
             if values is None:  # another process is at it
                 return self.decider.choices.default

@@ -22,7 +22,7 @@ Extents = Extent | Sequence[Extent]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelCall:
+class LibraryLaunch:
     """What all have: the kernel's ``arguments`` in order, by name, and the launch."""
 
     arguments: tuple[str, ...]
@@ -35,17 +35,20 @@ class KernelCall:
 
     def __call__(self, **given: Any) -> None:
         """A launch on the current stream."""
-        arguments = [given[name] for name in self.arguments]
-        others = {name: value for name, value in given.items() if name not in self.arguments}
-        constants = {name: value for name, value in others.items() if name not in self._words}
+        others = given.keys() - {*self.arguments} - self._words
+        constants = tuple(sorted((name, given[name]) for name in others))
+        if constants not in self._made:
+            self._made[constants] = self._make(dict(constants))
         names = _numbers(given)
         grid, block = (tuple(_number(one, names) for one in some) for some in (self.grid, self.block))
-        self._launch(arguments, grid, block, _number(self.shared, names), tuple(sorted(constants.items())))
+        shared = _number(self.shared, names)
+        self._launch(self._made[constants], [given[name] for name in self.arguments], grid, block, shared)
 
-    def _launch(
-        self, arguments: Sequence[Any], grid: tuple[int, ...], block: tuple[int, ...], shared: int,
-        constants: tuple[tuple[str, Any], ...],
-    ) -> None:  # fmt: skip
+    def _make(self, constants: Mapping[str, Any]) -> Any:
+        """The kernel with those constants."""
+        raise NotImplementedError
+
+    def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
         raise NotImplementedError
 
     @cached_property
@@ -61,74 +64,67 @@ class KernelCall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CupyRaw(KernelCall):
+class _CupyRaw(LibraryLaunch):
     code: str
     name: str
     options: tuple[str, ...]
     backend: str
 
-    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
-        if constants not in self._made:
-            options = (*self.options, *(f"-D{name}={_macro(value)}" for name, value in constants))
-            raw = import_module("cupy").RawKernel
-            self._made[constants] = raw(self.code, self.name, options=options, backend=self.backend)
-        self._made[constants](grid, block, tuple(arguments), shared_mem=shared)
+    def _make(self, constants: Mapping[str, Any]) -> Any:
+        options = (*self.options, *(f"-D{name}={_macro(value)}" for name, value in constants.items()))
+        return import_module("cupy").RawKernel(self.code, self.name, options=options, backend=self.backend)
+
+    def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
+        made(grid, block, tuple(arguments), shared_mem=shared)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CupyElementwise(KernelCall):
+class _CupyElementwise(LibraryLaunch):
     inputs: str
     outputs: str
     operation: str
     preamble: str
 
-    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:  # noqa: ARG002
-        if constants not in self._made:
-            macros = "".join(f"#define {name} {_macro(value)}\n" for name, value in constants)
-            self._made[constants] = import_module("cupy").ElementwiseKernel(
-                self.inputs, self.outputs, self.operation, self.__name__, preamble=macros + self.preamble
-            )
-        sizes = {"size": grid[0]} if grid else {}
-        self._made[constants](*arguments, **sizes, block_size=block[0])
+    def _make(self, constants: Mapping[str, Any]) -> Any:
+        preamble = "".join(f"#define {name} {_macro(value)}\n" for name, value in constants.items())
+        given = (self.inputs, self.outputs, self.operation, self.__name__)
+        return import_module("cupy").ElementwiseKernel(*given, preamble=preamble + self.preamble)
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Numba(KernelCall):
-    kernel: Importable
-
-    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:
-        if constants not in self._made:
-            self._made[constants] = self._with(dict(constants))
-        self._made[constants][grid, block, 0, shared](*arguments)
-
-    def _with(self, constants: Mapping[str, Any]) -> Any:
-        found = self.kernel.found()
-        if not constants:
-            return found
-        options = {
-            k: v
-            for k, v in getattr(found, "targetoptions", {}).items()
-            if k in _NUMBA_OPTIONS and v is not None
-        }
-        return import_module("numba.cuda").jit(**options)(_with_globals(found.py_func, constants))
+    def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:  # noqa: ARG002
+        made(*arguments, **({"size": grid[0]} if grid else {}), block_size=block[0])
 
 
 _NUMBA_OPTIONS = ("fastmath", "max_registers", "opt", "debug", "lineinfo")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Warp(KernelCall):
+class _Numba(LibraryLaunch):
     kernel: Importable
 
-    def _launch(self, arguments: Any, grid: Any, block: Any, shared: int, constants: Any) -> None:  # noqa: ARG002
+    def _make(self, constants: Mapping[str, Any]) -> Any:
+        found = self.kernel.found()
+        given = getattr(found, "targetoptions", {})
+        options = {name: given[name] for name in _NUMBA_OPTIONS if given.get(name) is not None}
+        jit = import_module("numba.cuda").jit
+        return jit(**options)(_with_globals(found.py_func, constants)) if constants else found
+
+    def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
+        made[grid, block, 0, shared](*arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Warp(LibraryLaunch):
+    kernel: Importable
+
+    def _make(self, constants: Mapping[str, Any]) -> Any:
+        found, kernel = self.kernel.found(), import_module("warp").kernel
+        return kernel(_with_globals(found.func, constants), module="unique") if constants else found
+
+    def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:  # noqa: ARG002
         warp = import_module("warp")
-        if constants not in self._made:
-            found = self.kernel.found()
-            function = _with_globals(found.func, dict(constants))
-            self._made[constants] = warp.kernel(function, module="unique") if constants else found
-        place = arguments[0].device if hasattr(arguments[0], "device") else None
+        place = getattr(arguments[0], "device", None)
         size = {"block_dim": block[0]} if block else {}
-        warp.launch(self._made[constants], dim=grid, inputs=list(arguments), device=place, **size)
+        warp.launch(made, dim=grid, inputs=arguments, device=place, **size)
         if place is not None and not place.is_cuda:
             warp.synchronize_device(place)
 
@@ -143,7 +139,7 @@ def cupy_raw(
     block: Extents,
     shared_mem: Extent = 0,
     name: str = "",
-) -> KernelCall:
+) -> LibraryLaunch:
     """A ``cupy.RawKernel``, or the kernel ``name`` of a ``cupy.RawModule``, with its launch.
 
     Args:
@@ -164,7 +160,7 @@ def cupy_raw(
     )  # fmt: skip
 
 
-def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None = None) -> KernelCall:
+def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None = None) -> LibraryLaunch:
     """A ``cupy.ElementwiseKernel``; the choice ``block_size`` is CuPy's, others are macros of its text.
 
     Args:
@@ -183,7 +179,7 @@ def cupy_elementwise(kernel: Any, arguments: Sequence[str], size: Extent | None 
 
 def numba_kernel(
     kernel: Any, arguments: Sequence[str], grid: Extents, block: Extents, shared_mem: Extent = 0
-) -> KernelCall:
+) -> LibraryLaunch:
     """A kernel of ``numba.cuda.jit`` with its launch; choices that are no arguments are globals of its module.
 
     Args:
@@ -191,28 +187,29 @@ def numba_kernel(
         arguments: of the kernel, in order.
         grid, block, shared_mem: numbers or expressions.
     """
-    function = kernel.py_func
-    return _Numba(
-        arguments=tuple(arguments), grid=_listed(grid), block=_listed(block), shared=shared_mem, tools=("numba",),
-        digest=functions.digest(function), __name__=function.__name__, kernel=Importable.of(function),
-    )  # fmt: skip
+    given = _imported("numba", kernel.py_func, arguments)
+    return _Numba(grid=_listed(grid), block=_listed(block), shared=shared_mem, **given)
 
 
 def warp_kernel(
     kernel: Any, arguments: Sequence[str], dim: Extents, block_dim: Extent | None = None
-) -> KernelCall:
-    """A kernel of ``warp.kernel`` with its launch; choices that are no arguments are globals of its module.
+) -> LibraryLaunch:
+    """A kernel of ``warp.kernel`` with its launch, as ``numba_kernel``.
 
     Args:
-        kernel: is imported by measuring processes, from where it is defined.
-        arguments: of the kernel, in order.
+        kernel, arguments: as of ``numba_kernel``.
         dim: of the launch; ``block_dim`` the threads of a block, Warp's own where it is not given.
     """
-    function = kernel.func
-    return _Warp(
-        arguments=tuple(arguments), grid=_listed(dim), block=() if block_dim is None else (block_dim,), tools=("warp",),
-        digest=functions.digest(function), __name__=function.__name__, kernel=Importable.of(function),
-    )  # fmt: skip
+    block = () if block_dim is None else (block_dim,)
+    return _Warp(grid=_listed(dim), block=block, **_imported("warp", kernel.func, arguments))
+
+
+def _imported(library: str, function: Any, arguments: Sequence[str]) -> dict[str, Any]:
+    """What a kernel has that a measuring process imports."""
+    return {
+        "arguments": tuple(arguments), "tools": (library,), "digest": functions.digest(function),
+        "__name__": function.__name__, "kernel": Importable.of(function),
+    }  # fmt: skip
 
 
 def _listed(some: Extents) -> tuple[Extent, ...]:

@@ -7,7 +7,7 @@ was.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,23 +31,27 @@ PATTERNS = (0xFF, 0x7E)  # NaN or -1, and a number too large to be missed
 
 @dataclass(frozen=True)
 class Seen:
-    """One call: the arrays as they were after it (in files), which of them it ``changed``, and what it gave back."""
+    """One call: the arrays that it ``changed`` and those that were ``patterned`` (in files, canonical), the checksums
+    of these, and what it gave back."""
 
     folder: Path
     changed: tuple[str, ...]
+    sums: dict[str, int]
     returned: tuple[tuple[str, Kind], ...]
 
-    def array(self, name: str) -> NDArray[Any]:
-        """An argument after the call, canonical."""
-        return np.asarray(np.load(self.folder / f"{name}.npy"))
+    def array(self, name: str) -> NDArray[Any] | None:
+        """After the call; None where it is as it was."""
+        file = self.folder / f"{name}.npy"
+        return np.asarray(np.load(file)) if file.exists() else None
 
 
 def called(
     measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
 ) -> Seen:  # fmt: skip
     """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
-    another number in each, and 0 in whole numbers, which may be indices. It is asked of a measuring process, whose
-    ``measuring`` has the device; every argument is declared as read and written. Raises LaunchError."""
+    another number in each, and 0 in whole numbers, which may be indices, and no results are kept. It is asked of a
+    measuring process, whose ``measuring`` has the device; every argument is declared as read and written. Raises
+    LaunchError."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the first call")
     variant = Variant.of(family, family.space.control, inputs.options)
@@ -63,15 +67,16 @@ def called(
         with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
             execution.run()
         backend.synchronize()
+        sums = {name: backend.checksum(execution.placed[after(name)]) for name in before}
+        changed = tuple(name for name, one in before.items() if sums[name] != one)
         folder.mkdir(exist_ok=True)
-        changed = [n for n, one in before.items() if backend.checksum(execution.placed[after(n)]) != one]
-        for name in before:
-            array = execution.restore(after(name), family.data[name].shape_for(inputs.sizes))
+        returned = {} if harmless else backend.given_back
+        results = {name: array for name, (_, array) in returned.items()}
+        for name in dict.fromkeys((*changed, *patterned)) if not harmless else ():
+            results[name] = execution.restore(after(name), family.data[name].shape_for(inputs.sizes))
+        for name, array in results.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        returned = backend.given_back
-        for name, (_, array) in returned.items():
-            np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    return Seen(folder, tuple(changed), tuple((name, kind) for name, (kind, _) in returned.items()))
+    return Seen(folder, changed, sums, tuple((name, kind) for name, (kind, _) in returned.items()))
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,11 @@ class Roles:
 
 
 def roles_of(
-    worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path, named: Sequence[str], what: str
-) -> Roles:
-    """By up to three calls. ``named`` are arrays that are said to be written. Raises UsageError where the first call
-    fails, and where it leaves nothing to verify."""
+    worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path, named: Sequence[str], what: str,
+    contents: Mapping[str, NDArray[Any]],
+) -> Roles:  # fmt: skip
+    """By up to four calls. ``named`` are arrays that are said to be written, ``contents`` are those that were given.
+    Raises UsageError where the first call fails, and where it leaves nothing to verify."""
     try:
         first = worker.ask(1, called, given, folder / "first", (), 0)
     except LaunchError as problem:
@@ -96,6 +102,11 @@ def roles_of(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
             "values is the default, and has to work"
         ) from None
+
+    def left(name: str, run: Seen = first) -> NDArray[Any]:
+        found = run.array(name)
+        return contents[name] if found is None else found
+
     others = _overwritten(worker, family, given, folder)
     written = dict.fromkeys([*named, *first.changed, *others], True)
     if not written and not first.returned:
@@ -111,9 +122,11 @@ def roles_of(
         except LaunchError:  # it reads what it writes, as an index perhaps
             runs = []
         for name in written:
-            near = [_is_near(run.array(name), first.array(name)) for run in runs]
+            near = [
+                run.sums[name] == first.sums[name] or _is_near(left(name, run), left(name)) for run in runs
+            ]
             written[name] = not near or not all(near)
-    results = {name: first.array(name) for name in (*written, *(name for name, _ in first.returned))}
+    results = {name: left(name) for name in (*written, *(name for name, _ in first.returned))}
     return Roles(written, dict(first.returned), results)
 
 

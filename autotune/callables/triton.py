@@ -19,7 +19,7 @@ from autotune.callables import functions
 from autotune.callables.choices import Alternatives
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.functions import Importable
-from autotune.callables.tuning import Check, Problem
+from autotune.callables.tuning import CallProblem, Check
 from autotune.errors import AutotuneError, UsageError
 
 _LEFT_OUT = {
@@ -162,7 +162,7 @@ class TunedKernelCall:
     def _problem(
         self, named: Mapping[str, Any], positional: int, configs: Sequence[Any], listed: Sequence[Mapping[str, Any]],
         grid: Any, choices: Alternatives,
-    ) -> tuple[Problem, dict[str, Any]]:  # fmt: skip
+    ) -> tuple[CallProblem, dict[str, Any]]:  # fmt: skip
         tensors = {name: value for name, value in named.items() if _is_tensor(value)}
         launch = TritonLaunch(
             kernel=Importable.of(self.base_fn),
@@ -182,7 +182,7 @@ class TunedKernelCall:
         inputs = {**named, **spans}
         stored = dict.fromkeys((*self.hooks.zeroed, *self.hooks.restored, *self._told["outputs"]))
         outputs = [name for name in stored if name in tensors]
-        problem = Problem.of(
+        problem = CallProblem.of(
             launch, choices, inputs, outputs=outputs, key=[name for name in self.keys if name in named],
             tolerance=self._told["tolerance"],
         )  # fmt: skip
@@ -247,19 +247,16 @@ class TritonLaunch:
 
     def __call__(self, **arguments: Any) -> None:
         """A launch on the current stream."""
-        values, config = self._split(arguments)
+        values, config, constants = self._split(arguments)
         given = {name: self._tensor(name, value) for name, value in arguments.items()}
-        named = {**given, **values}
         hooks = self.tuned.hooks
         for hook in (config.pre_hook, hooks.before):
             if hook is not None:
-                hook(named)
+                hook({**given, **values})
         args = [given.pop(name) for name in self.positional]
-        self.tuned.fn.run(
-            *args, grid=dict(self.grids)[self._of(values)], warmup=False, **given, **config.all_kwargs()
-        )
+        self.tuned.fn.run(*args, grid=self._grids[self._of(values)], warmup=False, **given, **constants)
         if hooks.after is not None:
-            hooks.after(named, exception=None)
+            hooks.after({**given, **dict(zip(self.positional, args, strict=True)), **values}, exception=None)
 
     def ready(self) -> None:
         """Import the kernel, and Triton's compiler with it."""
@@ -274,24 +271,38 @@ class TritonLaunch:
         target = import_module("triton.backends.compiler").GPUTarget
         tensor = import_module("triton.runtime.jit").MockTensor
         runtime.driver.set_active(_Compiler(target("cuda", int(arch.removeprefix("sm_").rstrip("af")), 32)))
-        _, config = self._split(arguments)
+        _, _, constants = self._split(arguments)
         kinds = {n: tensor(getattr(torch, one), list(self.views[n][0])) for n, one in self.elements.items()}
         given = {**arguments, **kinds}
         args = [given.pop(name) for name in self.positional]
-        with suppress(
-            AttributeError, KeyError, TypeError
-        ):  # of what needs more than the tensors' types: see the call
-            self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **config.all_kwargs())
+        try:
+            with suppress(
+                AttributeError, KeyError, TypeError
+            ):  # needs more than the types of tensors: see the call
+                self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **constants)
+        finally:
+            runtime.driver.set_active(None)  # the next launch here asks for the device's own
 
-    def _split(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """The values of a configuration, taken out of ``arguments``, and the configuration."""
+    @cached_property
+    def _grids(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
+        return dict(self.grids)
+
+    @cached_property
+    def _configs(self) -> dict[tuple[Any, ...], tuple[Any, dict[str, Any]]]:
+        """By the values of a configuration: it, and what the kernel is given of it."""
+        configs, unset = self.tuned.configs, dict.fromkeys(self.chosen)
+        return {
+            self._of({**unset, **_values(one, configs)}): (one, one.all_kwargs()) for one in reversed(configs)
+        }
+
+    def _split(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+        """The values of a configuration, taken out of ``arguments``, the configuration, and its constants."""
         values = {name: arguments.pop(name) for name in self.chosen}
-        for config in self.tuned.configs:
-            if self._of({**dict.fromkeys(self.chosen), **_values(config, self.tuned.configs)}) == self._of(
-                values
-            ):
-                return values, config
-        return values, _config(values)
+        key = self._of(values)
+        if key not in self._configs:
+            made = _config(values)
+            self._configs[key] = made, made.all_kwargs()
+        return values, *self._configs[key]
 
     def _of(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(values[name] for name in self.chosen)

@@ -1,29 +1,35 @@
 """``autotune.tune``: any callable through the engine, with the record, proof and report of every other sweep."""
 
 import json
+import logging
 import math
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from autotune.api import SweepResult
 from autotune.callables import functions, libraries
-from autotune.callables.backend import CallBackend, Calls, loaded, opened_calls
+from autotune.callables.backend import CallBackend, Calls
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
+from autotune.callables.kept import Crew, crew
 from autotune.callables.layouts import Layouts, proved
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
-from autotune.compile import Compiled, Pool, Variant
+from autotune.compile import Compiled, Variant
 from autotune.declaration import Configuration, Family, Inputs, Workload, bind
 from autotune.device import Closing, Execution, LaunchError, Resident, device_names, open_backend
 from autotune.engine import (
@@ -35,21 +41,22 @@ from autotune.engine import (
     SweepRequest,
     Swept,
     Watched,
-    launched,
-    opened,
     raise_unless_measured,
     shared_arrays,
 )
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.measure import Protocol
 from autotune.report import live, watching
+
+_log = logging.getLogger("autotune")
 
 Check = Callable[..., Any] | Mapping[str, Any] | Any
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedCall:
     """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
     policy file; ``declared`` is what the function is to the engine. Called, it is the function with those values."""
 
@@ -68,11 +75,11 @@ class Tuned:
         """Layouts (``POLICY=VALUE``) that the function is wrong with, and how."""
         return self.declared.excluded
 
-    def bound(self, **inputs: Any) -> "BoundCall":
+    def bound(self, **inputs: Any) -> "BoundFunction":
         """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
         contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
         _, found = _bound(self.declared, contents)
-        return BoundCall.of(self.function, self.calls, self.sweep, found)
+        return BoundFunction.of(self.function, self.calls, self.sweep, found)
 
     def save_policy(self, folder: str | Path | None = None) -> Path:
         """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
@@ -90,7 +97,7 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class BoundCall(Closing):
+class BoundFunction(Closing):
     """A function bound to its inputs in the layouts of a winner. ``call`` runs it, ``output`` gives a result with its
     layout undone; ``transform_ms`` is what the layouts took."""
 
@@ -100,7 +107,7 @@ class BoundCall(Closing):
     @classmethod
     def of(
         cls, function: Callable[..., Any], calls: Calls, sweep: SweepResult, inputs: Inputs
-    ) -> "BoundCall":
+    ) -> "BoundFunction":
         backend: Any = CallBackend(open_backend(sweep.device), calls, function)
         with backend.current():
             resident = Resident(backend, inputs)
@@ -129,7 +136,7 @@ class BoundCall(Closing):
 
 
 @dataclass(frozen=True)
-class Problem:
+class CallProblem:
     """A function with its arguments as it is to be tuned; what of it makes a family is ``declared`` without roles."""
 
     function: Callable[..., Any]
@@ -143,7 +150,7 @@ class Problem:
         cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
         outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "",
         tolerance: Mapping[str, float] | float | None = None,
-    ) -> "Problem":  # fmt: skip
+    ) -> "CallProblem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
         arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
@@ -214,7 +221,7 @@ def tune(
     cold: bool = True,
     progress: bool | Watched = True,
     **options: Any,
-) -> Tuned:
+) -> TunedCall:
     """Tune a callable: try configurations of ``space`` in processes of their own, verify and time each.
 
     Args:
@@ -245,7 +252,7 @@ def tune(
         AutotuneError: nothing could be measured, or something cannot be called in another process.
     """
     functions.refuse_while_loading("autotune.tune")
-    problem = Problem.of(
+    problem = CallProblem.of(
         function,
         Alternatives.of(space, where),
         inputs,
@@ -258,7 +265,7 @@ def tune(
 
 
 def tuned_problem(
-    problem: Problem,
+    problem: CallProblem,
     check: Check,
     inputs: Mapping[str, Any],
     *,
@@ -267,38 +274,86 @@ def tuned_problem(
     progress: bool | Watched = True,
     chosen: Sequence[Configuration] = (),
     **options: Any,
-) -> Tuned:
+) -> TunedCall:
     """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
     given = _options(options)
     device, out = given.pop("device", "auto"), given.pop("out", None)
     names = device_names(problem.device if device == "auto" else device)
-    contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
-    opens = partial(opened_calls, problem.calls)
-    with (
-        launched(names, "", given.get("trial_seconds", 120.0), opens) as workers,
-        _builders(problem, names, given.get("processes", 0)) as builders,
-    ):
-        opened(workers, "")
-        declared, roles = _seen(problem, workers[0], contents)
+    listed = chosen or tuple(problem.declared.choices.configurations())
+    seconds = _Seconds()
+    with crew(
+        names, given.get("trial_seconds", 120.0), problem.calls, _builders(problem, names, listed, given)
+    ) as our:
+        contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
+        with warnings.catch_warnings(action="ignore"):  # in a notebook tqdm advises to install widgets
+            import_module("autotune.engine.sweep")  # and what records, while the devices are opened
+        seconds.spent("copy")
+        our.turn_to(problem.calls)
+        seconds.spent("start")
+        ahead = () if "search" in given else _built_ahead(problem, our, listed)
+        declared, roles = _seen(problem, our.workers[0], contents)
+        seconds.spent("first_call")
         expected = _expected(check, inputs, declared, roles)
-        declared = _laid_out(declared, Layouts.of(layouts, declared.arrays), workers[0], contents, expected)
+        declared = _laid_out(
+            declared, Layouts.of(layouts, declared.arrays), our.workers[0], contents, expected
+        )
         family, found = _bound(declared, contents)
-        listed = chosen or tuple(declared.choices.configurations())
-        request = SweepRequest(
+        seconds.spent("declare")
+        request = CallRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
-            **{"processes": 0 if hasattr(problem.function, "build") else 1, **given},
+            **{"processes": 0 if our.forks else 1, **given},
             out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
-        swept = _swept(request, Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
-                       workers, builders, progress)  # fmt: skip
-    result = SweepResult(family, swept.study, request, swept.wall_s, dict(swept.phases))
-    return Tuned(
+        swept = _swept(
+            request,
+            Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+            our,
+            progress,
+        )
+        for one in ahead:  # of configurations that a limit left out
+            one.cancel()
+        seconds.spent("sweep")
+    seconds.spent("end")
+    phases = {**seconds.phases, **swept.phases}
+    _log.info("%s: %s", family.name, " ".join(f"{name}={spent:.2f}" for name, spent in phases.items()))
+    result = SweepResult(family, swept.study, request, swept.wall_s, phases)
+    return TunedCall(
         problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
     )
 
 
-def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
+@dataclass(frozen=True, kw_only=True)
+class CallRequest(SweepRequest):
+    """A sweep whose person waits for the first call: fewer samples of what is far from the best, and shorter turns of
+    fewer finalists."""
+
+    def protocol(self, device_kind: str) -> Protocol:
+        """How a device of that kind measures."""
+        whole = super().protocol(device_kind)
+        short = {name: min(value, getattr(whole, name)) for name, value in _SHORT.items()}
+        return whole if self.samples else replace(whole, **short)
+
+
+_SHORT: Mapping[str, Any] = {
+    "abandon": 1.5, "most": 100, "seconds": 0.1, "finalists": 5, "rounds": 10, "finalist_seconds": 0.4,
+}  # fmt: skip
+
+
+class _Seconds:
+    """Wall seconds by what they were spent on."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        self._mark = time.perf_counter()
+
+    def spent(self, phase: str) -> None:
+        """On ``phase``, since the one before."""
+        now = time.perf_counter()
+        self.phases[phase], self._mark = now - self._mark, now
+
+
+def _seen(problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
     """The first call, with every array as one that may be read and written."""
     open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
     asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
@@ -306,7 +361,7 @@ def _seen(problem: Problem, worker: ProcessWorker, contents: Mapping[str, Any]) 
     inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
     with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
         shared = SharedInputs.of(family, inputs, place)
-        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name)
+        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name, contents)
     return problem.with_roles(roles), roles
 
 
@@ -378,43 +433,39 @@ def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles
     return found
 
 
-@contextmanager
-def _builders(problem: Problem, names: Sequence[str], processes: int) -> Iterator[Pool | None]:
-    """Processes that compile, which import what they need while the devices are opened; None where nothing is."""
-    cores = processes or max(1, len(os.sched_getaffinity(0)) - len(names))
-    choices = problem.declared.choices
-    count = min(cores, len(choices.listed) or math.prod(map(len, choices.values.values())))
-    if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build"):
-        yield None
-        return
-    pool = Pool(count)
-    try:
-        for _ in range(count):
-            pool.submit(loaded, problem.calls)
-        yield pool
-    finally:
-        pool.stop()
+def _builders(
+    problem: CallProblem, names: Sequence[str], listed: Sequence[Configuration], given: Mapping[str, Any]
+) -> int:
+    """How many processes compile; 0 where nothing is compiled ahead."""
+    cores = given.get("processes", 0) or max(1, len(os.sched_getaffinity(0)) - len(names))
+    count = min(cores, len(listed) or math.prod(map(len, problem.declared.choices.values.values())))
+    return 0 if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build") else cores
 
 
-def _swept(
-    request: SweepRequest, case: Case, workers: Sequence[ProcessWorker], builders: Pool | None,
-    progress: bool | Watched,
-) -> Swept:  # fmt: skip
+_BUILT_AHEAD = 500  # configurations, while the function is called for the first time
+
+
+def _built_ahead(
+    problem: CallProblem, our: Crew, listed: Sequence[Configuration]
+) -> Sequence["Future[None]"]:
+    """Into the library's cache, where the sweep finds what was built."""
+    choices, arch = problem.declared.choices, our.workers[0].device.arch
+    forks = our.forks
+    values = map(choices.given, listed[:_BUILT_AHEAD])
+    return [forks.submit(problem.calls.build, arch, one) for one in values] if forks else ()
+
+
+def _swept(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     from autotune.record import Store
 
     watch = progress if callable(progress) else partial(live, err=watching(progress))
-    session = Session(
-        request,
-        (case,),
-        workers,
-        builders,
-        Store(request.store or request.folder),
-        "",
-        watch,
-        lambda _text: None,
-    )
-    (swept,) = session.sweeps()
+    store = Store(request.store or request.folder)
+    session = Session(request, (case,), our.workers, our.forks, store, "", watch, lambda _text: None)
+    with closing(
+        cast("Generator[Swept, None, None]", session.sweeps())
+    ) as sweeps:  # which would end the workers after the last
+        swept = next(sweeps)
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")

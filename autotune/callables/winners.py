@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autotune.callables.declared import CALL_FILE, CallArray, Declared
 from autotune.callables.libraries import Kind
-from autotune.callables.tuning import Problem
+from autotune.callables.tuning import CallProblem
 from autotune.compile import cpu_model
 from autotune.declaration import Configuration
 from autotune.errors import DeviceError
@@ -26,7 +26,7 @@ _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attribute
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundWinners:
     """What policy files say of one call: the ``candidates`` that may be taken, best first; ``lacks`` says what is
     missing where none of them is exact."""
 
@@ -48,20 +48,20 @@ class Found:
         return list(dict.fromkeys(listed))
 
 
-def found_for(problem: Problem, policies: str | Path | None) -> Found:
+def found_for(problem: CallProblem, policies: str | Path | None) -> FoundWinners:
     """What the policy files below ``policies``, or else where they are looked for, have for a call."""
     folders = [Path(policies)] if policies else policy_folders()
     name = problem.declared.name
     declared = next(filter(None, (_known(problem, folder / name / CALL_FILE) for folder in folders)), None)
     where = ", ".join(str(folder / name) for folder in folders)
     if declared is None:
-        return Found((), f"{name} has not been tuned: no {CALL_FILE} in {where}")
+        return FoundWinners((), f"{name} has not been tuned: no {CALL_FILE} in {where}")
     device = device_of(problem)
     family = declared.family
     files, passed = find(family, device, folders)
     if files is None:
         why = "".join(f"; {one.origin}: {one.refusal}" for one in passed)
-        return Found((), f"{name} has no policy file for {device.slug} in {where}{why}")
+        return FoundWinners((), f"{name} has no policy file for {device.slug} in {where}{why}")
     numbers = {
         **{extent: size for each, array in declared.arrays.items()
            for extent, size in zip(declared.extents(each), array.extents, strict=True)},
@@ -73,11 +73,13 @@ def found_for(problem: Problem, policies: str | Path | None) -> Found:
     )
     sizes = ", ".join(f"{key}={numbers[key]:g}" for key in family.features if key in numbers)
     refused = "".join(f"; {one.origin}: {one.refusal}" for one in listed if one.refusal)
-    return Found(standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}")
+    return FoundWinners(
+        standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}"
+    )
 
 
-def _known(problem: Problem, path: Path) -> Declared | None:
-    """The declaration that ``Tuned.save_policy`` wrote; None where there is none that can be read."""
+def _known(problem: CallProblem, path: Path) -> Declared | None:
+    """The declaration that ``TunedCall.save_policy`` wrote; None where there is none that can be read."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         arrays = dict(problem.declared.arrays)
@@ -92,7 +94,7 @@ def _known(problem: Problem, path: Path) -> Declared | None:
         return None
 
 
-def device_of(problem: Problem) -> Device:
+def device_of(problem: CallProblem) -> Device:
     """What the call runs on, asked of the driver alone: no library is needed for it. Raises DeviceError."""
     name = problem.device
     if name == "cpu":
@@ -123,6 +125,6 @@ def gpu(ordinal: int) -> Device:
         raise DeviceError(f"the GPU of the arrays cannot be asked for its name: {problem}") from None
 
 
-def near(found: Found, most: int, default: Configuration) -> Sequence[Configuration]:
+def near(found: FoundWinners, most: int, default: Configuration) -> Sequence[Configuration]:
     """The default, and the best ``most`` that policy files foretell: what a call that is refined tries."""
     return list(dict.fromkeys([default, *found.configurations[:most]]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autotune
-from autotune.callables import KernelCall, cupy_elementwise, cupy_raw, numba_kernel, warp_kernel
+from autotune.callables import LibraryLaunch, cupy_elementwise, cupy_raw, numba_kernel, warp_kernel
 from autotune.errors import UsageError
 
 X = np.arange(64, dtype=np.float32)
@@ -36,7 +36,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.pop("cupy", None)
 
 
-def tuned(call: KernelCall, space: dict[str, list[Any]], **inputs: Any) -> Any:
+def tuned(call: LibraryLaunch, space: dict[str, list[Any]], **inputs: Any) -> Any:
     return autotune.tune(call, space, inputs, progress=False)
 
 

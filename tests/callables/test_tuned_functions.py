@@ -10,7 +10,7 @@ import pytest
 from called_functions import accumulated, changing, copied, ranked, scaled, silent, summed
 
 import autotune
-from autotune.callables import Tuned
+from autotune.callables import TunedCall
 from autotune.errors import NothingMeasured, UsageError
 from autotune.record import read_record
 
@@ -24,7 +24,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compile_cache: str) -
     monkeypatch.chdir(tmp_path)
 
 
-def tuned(function: Any, space: Any, **inputs: Any) -> Tuned:
+def tuned(function: Any, space: Any, **inputs: Any) -> TunedCall:
     named = (
         "check",
         "outputs",
@@ -41,7 +41,7 @@ def tuned(function: Any, space: Any, **inputs: Any) -> Tuned:
     return autotune.tune(function, space, inputs, progress=False, out="record", **options)
 
 
-def states(found: Tuned, name: str) -> dict[Any, tuple[str, str]]:
+def states(found: TunedCall, name: str) -> dict[Any, tuple[str, str]]:
     """By the word of that choice: state and reason."""
     return {trial.configuration[name]: (trial.state, trial.reason) for trial in found.sweep.trials}
 

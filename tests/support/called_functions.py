@@ -92,3 +92,8 @@ def tensors(x: Any, mask: Any, out: Any, *, parts: int) -> Any:
 def options_of(given: Mapping[str, Any]) -> str:
     """Not a function to tune: what arguments it has."""
     return ", ".join(given)
+
+
+def halved(x: Any, out: Any, *, factor: float) -> None:
+    """Rounded to the elements of ``out``."""
+    out.copy_(x.float() * factor)
