@@ -403,10 +403,10 @@ def machine_code(variant: Any, compiled: Any) -> dict[str, Any]:
             "code": code.hex(),
             "rest": _hash([part for part in rest if part is not reading]),
         }
-        arguments[kernel] = argument_places(
+        places = argument_places(
             module.sections[f".nv.info.{symbol}"][0], parameters(variant, variant.kernels[kernel])
         )
-        arguments[kernel] = with_members(arguments[kernel], variant)
+        arguments[kernel] = with_members(places, variant)
     return {"kernels": kernels, "arguments": arguments}
 
 

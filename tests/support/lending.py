@@ -333,14 +333,16 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def loaded(folder: Path, device: str | None = "cuda", **more: Any) -> TunedKernel:
     with pytest.warns(UserWarning, match="no usable policy file"):
-        return autotune.load(folder, device=device, policies="/nowhere", **more)
+        kernel: TunedKernel = autotune.load(folder, device=device, policies="/nowhere", **more)
+    return kernel
 
 
 def tuned(name: str) -> TunedKernel:
     """A family that ships, as the policy file that ships with it says; control where that is stale."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return autotune.load(name, device="cuda", policies="/nowhere")
+        kernel: TunedKernel = autotune.load(name, device="cuda", policies="/nowhere")
+    return kernel
 
 
 def doubler(tmp_path: Path, default: str = "global") -> Path:
