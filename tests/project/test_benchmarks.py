@@ -80,6 +80,7 @@ CHECKED = {
     "callables_overhead": "",
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
+    "cold_lines": "",
     "coulomb_ions": "--workload 1a63-ions",
     "coulomb_map": "--workload 1a63-map",
     "coulomb_peers": "--workload 1a63-slice",
