@@ -1,4 +1,4 @@
-"""Are cold times cold? Nanoseconds a load of a kernel that follows a chain through memory, plain and asking the L2 cache
+"""Are cold times cold? Nanoseconds a load of a kernel that follows a chain in memory, plain and asking the L2 cache
 to keep its lines (evict_last): with its lines still cached, after a memset of more than twice the cache, and after the
 flush of a cold sample.
 
@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -61,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
                         if state == "memset":
                             flush.fill(0)
                         times += backend.sample(
-                            lambda kernel=kernel, numbers=numbers: program.launch(kernel, 1, numbers),
+                            partial(program.launch, kernel, 1, numbers),
                             1,
                             state == "cold sample",
                         )

@@ -41,7 +41,7 @@ policies:
 reference: control
 """
 _SOURCE = """\
-#include "autotune/array.cuh"
+#include "autotune/element.cuh"
 template <class Policy>
 __global__ void doubler(typename Policy::x x, typename Policy::y y, typename Policy::kept kept) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, n = x.extent(0);
@@ -56,7 +56,7 @@ __global__ void doubler(typename Policy::x x, typename Policy::y y, typename Pol
     y.store(value, i);
   if (Policy::fault == 2 && i == 0) y.store(1.0f, n);
   if (Policy::fault == 7 && i < 16) kept.store(1.0f, n + i);
-  if (Policy::fault == 3 && i == 3) x.store(7.0f, i);
+  if (Policy::fault == 3 && i == 3) const_cast<float&>(autotune::element(x, i)) = 7.0f;
 }
 """
 

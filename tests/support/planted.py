@@ -170,7 +170,7 @@ if (i == 5) *reinterpret_cast<volatile int*>(static_cast<unsigned long long>(n -
     Fault(
         name="past_input",
         what="writes one element past an input",
-        fill=FILL + "\nif (i == 0) x.store(1.0f, n);",
+        fill=FILL + "\nif (i == 0) const_cast<float&>(autotune::element(x, n)) = 1.0f;",
     ),
     Fault(
         name="read_past_input",
@@ -273,7 +273,11 @@ if (t == 0 && atomicAdd(ticket, 1u) == gridDim.x - 1)
         blend=_runs("run % 50 == 0"),
         chance=True,
     ),
-    Fault(name="writes_input", what="writes its input", blend=BLEND + "\nif (i < n) x.store(0.0f, i);"),
+    Fault(
+        name="writes_input",
+        what="writes its input",
+        blend=BLEND + "\nif (i < n) const_cast<float&>(autotune::element(x, i)) = 0.0f;",
+    ),
     # -- an order that nothing promises
     Fault(
         name="no_barrier",
@@ -452,7 +456,7 @@ def reference(arrays, _options):
     }}
 """
 _SOURCE = """\
-#include "autotune/array.cuh"
+#include "autotune/element.cuh"
 #include "autotune/shared.cuh"
 
 enum class Fault {{ {values} }};
