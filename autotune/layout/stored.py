@@ -23,14 +23,8 @@ def handle(argument: bytes) -> int:
 
 
 def members(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
-    """Lay ``arguments`` out as C++ does the members of a struct, and a launch its parameters.
-
-    Args:
-        arguments: the bytes of each; an accessor's are 8-aligned.
-
-    Returns:
-        Their bytes, and where each begins: at its natural alignment, its size up to 8.
-    """
+    """The bytes of ``arguments`` as C++ lays out the members of a struct, and a launch its parameters; and where each
+    begins: at its natural alignment, its size up to 8 (an accessor's is 8)."""
     buffer, offsets = bytearray(), []
     for argument in arguments:
         buffer += bytes(-len(buffer) % _alignment(argument))
