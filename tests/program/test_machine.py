@@ -404,3 +404,22 @@ def test_what_a_program_cannot_hold_is_left_out(tmp_path: Path) -> None:
     assert left(arrays, call, {"rough": (0, 1)}) == {**usual, "rough": {0, 1}}
     in_place = KernelCall("left", arrays={"c": "a"})  # which memory that is only read does not see
     assert left({"a": "state", "b": "input"}, in_place) == {**usual, "memory": {"global"}}
+
+
+def test_what_is_cleared_before_a_step_is_not_what_the_step_reads(tmp_path: Path, cache: Cache) -> None:
+    """In place, an output that begins as zeros would be the input."""
+    told = {
+        "schema": 1, "family": "shift", "source": "shift.cu", "reference": "control",
+        "data": {"a": _line("input"), "b": {**_line("output"), "zero": "n > 0"}},
+        "kernels": {"shift": {"arguments": ["a", "b"], "grid": [1], "block": [1]}},
+        "policies": {"pad": {"layout": "padding", "data": ["b"], "values": [1, 4], "default": 1}},
+    }  # fmt: skip
+    (tmp_path / "shift").mkdir()
+    (tmp_path / "shift" / "shift.cu").write_text(_SHIFT.replace("i ? i - 1 : a.extent(0) - 1", "i"))
+    (tmp_path / "shift" / "family.yaml").write_text(yaml.safe_dump(told))
+    call = KernelCall("shift", arrays={"b": "a"})
+    program = Program(name="shifting", folder=tmp_path, arrays={"a": "state"}, steps=[Repeat(3, [call])])
+    bound = bind_program(program, Given(workload="", arrays={"a": np.arange(5)}, scalars={}))
+    with Machine(bound, CPU, cache) as machine:
+        machine.run_all(control(bound, {}, CPU.device.limits))
+        np.testing.assert_array_equal(machine.fetch("a"), np.arange(5) + 3)
