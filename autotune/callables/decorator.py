@@ -10,25 +10,15 @@ from typing import Any
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.deciding import Decider, Others
-from autotune.callables.tuning import CallProblem, Check
+from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import UsageError
 
 
 def tuned(
-    *,
-    space: Space,
-    key: Sequence[str] = (),
-    where: Condition | None = None,
-    check: Check = None,
-    outputs: Sequence[str] = (),
-    name: str = "",
-    tolerance: Mapping[str, float] | float | None = None,
-    frozen: bool | None = None,
-    refine: bool = True,
-    others: Others = "wait",
-    policies: str | Path | None = None,
-    **options: Any,
-) -> Callable[[Callable[..., Any]], "TunedFunction"]:
+    *, space: Space, key: Sequence[str] = (), where: Condition | None = None, check: Check = None,
+    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: bool | None = None,
+    refine: bool = True, others: Others = "wait", policies: str | Path | None = None, **options: Any,
+) -> Callable[[Callable[..., Any]], "TunedFunction"]:  # fmt: skip
     """Decorate a function so that its first call of a kind tunes it, and later calls run the winner.
 
     Args:
@@ -50,8 +40,7 @@ def tuned(
     """
     decider = Decider(
         choices=Alternatives.of(space, where), check=check, frozen=frozen, refine=refine, others=others,
-        policies=policies,
-        options=options,
+        policies=policies, options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}
 
