@@ -94,7 +94,7 @@ class TunedFunction:
         return tuple(kind)
 
     def _first(self, kind: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        functions.refuse_while_loading(f"a call of {_called(self.function)}")
+        functions.refuse_while_loading(f"a call of {functions.name_of(self.function)}")
         with self._turn:
             if kind in self._known:  # another thread was faster
                 return self._known[kind]
@@ -114,7 +114,7 @@ def _arguments(function: Callable[..., Any], choices: Alternatives, key: Sequenc
     """The arguments that a caller gives, in order. Raises UsageError where one that is chosen is none."""
     parameters = inspect.signature(function).parameters
     open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
-    name = _called(function)
+    name = functions.name_of(function)
     for chosen in choices.values:
         if chosen not in parameters and not open_ended:
             raise UsageError(
@@ -126,7 +126,3 @@ def _arguments(function: Callable[..., Any], choices: Alternatives, key: Sequenc
             f"{name} has no argument {unknown[0]!r}, which key= names; it has {', '.join(given)}"
         )
     return given
-
-
-def _called(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))

@@ -153,7 +153,7 @@ class CallProblem:
     ) -> "CallProblem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
-        arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
+        arrays = {each: value for each, value in inputs.items() if libraries.library_of(value)}
         same = _same(arrays)
         arrays = {each: value for each, value in arrays.items() if each not in same}
         kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
@@ -163,7 +163,7 @@ class CallProblem:
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
-        found = name or getattr(function, "__name__", type(function).__name__)
+        found = name or functions.name_of(function)
         declared = Declared(
             name=family_name(found, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
