@@ -35,6 +35,8 @@ def exact() -> dict[str, Decimal]:
         return {
             "sqrt(2 pi^2.5)": (2 * pi() ** 2 * pi().sqrt()).sqrt(),
             "sqrt(pi)/2": pi().sqrt() / 2,
+            "pi": pi(),
+            "sqrt(1/2)": Decimal("0.5").sqrt(),
             "sqrt(3)/2": Decimal(3).sqrt() / 2,
             "2^-24, the unit roundoff of float32": Decimal(2) ** -24,
             "the Bohr radius in angstrom, CODATA 2018": Decimal("0.529177210903"),
