@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from harness import arguments, is_there
-from result_files import write_rows
+from result_files import RESULTS, read_frame, write_rows
 
 import autotune
 from autotune.callables import Layouts
@@ -213,6 +213,21 @@ def tuned(name: str, device: str, size: int) -> dict[str, Any]:
         "transform_ms": round(winner.once_ms, 3), "break_even": pays.launches if pays else 0,
         "tried": len(found.sweep.trials), "excluded": len(found.excluded),
     }  # fmt: skip
+
+
+def tables() -> dict[str, str]:
+    """What docs/from-cupy.md has (pages.py)."""
+    frame = read_frame(RESULTS / "callables-layouts-h200.csv")
+    made = [
+        "| kernel | layout found | ms | gain | storing it once, ms | pays after calls |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in frame.to_dict("records"):
+        made.append(
+            f"| {row['kernel']} | `{row['layout']}` | {row['ms']:.4g} | {row['gain']:.2f} x "
+            f"| {row['transform_ms']:.0f} | {row['break_even']:,.0f} |"
+        )
+    return {"h200": "\n".join(made)}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from result_files import write_rows
+from result_files import RESULTS, read_frame, write_rows
 
 from autotune.errors import AutotuneError
 from autotune.files import data_root
@@ -103,6 +103,24 @@ def summary(made: list[Line]) -> str:
             f"{program}: best uniform layout {uniform:.3f} x the chosen one; fastest of all {least:.3f} x"
         )
     return "\n".join(said)
+
+
+def tables() -> dict[str, str]:
+    """What docs/programs.md has (pages.py)."""
+    frame = read_frame(RESULTS / "programs-h200.csv")
+    ways = ("aos", "soa", "own best", "hand", "greedy", "chosen")
+    made = [
+        "| program | all AoS | all SoA | each kernel's own best | by hand | greedy | chosen | predicted "
+        "| best uniform / chosen |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for program, mine in frame.groupby("program", sort=False):
+        ms = mine.set_index("assignment")["ms"]
+        foreseen = mine.set_index("assignment")["predicted_ms"]["chosen"]
+        cells = " | ".join(f"{ms[way]:.4g}" for way in ways)
+        uniform = min(ms["aos"], ms["soa"]) / ms["chosen"]
+        made.append(f"| {program} | {cells} | {foreseen:.4g} | {uniform:.2f} |")
+    return {"h200": "\n".join(made)}
 
 
 # -- one program, in a process of its own

@@ -27,7 +27,7 @@ from statistics import median
 from typing import Any
 
 from harness import arguments, is_there, python_path
-from result_files import write_rows
+from result_files import RESULTS, read_frame, write_rows
 
 ENGINES = ("autotune", "triton")
 ENGINE = os.environ.get("TRITON_PEERS_ENGINE", "autotune")
@@ -357,6 +357,21 @@ def faults() -> dict[str, str]:
         return {
             str(trial.configuration["HOW"]): f"{trial.state} {trial.reason[:90]}" for trial in study.trials
         }
+
+
+def tables() -> dict[str, str]:
+    """What docs/from-triton.md has (pages.py)."""
+    frame = read_frame(RESULTS / "triton-peers-h200.csv")
+    made = [
+        "| kernel | configurations | autotune, s | Triton, s | autotune's winner, ms | Triton's winner, ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in frame.dropna(subset=["triton_s"]).to_dict("records"):
+        made.append(
+            f"| {row['kernel']} | {row['configurations']:.0f} | {row['autotune_s']:.1f} | {row['triton_s']:.1f} "
+            f"| {row['autotune_ms']:.4g} | {row['triton_ms']:.4g} |"
+        )
+    return {"h200": "\n".join(made)}
 
 
 def main(argv: list[str] | None = None) -> int:
