@@ -104,9 +104,8 @@ class KernelLaunch:
         for n, axis in enumerate("xyz"[:rank]):
             is_counted = not self._reads("gridDim", axis) and self._reads("blockIdx", axis)
             if grid[n].isdigit() and is_counted and not host.is_asked:
-                grid[n] = (
-                    self._bounded(axis, block[n]) or grid[n]
-                )  # than a number of blocks that fits one size only
+                # Better than a number of blocks that fits one size only.
+                grid[n] = self._bounded(axis, block[n]) or grid[n]
             if block[n] in host.open or (block[n].isdigit() and self._can_choose(axis, int(block[n]))):
                 text = self._chosen(axis, grid[n], block[n])
                 chosen |= {n: text} if text is not None else {}

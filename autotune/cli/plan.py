@@ -269,17 +269,15 @@ def _written(plan: Plan, told: Mapping[str, Any]) -> Path:
     return write_text(path, yaml.safe_dump(dict(told), sort_keys=False))
 
 
-def near_the_best(
-    studies: Sequence[Study], most: int = _NEAR, within: float = _WITHIN
-) -> tuple[Configuration, ...]:  # fmt: skip
+def near_the_best(studies: Sequence[Study]) -> tuple[Configuration, ...]:
     """The configurations that came so near the best on any of ``studies``, the nearest first."""
     away: dict[Configuration, float] = {}
     for study in studies:
         best = min(study.times.values(), default=0.0)
         for configuration, took in study.times.items():
-            away[configuration] = min(away.get(configuration, within), took / best)
-    ranked = sorted((c for c in away if away[c] < within), key=lambda c: (away[c], c.id))
-    return tuple(ranked[:most])
+            away[configuration] = min(away.get(configuration, _WITHIN), took / best)
+    ranked = sorted((c for c in away if away[c] < _WITHIN), key=lambda c: (away[c], c.id))
+    return tuple(ranked[:_NEAR])
 
 
 def _promise(plan: Plan, state: _Progress) -> float | None:

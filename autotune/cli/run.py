@@ -233,9 +233,7 @@ def _number(name: str, text: str) -> float:
 def _array(family: Family, name: str, text: str) -> NDArray[Any]:
     reader = getattr(family.module, "read", None)
     array = reader(name, text) if reader else None
-    if array is not None:
-        return np.asarray(array)
-    return read_npy(Path(text), f"-i {name}")
+    return read_npy(Path(text), f"-i {name}") if array is None else np.asarray(array)
 
 
 def _check_place(output: Path, given: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,14 +88,11 @@ def _ncu() -> str:
     return ncu.find_ncu()
 
 
-def _package(name: str) -> Callable[[], str]:
-    def look() -> str:
-        try:
-            return f"{name} {metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            return ""
-
-    return look
+def _package(name: str) -> str:
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
@@ -105,13 +103,13 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ),
     ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
     ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
-    ("PyCUDA (runs on CUDA)", _package("pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
+    ("PyCUDA (runs on CUDA)", partial(_package, "pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
     ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
-    ("NVML (clocks, throttling)", _package("nvidia-ml-py"), pip_install("cuda")),
+    ("NVML (clocks, throttling)", partial(_package, "nvidia-ml-py"), pip_install("cuda")),
     ("Nsight Compute (autotune profile)", _ncu, _TOOLKIT),
-    ("Optuna (the record)", _package("optuna"), pip_install()),
-    ("pandas (reports)", _package("pandas"), pip_install()),
-    ("Plotly (reports)", _package("plotly"), pip_install()),
+    ("Optuna (the record)", partial(_package, "optuna"), pip_install()),
+    ("pandas (reports)", partial(_package, "pandas"), pip_install()),
+    ("Plotly (reports)", partial(_package, "plotly"), pip_install()),
 )
 
 

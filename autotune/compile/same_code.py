@@ -63,10 +63,10 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
         return ""
     family, plain = variant.family, hasattr(variant.family.module, "plan")
     parts, cleared = [code], family.cleared(names)
-    for name, layout in variant.layouts.items():
-        parts.append(f"{name} {_arrangement(layout)!r} {name in cleared}")
-    for kernel in variant.kernels.values():
-        parts.append(f"{kernel.name} {variant.geometry(kernel, names)}")
+    parts += [
+        f"{name} {_arrangement(layout)!r} {name in cleared}" for name, layout in variant.layouts.items()
+    ]
+    parts += [f"{kernel.name} {variant.geometry(kernel, names)}" for kernel in variant.kernels.values()]
     for policy in family.space.policies:
         value = variant.configuration[policy.name]
         moves = (policy.name, value) in family.orders
@@ -132,15 +132,13 @@ class _Module:
 
     def behind(self, bank: int, offset: int) -> str:
         """What lies at a place in a bank that the module's kernels share, or empty."""
+        section = f".nv.constant{bank}"
         if bank == _ADDRESSES:
-            slots = self.relocations.get(f".nv.constant{bank}", ())
+            slots = self.relocations.get(section, ())
             there = ((s, addend) for at, _, s, addend in slots if at == offset)
             return next((f"&{s.name}+{addend} {self.content(s)}" for s, addend in there), "")
         for symbol in self.symbols:
-            if (
-                symbol.section == f".nv.constant{bank}"
-                and symbol.value <= offset < symbol.value + symbol.size
-            ):
+            if symbol.section == section and symbol.value <= offset < symbol.value + symbol.size:
                 return f"{symbol.name}+{offset - symbol.value} {self.content(symbol)}"
         return ""
 

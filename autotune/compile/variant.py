@@ -121,10 +121,10 @@ class Variant:
         for name, (offset, part) in constant_places(layouts, sizes).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
-        views = {name: data for name, data in self.family.data.items() if data.converted}
         made = {
             name: _converted(data, layouts[data.of], choices[name], choices[data.of])
-            for name, data in views.items()
+            for name, data in self.family.data.items()
+            if data.converted
         }
         layouts = {name: made.get(name) or layouts[name] for name in self.family.data}
         return {name: replace(layout, sizes=self._sizes(name, sizes)) for name, layout in layouts.items()}

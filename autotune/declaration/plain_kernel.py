@@ -141,11 +141,9 @@ def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]
         raise UsageError(
             f"source {os.fspath(source)!r} is no file and no kernel's text (which has __global__): correct the path"
         )
-    folder = path.resolve().parent
     main = path.resolve()
-    found = reached([main], folder)
-    outside = [each for each in found if each.startswith("..")]
-    if outside:
+    found = reached([main], main.parent)
+    if outside := [each for each in found if each.startswith("..")]:
         raise UsageError(
             f"{path} includes {outside[0]}, which lies outside of its folder: give the texts of such files in headers, "
             "by the names that the source includes"
@@ -342,10 +340,8 @@ def _plain(value: Any) -> Any:
 
 def _kept(family: str, texts: Mapping[str, str]) -> Path:
     """The folder with those files: made once, under a name that another content would not have."""
-    digest = hashlib.sha256()
-    for name, text in sorted(texts.items()):
-        digest.update(f"{name}\0{len(text.encode())}\0{text}".encode())
-    folder = user_cache() / "kernels" / f"{family}-{digest.hexdigest()[:16]}"
+    content = "".join(f"{name}\0{len(text.encode())}\0{text}" for name, text in sorted(texts.items()))
+    folder = user_cache() / "kernels" / f"{family}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     if (folder / _MARK).is_file() and _is_as(folder, texts):
         _require_own(folder)
         return folder

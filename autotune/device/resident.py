@@ -192,9 +192,8 @@ class Resident:
         if self.guard and owner is not None:
             made.content = lambda: _bytes(self._shaped(variant, group, orders)[0])
             made.canonical = {name: self.inputs.arrays[name] for name in group}
-            if (
-                shaped[0].plane is None or self.backend.device.kind == "cpu"
-            ):  # a GPU's planes cannot be filled
+            # A GPU's planes cannot be filled.
+            if shaped[0].plane is None or self.backend.device.kind == "cpu":
                 made.slack = find_gaps([variant.layouts[name] for name in group], view.shape)
         return made
 

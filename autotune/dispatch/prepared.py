@@ -269,10 +269,8 @@ class Prepared(Closing):
                     kept[key] = found
                 return found, transfers.can_be_repeated
             assert lender is not None
-            with (
-                lender.aside()
-            ):  # no part of the capture; with room of its own whenever the graph is launched
-                found = make(is_captured=True)
+            with lender.aside():  # no part of the capture
+                found = make(is_captured=True)  # with room of its own whenever the graph is launched
         kept[key] = found  # the latest is last
         found.send(sent)
         found.receive(call.views)
@@ -397,10 +395,7 @@ class Prepared(Closing):
             )
         with self._lock, self.target.backend.current():
             self._check_open()
-            self._fast_call = None
-            for launcher in self._launchers.values():
-                launcher.close()
-            self._launchers.clear()
+            self._make_room(0)
             self._resident.close()
             self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
             self._resident = self._made_resident(None)

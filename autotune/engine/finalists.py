@@ -78,8 +78,7 @@ class Finalists:
                 c for c in ranked
                 if c not in costs and self._known[c].measurement and first[c] < costs[best]
             ]  # fmt: skip
-            called = self._right(ahead, self.protocol.finalists - 1)
-            if not called:
+            if not (called := self._right(ahead, self.protocol.finalists - 1)):
                 return
             chosen, beside = [best, *called], []
 

@@ -100,7 +100,8 @@ class JobCompiler:
 
     def exclusion(self, configuration: Configuration) -> str:
         """Why it cannot run here, or empty."""
-        return self.variant(configuration).exclusion(self._names(configuration), self.worker.device.limits)
+        names = self.inputs.names(configuration)
+        return self.variant(configuration).exclusion(names, self.worker.device.limits)
 
     def chunks(
         self, configurations: Sequence[Configuration], stopped: Callable[[], bool]
@@ -164,9 +165,6 @@ class JobCompiler:
         configuration = variant.configuration
         if isinstance(compiled, CompileFailure):
             return configuration, compiled
-        same = same_code.sameness(variant, compiled, self._names(configuration))
+        same = same_code.sameness(variant, compiled, self.inputs.names(configuration))
         job = self._jobs[configuration] = Job(configuration, compiled, same=same)
         return job
-
-    def _names(self, configuration: Configuration) -> Mapping[str, int | float | str]:
-        return self.inputs.names(configuration)

@@ -224,15 +224,12 @@ class Measurer:
         new = sum(ms for ms in samples.times_ms if ms not in verified_ms)
         attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         attempt.notes += samples.notes
-        kernel_ms = {next(iter(self.family.kernels)): samples.median_ms}
         return Measurement(
             median_ms=samples.median_ms,
             minimum_ms=min(samples.times_ms),
             spread=samples.spread,
             samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples, attempt)
-            if self._is_split(execution)
-            else kernel_ms,
+            kernel_ms=self._kernel_ms(execution, samples, attempt),
             figures=self._figures(execution, samples),
             abandoned=samples.abandoned,
             times_ms=tuple(samples.times_ms),
@@ -248,6 +245,8 @@ class Measurer:
 
     def _kernel_ms(self, execution: Execution, samples: Samples, attempt: _Attempt) -> dict[str, float]:
         """The median time of each kernel of the plan, over a few runs of their own: no longer than sampling took."""
+        if not self._is_split(execution):
+            return {next(iter(self.family.kernels)): samples.median_ms}
         count = 1 if samples.abandoned else min(_SPLIT_RUNS, len(samples.times_ms))
         runs = [self.backend.kernel_times(execution.run) for _ in range(count)]
         attempt.seconds["kernels"] += sum(sum(run.values()) for run in runs) / 1e3

@@ -156,11 +156,10 @@ class ProcessWorker:
         self._flush()
 
     def send(self, jobs: Sequence[Job]) -> None:
-        if jobs and self._state is _State.SET and not self._jobs:
-            self._jobs += jobs
+        are_first = jobs and self._state is _State.SET and not self._jobs
+        self._jobs += jobs
+        if are_first:
             self._next(time.monotonic())
-        else:
-            self._jobs += jobs
         self._flush()
 
     def _flush(self) -> None:

@@ -88,8 +88,7 @@ class Prover:
         """None where it does not compile with other options."""
         if size.options == self.inputs.options:
             return self.compiler.jobs([trial.configuration])[0]
-        (job,) = self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)
-        return job
+        return self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)[0]
 
     def filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
         """With a pattern in local variables; none where the compiler cannot."""
@@ -131,9 +130,8 @@ class Prover:
         """Whether a constraint, a range or the device rules the size out for it."""
         variant = Variant.of(self.compiler.family, configuration, size.options)
         inputs = replace(self.inputs, sizes=size.sizes, scalars=size.scalars, options=size.options)
-        names = inputs.names(configuration)
         try:
-            return bool(variant.exclusion(names, self.worker.device.limits))
+            return bool(variant.exclusion(inputs.names(configuration), self.worker.device.limits))
         except AutotuneError:  # an expression without a value there
             return True
 

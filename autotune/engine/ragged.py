@@ -6,6 +6,7 @@ arrays are cut along their extents, or made longer, where that keeps their meani
 that no element is where it was.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
@@ -160,14 +161,10 @@ def _grows(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str)
         except AutotuneError:  # an expression that has no value there
             return 0
 
-    low, high = 1, int(names[extent])
-    first = blocks(low)
-    if not first or blocks(high) <= first:
+    own, first = int(names[extent]), blocks(1)
+    if not first or blocks(own) <= first:
         return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if blocks(middle) <= first else (low, middle)
-    return low
+    return bisect_right(range(1, own), first, key=blocks)
 
 
 # -- which sizes --------------------------------------------------------------------------------------------

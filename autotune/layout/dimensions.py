@@ -388,25 +388,11 @@ RECORDS = Dimension(
 
 # -- all of them ---------------------------------------------------------------------------------------
 
-# By name, in the order in which they are chosen: the padding is in bytes of what the others make of an element.
+# In the order in which they are chosen: the padding is in bytes of what the others make of an element.
+_PLACES = (MEMORY, DIMS, AXES, TILES, CURVE, SWIZZLE)
+_ELEMENTS = (PACKING, VECTOR, RECORDS, STORAGE)
 DIMENSIONS: Mapping[str, Dimension] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            MEMORY,
-            DIMS,
-            AXES,
-            TILES,
-            CURVE,
-            SWIZZLE,
-            PACKING,
-            VECTOR,
-            RECORDS,
-            STORAGE,
-            GROUPING,
-            PADDING,
-        )
-    }
+    {each.name: each for each in (*_PLACES, *_ELEMENTS, GROUPING, PADDING)}
 )
 
 

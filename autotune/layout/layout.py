@@ -82,11 +82,10 @@ class Layout:
     @cached_property
     def field_groups(self) -> FieldGroups | None:
         """The groups of fields that ``records`` names."""
-        names = fields.names_of(self.records)
+        if not (names := fields.names_of(self.records)):
+            return None
         sizes = [self.storage.bytes if self.storage else np.dtype(f.type).itemsize for f in self.data.fields]
-        return (
-            FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)]) if names else None
-        )
+        return FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)])
 
     @cached_property
     def value_bytes(self) -> int:

@@ -259,7 +259,6 @@ def as_numbers(array: NDArray[Any]) -> NDArray[Any]:
 
 
 HEADER = "autotune/storage.cuh"
-AS_DECLARED = ("float32", "float64")  # as a storage of data of that type: all its bits
 ELEMENTS = ("float16", "bfloat16", "float8_e4m3", "float8_e5m2")  # what can be declared as a type, too
 
 

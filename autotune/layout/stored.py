@@ -23,14 +23,8 @@ def handle(argument: bytes) -> int:
 
 
 def members(arguments: Sequence[bytes]) -> tuple[bytearray, list[int]]:
-    """Lay ``arguments`` out as C++ does the members of a struct, and a launch its parameters.
-
-    Args:
-        arguments: the bytes of each; an accessor's are 8-aligned.
-
-    Returns:
-        Their bytes, and where each begins: at its natural alignment, its size up to 8.
-    """
+    """The bytes of ``arguments`` as C++ lays out the members of a struct, and a launch its parameters; and where each
+    begins: at its natural alignment, its size up to 8 (an accessor's is 8)."""
     buffer, offsets = bytearray(), []
     for argument in arguments:
         buffer += bytes(-len(buffer) % _alignment(argument))
@@ -132,11 +126,9 @@ class Stored:
         if self.memory == "texture" and is_line and texels > limits.texture_1d_texels:
             return f"{name}: {texels} texels pass the 1D texture limit of {limits.texture_1d_texels}"
         if self.memory == "texture" and self.plane is not None:
-            most = (
-                (limits.texture_pitched_width, limits.texture_pitched_height)
-                if self.pitched
-                else (limits.texture_2d_width, limits.texture_2d_height)
-            )
+            most = limits.texture_2d_width, limits.texture_2d_height
+            if self.pitched:
+                most = limits.texture_pitched_width, limits.texture_pitched_height
             if self.plane[0] > most[0] or self.plane[1] > most[1]:
                 return f"{name}: a plane of {self.plane} texels passes the 2D texture limit of {most}"
         if self.nbytes > limits.memory_bytes:

@@ -206,9 +206,8 @@ class Verifier:
             name: execution.variant.layouts[name].room(shape)
             for name, shape in self._shapes(execution).items()
         }
-        if before and {n: p.stored.nbytes for n, p in before.copies.items()} == {
-            n: room.nbytes for n, room in rooms.items()
-        }:
+        sizes = {name: room.nbytes for name, room in rooms.items()}
+        if before and {name: copy.stored.nbytes for name, copy in before.copies.items()} == sizes:
             copies = before.copies  # to allocate takes longer than to copy
         else:
             if before:

@@ -65,14 +65,12 @@ def stale(family: Family, item: Entry) -> str:
 
 def changed(family: Family, item: Entry) -> str:
     """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
-    for what, recorded, now in (
+    digests = (
         ("kernel source", item.source_digest, family.source_digest),
         ("layouts", item.layouts_digest, layouts_digest()),
         ("space", item.space_digest, family.space_digest),
-    ):
-        if recorded != now:
-            return what
-    return ""
+    )
+    return next((what for what, recorded, now in digests if recorded != now), "")
 
 
 def other_options(measured: Mapping[str, Any], options: Mapping[str, Any]) -> str:

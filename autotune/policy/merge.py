@@ -131,12 +131,12 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     about, pair = study.about, decision.break_even
     seen = about.sanitized
     own = accuracy_class(study.control, about.accuracy)
-    sizes = dict(about.features)
     told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
+    is_seen = decision.winner.configuration.id in seen.get("configurations", ())
     return Entry(
         name=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
         workload=study.workload,
-        features=_compared(about.compared, {**sizes, **about.scalars}),
+        features=_compared(about.compared, {**about.features, **about.scalars}),
         options=dict(about.options),
         accuracy=accuracy,
         configuration=dict(decision.winner.configuration),
@@ -159,9 +159,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         break_even_with=(pair.single if decision.objective == KERNEL else pair.lasting).id if pair else "",
         libraries=dict(about.libraries),
         protocol=dict(about.protocol),
-        sanitizer=str(seen["by"])
-        if decision.winner.configuration.id in seen.get("configurations", ())
-        else "",
+        sanitizer=str(seen["by"]) if is_seen else "",
         **told,
     )
 

@@ -75,9 +75,7 @@ class Decision:
     def is_reliable(self) -> bool:
         """Whether anything is faster than the control beyond noise; so too where the control has no time."""
         control = self.control
-        if control is None:
-            return True
-        return any(
+        return control is None or any(
             control.cost(self.objective) > t.cost(self.objective) * (1 + noise(t, control, self.objective))
             for t in self.tie_set
         )

@@ -51,8 +51,7 @@ class Study:
             if decision.runner_up:
                 found["runner-up"] = decision.runner_up.configuration
         found["control"] = self.control
-        for name, one in self.presets.items():
-            found.setdefault(name, one)
+        found |= {name: one for name, one in self.presets.items() if name not in found}
         return found if common is None else found | {"minimax": common}
 
     @property

@@ -167,11 +167,8 @@ def scatter(
             data.append(_spots(bucket, (1.0, factor), mode="markers", name=name, marker=marker))
         lower = upper
     registers = [point.x for point in points]
-    across: dict[str, Any] = {
-        "title": {"text": "registers per thread"},
-        "tickformat": "d",
-    }  # no ticks between them
-    across |= {"dtick": 1} if max(registers) - min(registers) < 12 else {}
+    across: dict[str, Any] = {"title": {"text": "registers per thread"}, "tickformat": "d"}
+    across |= {"dtick": 1} if max(registers) - min(registers) < 12 else {}  # no ticks between them
     layout = {
         "xaxis": across,
         "yaxis": axis,

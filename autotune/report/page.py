@@ -113,10 +113,7 @@ def write_report(
     wholes: dict[str, Across] = {}
     for group in groups(studies):
         anchor = f"across-{len(wholes) + 1}" if len(group) > 1 else ""
-        common = None
-        if anchor:
-            wholes[anchor] = across(group)
-            common = wholes[anchor].minimax
+        common = wholes.setdefault(anchor, across(group)).minimax if anchor else None
         chosen = common.configuration if common else None
         for study in group:
             views.append(_view(study, f"study-{len(views) + 1}", anchor, chosen, given))

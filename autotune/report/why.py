@@ -94,9 +94,8 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     """(the most registers that still fit so many blocks, "8 → 7") within the range of registers, for the block
     size and shared memory that most configurations have."""
     arch = study.about.arch
-    if not profiles or arch.removeprefix("sm_") not in {
-        one.replace(".", "") for one in occupancy_model.LIMITS
-    }:
+    known = {one.replace(".", "") for one in occupancy_model.LIMITS}
+    if not profiles or arch.removeprefix("sm_") not in known:
         return []
     kinds = sorted((p.block_size, p.shared_bytes) for p in profiles)
     block_size, shared = mode(kinds)
@@ -173,8 +172,8 @@ def _footprints(timed: Sequence[Trial]) -> Block | None:
         Column("footprint_maximum_bytes", "to", "count"),
         *_TIMES,
     )
-    rows = _grouped(groups)
-    table = Table("footprint", "Times by the device memory that the data takes", columns, tuple(rows))
+    caption = "Times by the device memory that the data takes"
+    table = Table("footprint", caption, columns, tuple(_grouped(groups)))
     return Block(title="Footprint", table=table, half=True)
 
 

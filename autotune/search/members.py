@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -121,10 +121,8 @@ class Unlisted:
         self._taken.add(configuration)
 
     def random(self, rng: "np.random.Generator") -> Configuration | None:
-        for found in self._completions.draw(_DRAWS, rng):
-            if found not in self._taken:
-                return found
-        return next((found for found in self._completions.walk(rng) if found not in self._taken), None)
+        found = chain(self._completions.draw(_DRAWS, rng), self._completions.walk(rng))
+        return next((one for one in found if one not in self._taken), None)
 
     def some(self, count: int, rng: "np.random.Generator") -> Candidates:
         drawn = [found for found in self._completions.draw(count, rng) if found not in self._taken]
