@@ -40,9 +40,8 @@ class Runnable:
     @property
     def changes(self) -> int:
         """How many choices are not the family's control."""
-        return sum(
-            self.configuration[name] != value for name, value in self.call.family.space.control.items()
-        )
+        control = self.call.family.space.control
+        return sum(self.configuration[name] != control[name] for name in control)
 
     @cached_property
     def key(self) -> tuple[int, tuple[Form, ...]]:

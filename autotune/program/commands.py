@@ -62,10 +62,8 @@ def _tune(
     from autotune.files import policy_folder
     from autotune.program import ProgramBudget, save, tune, write_report
 
-    place, most = (
-        out or Path("autotune-results") / program.name,
-        ProgramBudget(configurations=budget, forms=forms),
-    )
+    place = out or Path("autotune-results") / program.name
+    most = ProgramBudget(configurations=budget, forms=forms)
     tuned = tune(program, given, device, place, most, processes=processes, note=options.note)
     print(summary(tuned))
     print(f"report       {write_report(tuned, place / 'report.html')}")

@@ -170,10 +170,8 @@ def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
         for after in asked.keys() - {None, before}:
             many, readers = found.get((epoch.array, before, after), (0, set()))
             found[epoch.array, before, after] = many + count, readers | asked[after]
-    conversions = tuple(
-        Converted(*key, count, problem.convert_ms(*key), tuple(sorted(readers)))
-        for key, (count, readers) in found.items()
-    )
+    made = ((key, count, tuple(sorted(readers))) for key, (count, readers) in found.items())
+    conversions = tuple(Converted(*key, count, problem.convert_ms(*key), names) for key, count, names in made)
     total += sum(one.count * one.ms for one in conversions)
     nbytes = sum(one.own_bytes for one in picks.values())
     for array, ports in problem.traffic.touched.items():

@@ -127,9 +127,9 @@ class Program:
         """With the family's name for a call that has none of its own."""
         if isinstance(step, Repeat):
             return replace(step, steps=tuple(map(self._named, step.steps)))
-        return (
-            replace(step, name=step.name or self.family(step).name) if isinstance(step, KernelCall) else step
-        )
+        if isinstance(step, KernelCall) and not step.name:
+            return replace(step, name=self.family(step).name)
+        return step
 
     def _check_names(self) -> None:
         where, seen = f"program {self.name}", list[str]()

@@ -80,6 +80,7 @@ class Machine(Closing):
         self._plain: set[tuple[Any, ...]] = set()  # what cannot be a graph
         self._seen: set[tuple[Any, ...]] = set()
         self._stored = False  # whether making a segment's actions put given arrays in their places
+        self._is_whole = True  # whether all that was planned was run: what is noted as there is there
         self._memory: dict[str, str] = {}
         self._valid: dict[str, tuple[Form, ...]] = {}
         self._given: dict[str, NDArray[Any]] = {}
@@ -96,10 +97,9 @@ class Machine(Closing):
         same = {name for name, array in self._given.items() if given is None and before.get(name) is array}
         self._free(lambda key: key[0] == "given" and key[1] not in same)
         self._memory = {name: name for name in self.bound.data}
-        self._valid = {
-            name: self._valid[name] if name in same and arrays[name].role == "input" else ()
-            for name in self.bound.data
-        }
+        kept = {name for name in same if arrays[name].role == "input" and self._is_whole}
+        self._valid = {name: self._valid[name] if name in kept else () for name in self.bound.data}
+        self._is_whole = True
 
     def fetch(self, name: str) -> NDArray[Any]:
         """The canonical content of an array as it is now. Raises UsageError where no step has made it."""
@@ -144,7 +144,9 @@ class Machine(Closing):
         """Queue the segments, as graphs where they can be; what the host reads goes to ``on_read``."""
         with self.backend.current():
             for segment in listed:
+                self._is_whole = False
                 self._run_segment(assignment, segment)
+                self._is_whole = True
                 if segment and segment[-1].kind == "read" and on_read is not None:
                     on_read({name: self.fetch(name) for name in segment[-1].names})
 
@@ -180,10 +182,12 @@ class Machine(Closing):
 
     def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[tuple[Action, float]]]:
         """Queue a segment with marks around each action; the result is called later, for the milliseconds of each."""
+        self._is_whole = False
         actions, marks = self.actions(assignment, segment), [self.backend.mark()]
         for action in actions:
             action.run()
             marks.append(self.backend.mark())
+        self._is_whole = True
 
         def read() -> list[tuple[Action, float]]:
             self.backend.synchronize()
@@ -236,7 +240,7 @@ class Machine(Closing):
             made.append(Action("convert", f"{valid[0].digest} {form.digest}", run, name))
         else:
             self._store(memory, form, target)
-        self._valid[memory] = (*valid, form)  # now that nothing of it was refused
+        self._valid[memory] = (*valid, form)
         return made
 
     def _store(self, memory: str, form: Form, target: Placed) -> None:

@@ -169,5 +169,7 @@ def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Ass
         if reason := candidate.refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate
-    periods = {step: int(period) for step, period in told["periods"].items()}
-    return Assignment(chosen, default_periods(bound) | periods)
+    periods = default_periods(bound)
+    return Assignment(
+        chosen, {step: told.get("periods", {}).get(step, period) for step, period in periods.items()}
+    )

@@ -50,25 +50,22 @@ def picture(tuned: Tuned) -> dict[str, Any]:
             word, is_read = choice.of.forms[data].text(bound.data[name]), data in call.reads
             colour = colours.setdefault(word, _COLOURS[len(colours) % len(_COLOURS)])
             about = f"{step} {'reads' if is_read else 'writes'} {name}: {word}"
-            ports.append(
-                {"x": x[name] + (-9 if is_read else 9), "is_read": is_read, "colour": colour, "about": about}
-            )
+            place = x[name] + (-9 if is_read else 9)
+            ports.append({"x": place, "is_read": is_read, "colour": colour, "about": about})
         conversions = [
             {"x": x[one.array], "about": f"{one.count:,} x {duration(one.ms)}"}
             for one in tuned.chosen.cost.conversions
             if step in one.readers
         ]
-        lanes = [x[name] for name in call.arrays.values()]
+        across = [x[name] for name in call.arrays.values()]
         about = f"{duration(choice.ms)} x {runs:,} = {duration(choice.ms * runs)}"
         steps.append({"name": step, "y": _TOP + _STEP * at, "about": about, "ports": ports, "conversions": conversions,
-                      "left": min(lanes) - 16, "right": max(lanes) + 16})  # fmt: skip
+                      "left": min(across) - 16, "right": max(across) + 16})  # fmt: skip
     kinds = {name: data.record or data.fields[0].type for name, data in bound.data.items()}
-    lanes_ = [
-        {"name": name, "x": x[name], "about": f"{kinds[name]} {'x'.join(map(str, bound.shapes[name]))}"}
-        for name in x
-    ]
+    abouts = {name: f"{kinds[name]} {'x'.join(map(str, bound.shapes[name]))}" for name in x}
+    lanes = [{"name": name, "x": x[name], "about": about} for name, about in abouts.items()]
     width, height = _LEFT + _LANE * len(x) + 20, _TOP + _STEP * len(steps) + 8
-    return {"width": width, "height": height, "lanes": lanes_, "steps": steps, "colours": colours}
+    return {"width": width, "height": height, "lanes": lanes, "steps": steps, "colours": colours}
 
 
 def decay(turn_ms: Sequence[float]) -> str:

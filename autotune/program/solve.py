@@ -124,10 +124,8 @@ def _solved(
         from scipy.sparse import coo_array
     except ImportError:
         raise UsageError(f"to tune a program, scipy is needed: {pip_install('program')}") from None
-    triples = [
-        (at, number, value) for at, (terms, _, _) in enumerate(model.rows) for number, value in terms.items()
-    ]
-    rows, columns, values = (np.array(each) for each in zip(*triples, strict=True))
+    terms = [(at, *term) for at, row in enumerate(model.rows) for term in row[0].items()]
+    rows, columns, values = (np.array(each) for each in zip(*terms, strict=True))
     matrix = coo_array((values, (rows, columns)), shape=(len(model.rows), len(model.objective)))
     lower, upper = (np.array([row[side] for row in model.rows]) for side in (1, 2))
     scale = max(1e-12, *map(abs, model.objective))  # HiGHS has absolute tolerances

@@ -1,5 +1,6 @@
 """A program tuned on the cpu: measured, solved, proved, kept, loaded, explained and reported."""
 
+import copy
 import json
 import re
 from collections.abc import Iterator
@@ -14,12 +15,15 @@ from particle_program import write_program
 
 import autotune
 from autotune.cli import main
+from autotune.device import open_backend
 from autotune.errors import CompilerError, PolicyFileError, UnknownName
 from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
 from autotune.program.measuring import selected
+from autotune.program.policy import find
+from autotune.program.record import Record
 from autotune.program.report import stories
 from autotune.program.solve import greedy, solve
 
@@ -284,6 +288,12 @@ def test_how_often_a_step_runs_is_chosen(tmp_path: Path, folder: Path) -> None:
     (aged,) = found.aged
     assert aged.step == "energy" and aged.by_period.keys() == {3, 1} and len(aged.turn_ms) == 6
     assert found.chosen.assignment.periods == {"energy": aged.chosen}
+    path = save(found, tmp_path / "policies")
+    for period in (1, 3):
+        content = yaml.safe_load(path.read_text())
+        content["entries"]["tiny"]["periods"] = {"energy": period}
+        path.write_text(yaml.safe_dump(content))
+        assert find(found.bound, found.device, tmp_path / "policies").assignment.periods == {"energy": period}
 
 
 def test_the_command_tunes_explains_and_runs(
@@ -303,7 +313,30 @@ def test_the_command_tunes_explains_and_runs(
 
 
 def test_files_of_other_devices_are_not_looked_at(tuned: Tuned, policies: Path) -> None:
-    from autotune.program.policy import find
-
     other = Device(kind="cpu", name="another", arch="x86_64")
     assert find(tuned.bound, other, policies).entry is None
+
+
+def test_the_entry_of_the_nearest_sizes_is_taken(tuned: Tuned, policies: Path) -> None:
+    (path,) = policies.rglob("*.yaml")
+    content = yaml.safe_load(path.read_text())
+    entry = content["entries"]["tiny"]
+    shapes = {name: [100 * shape[0], *shape[1:]] for name, shape in entry["shapes"].items()}
+    content["entries"] = {"vast": {**copy.deepcopy(entry), "shapes": shapes}, "tiny": entry}
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    assert find(tuned.bound, tuned.device, policies).origin.endswith("tiny (these sizes)")
+
+
+def test_lines_of_another_input_or_of_a_run_that_was_killed_are_passed_over(
+    tuned: Tuned, tmp_path: Path
+) -> None:
+    path, bound = tmp_path / "program.jsonl", tuned.bound
+    with open_backend("cpu") as backend:
+        Record(path, bound, backend).add({"kind": "queue", "ms": 1.5})
+        path.write_text(path.read_text() + '{"kind": "que')
+        assert [line["ms"] for line in Record(path, bound, backend).find(kind="queue")] == [1.5]
+        for other in (
+            replace(bound, scalars={**bound.scalars, "dt": 0.5}),
+            replace(bound, given={**bound.given, "positions": bound.given["positions"] + 1}),
+        ):
+            assert not Record(path, other, backend).find(kind="queue")
