@@ -66,9 +66,8 @@ class CallToolchain:
 
     @property
     def identity(self) -> str:
-        return "; ".join(
-            part for part in (f"python {platform.python_version()}", self.calls.tools, self.arch) if part
-        )
+        parts = (f"python {platform.python_version()}", self.calls.tools, self.arch)
+        return "; ".join(filter(None, parts))
 
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the library's message."""
@@ -136,13 +135,12 @@ class CallBackend:
 
     def _arguments(self, execution: Execution) -> dict[str, Any]:
         calls = self.calls
-        arrays = {name: self._handed(execution, name, kind) for name, kind in calls.kinds.items()}
+        arrays = {
+            n: libraries.handed(kind, self.memory(execution, n, kind)) for n, kind in calls.kinds.items()
+        }
         same = {name: arrays[other] for name, other in calls.same.items()}
         chosen = calls.choices.given(execution.variant.configuration)
         return {**calls.fixed, **arrays, **same, **chosen}
-
-    def _handed(self, execution: Execution, name: str, kind: Kind) -> Any:
-        return libraries.handed(kind, self.memory(execution, name, kind))
 
     def memory(self, execution: Execution, name: str, kind: Kind) -> Memory:
         """Where an argument lies, as its layout says."""

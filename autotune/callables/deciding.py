@@ -12,7 +12,7 @@ from typing import Any, Literal
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives
 from autotune.callables.tuning import CallProblem, Check, tuned_problem
-from autotune.callables.winners import FoundWinners, found_for, near
+from autotune.callables.winners import FoundWinners, found_for
 from autotune.errors import NothingMeasured, UsageError
 
 _NEAR = 8  # configurations that a call of new sizes tries where policy files foretell its time
@@ -57,7 +57,8 @@ class Decider:
                 return self._values(found)
             chosen: Sequence[Any] = ()
             if self.refine and found.best is not None and found.best.match in ("predicted", "nearest"):
-                chosen = near(found, _NEAR, self.choices.configuration(self.choices.default))
+                default = self.choices.configuration(self.choices.default)
+                chosen = list(dict.fromkeys([default, *found.configurations[:_NEAR]]))
             result = tuned_problem(problem, self.check, inputs, chosen=chosen, **self.options)
             result.save_policy(self.policies)
             return dict(result.configuration)

@@ -10,25 +10,15 @@ from typing import Any
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.deciding import Decider, Others
-from autotune.callables.tuning import CallProblem, Check
+from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import UsageError
 
 
 def tuned(
-    *,
-    space: Space,
-    key: Sequence[str] = (),
-    where: Condition | None = None,
-    check: Check = None,
-    outputs: Sequence[str] = (),
-    name: str = "",
-    tolerance: Mapping[str, float] | float | None = None,
-    frozen: bool | None = None,
-    refine: bool = True,
-    others: Others = "wait",
-    policies: str | Path | None = None,
-    **options: Any,
-) -> Callable[[Callable[..., Any]], "TunedFunction"]:
+    *, space: Space, key: Sequence[str] = (), where: Condition | None = None, check: Check = None,
+    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: bool | None = None,
+    refine: bool = True, others: Others = "wait", policies: str | Path | None = None, **options: Any,
+) -> Callable[[Callable[..., Any]], "TunedFunction"]:  # fmt: skip
     """Decorate a function so that its first call of a kind tunes it, and later calls run the winner.
 
     Args:
@@ -50,8 +40,7 @@ def tuned(
     """
     decider = Decider(
         choices=Alternatives.of(space, where), check=check, frozen=frozen, refine=refine, others=others,
-        policies=policies,
-        options=options,
+        policies=policies, options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}
 
@@ -105,7 +94,7 @@ class TunedFunction:
         return tuple(kind)
 
     def _first(self, kind: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        functions.refuse_while_loading(f"a call of {_called(self.function)}")
+        functions.refuse_while_loading(f"a call of {functions.name_of(self.function)}")
         with self._turn:
             if kind in self._known:  # another thread was faster
                 return self._known[kind]
@@ -125,7 +114,7 @@ def _arguments(function: Callable[..., Any], choices: Alternatives, key: Sequenc
     """The arguments that a caller gives, in order. Raises UsageError where one that is chosen is none."""
     parameters = inspect.signature(function).parameters
     open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
-    name = _called(function)
+    name = functions.name_of(function)
     for chosen in choices.values:
         if chosen not in parameters and not open_ended:
             raise UsageError(
@@ -137,7 +126,3 @@ def _arguments(function: Callable[..., Any], choices: Alternatives, key: Sequenc
             f"{name} has no argument {unknown[0]!r}, which key= names; it has {', '.join(given)}"
         )
     return given
-
-
-def _called(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))

@@ -99,6 +99,10 @@ def _found(module: ModuleType, name: str) -> Any:
     return found
 
 
+def name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def layers(found: Any) -> Iterator[Any]:
     """An object, and what it wraps."""
     for _ in range(8):

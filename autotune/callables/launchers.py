@@ -133,13 +133,8 @@ class _Warp(LibraryLaunch):
 
 
 def cupy_raw(
-    kernel: Any,
-    arguments: Sequence[str],
-    grid: Extents,
-    block: Extents,
-    shared_mem: Extent = 0,
-    name: str = "",
-) -> LibraryLaunch:
+    kernel: Any, arguments: Sequence[str], grid: Extents, block: Extents, shared_mem: Extent = 0, name: str = ""
+) -> LibraryLaunch:  # fmt: skip
     """A ``cupy.RawKernel``, or the kernel ``name`` of a ``cupy.RawModule``, with its launch.
 
     Args:

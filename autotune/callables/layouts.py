@@ -123,13 +123,8 @@ class Layouts:
 
 def _policy(layout: str, data: Sequence[str], means: Mapping[str, Any]) -> dict[str, Any]:
     values = list(means)
-    return {
-        "values": values,
-        "default": values[0],
-        "layout": layout,
-        "data": list(data),
-        "means": dict(means),
-    }
+    given = {"layout": layout, "data": list(data), "means": dict(means)}
+    return {"values": values, "default": values[0], **given}
 
 
 def proved(measuring: Any, given: SharedInputs, expected: Path, configuration: Configuration) -> str:

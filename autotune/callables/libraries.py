@@ -79,10 +79,6 @@ def library_of(value: Any) -> str:
     return "" if isinstance(value, np.generic) or not len(value.shape) else package
 
 
-def is_array(value: Any) -> bool:
-    return bool(library_of(value))
-
-
 def kind_of(name: str, value: Any) -> Kind:
     """Of an array. Raises UsageError for elements that cannot be declared."""
     library = library_of(value)
@@ -101,7 +97,7 @@ def kind_of(name: str, value: Any) -> Kind:
 
 def kind_of_result(name: str, value: Any) -> Kind:
     """Of what a call gave back: an array, or a number, which is one of one element. Raises LaunchError."""
-    if is_array(value):
+    if library_of(value):
         return kind_of(name, value)
     if not (
         isinstance(value, bool | int | float | np.generic)
@@ -160,7 +156,7 @@ def _steps(value: Any) -> tuple[int, ...]:
 
 
 def is_on_gpu(values: Mapping[str, Any]) -> bool:
-    return any(is_array(value) and _on_gpu(value) for value in values.values())
+    return any(library_of(value) and _on_gpu(value) for value in values.values())
 
 
 def _on_gpu(value: Any) -> bool:
@@ -173,7 +169,7 @@ def _on_gpu(value: Any) -> bool:
 def ordinal_of(values: Mapping[str, Any]) -> int:
     """The number of the GPU that the arrays are on."""
     for value in values.values():
-        if is_array(value) and _on_gpu(value):
+        if library_of(value) and _on_gpu(value):
             place = getattr(value, "device", None)
             return int(getattr(place, "index", getattr(place, "id", None)) or 0)
     return 0
@@ -253,8 +249,8 @@ def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
     if kind.is_scalar:
         _write(memory, _number(value))
         return
-    if not is_array(value) or kind_of(name, value) != kind or _shape(kind, value) != memory.shape:
-        told = f"{value.dtype} of shape {tuple(value.shape)}" if is_array(value) else type(value).__name__
+    if not library_of(value) or kind_of(name, value) != kind or _shape(kind, value) != memory.shape:
+        told = f"{value.dtype} of shape {tuple(value.shape)}" if library_of(value) else type(value).__name__
         raise LaunchError(f"{name} is {told}, and the first call gave {kind.name} of shape {memory.shape}")
     target = handed(kind, memory)
     match kind.library:

@@ -19,7 +19,7 @@ from autotune.callables import functions
 from autotune.callables.choices import Alternatives
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.functions import Importable
-from autotune.callables.tuning import CallProblem, Check
+from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import AutotuneError, UsageError
 
 _LEFT_OUT = {
@@ -32,28 +32,14 @@ _LEFT_OUT = {
 
 
 def autotune(
-    configs: Sequence[Any],
-    key: Sequence[str],
-    prune_configs_by: Mapping[str, Any] | None = None,
-    reset_to_zero: Sequence[str] | None = None,
-    restore_value: Sequence[str] | None = None,
-    pre_hook: Callable[..., Any] | None = None,
-    post_hook: Callable[..., Any] | None = None,
-    warmup: int | None = None,
-    rep: int | None = None,
-    use_cuda_graph: bool = False,
-    do_bench: Callable[..., Any] | None = None,
-    cache_results: bool = False,
-    *,
-    check: Check = None,
-    outputs: Sequence[str] = (),
-    tolerance: Mapping[str, float] | float | None = None,
-    frozen: bool | None = None,
-    refine: bool = True,
-    others: Others = "wait",
-    policies: str | Path | None = None,
-    **options: Any,
-) -> Callable[[Any], "TunedKernelCall"]:
+    configs: Sequence[Any], key: Sequence[str], prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None, restore_value: Sequence[str] | None = None,
+    pre_hook: Callable[..., Any] | None = None, post_hook: Callable[..., Any] | None = None,
+    warmup: int | None = None, rep: int | None = None, use_cuda_graph: bool = False,
+    do_bench: Callable[..., Any] | None = None, cache_results: bool = False, *, check: Check = None,
+    outputs: Sequence[str] = (), tolerance: Within = None, frozen: bool | None = None, refine: bool = True,
+    others: Others = "wait", policies: str | Path | None = None, **options: Any,
+) -> Callable[[Any], "TunedKernelCall"]:  # fmt: skip
     """Decorate a kernel as ``triton.autotune`` does.
 
     Args:

@@ -43,7 +43,7 @@ from autotune.engine import (
     Watched,
     raise_unless_measured,
     shared_arrays,
-)
+)  # fmt: skip
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.measure import Protocol
@@ -52,6 +52,7 @@ from autotune.report import live, watching
 _log = logging.getLogger("autotune")
 
 Check = Callable[..., Any] | Mapping[str, Any] | Any
+Within = Mapping[str, float] | float | None
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -148,28 +149,21 @@ class CallProblem:
     @classmethod
     def of(
         cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
-        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "",
-        tolerance: Mapping[str, float] | float | None = None,
+        outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "", tolerance: Within = None,
     ) -> "CallProblem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
-        arrays = {each: value for each, value in inputs.items() if libraries.is_array(value)}
+        arrays = {each: value for each, value in inputs.items() if libraries.library_of(value)}
         same = _same(arrays)
         arrays = {each: value for each, value in arrays.items() if each not in same}
         kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
         fixed = {each: value for each, value in inputs.items() if each not in arrays and each not in same}
-        numbers = {
-            each: value
-            for each, value in fixed.items()
-            if isinstance(value, int | float | np.integer | np.floating)
-            and not isinstance(value, bool)
-            and (each in key or not key)
-        }
-        others = {each: value for each, value in fixed.items() if each not in numbers}
+        decisive = {each: value for each, value in fixed.items() if each in key or not key}
+        numbers = {each: value for each, value in decisive.items() if _is_number(value)}
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
-        told = [f"{each}_{value}" for each, value in others.items() if not key or each in key]
-        found = name or getattr(function, "__name__", type(function).__name__)
+        told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
+        found = name or functions.name_of(function)
         declared = Declared(
             name=family_name(found, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
@@ -207,21 +201,11 @@ class CallProblem:
 
 
 def tune(
-    function: Callable[..., Any],
-    space: Space,
-    inputs: Mapping[str, Any],
-    *,
-    check: Check = None,
-    outputs: Sequence[str] = (),
-    where: Condition | None = None,
-    key: Sequence[str] = (),
-    name: str = "",
-    tolerance: Mapping[str, float] | float | None = None,
-    layouts: Layouts | str | None = None,
-    cold: bool = True,
-    progress: bool | Watched = True,
-    **options: Any,
-) -> TunedCall:
+    function: Callable[..., Any], space: Space, inputs: Mapping[str, Any], *, check: Check = None,
+    outputs: Sequence[str] = (), where: Condition | None = None, key: Sequence[str] = (), name: str = "",
+    tolerance: Within = None, layouts: Layouts | str | None = None, cold: bool = True,
+    progress: bool | Watched = True, **options: Any,
+) -> TunedCall:  # fmt: skip
     """Tune a callable: try configurations of ``space`` in processes of their own, verify and time each.
 
     Args:
@@ -252,29 +236,16 @@ def tune(
         AutotuneError: nothing could be measured, or something cannot be called in another process.
     """
     functions.refuse_while_loading("autotune.tune")
-    problem = CallProblem.of(
-        function,
-        Alternatives.of(space, where),
-        inputs,
-        outputs=outputs,
-        key=key,
-        name=name,
-        tolerance=tolerance,
-    )
+    choices = Alternatives.of(space, where)
+    more: dict[str, Any] = {"name": name, "tolerance": tolerance}
+    problem = CallProblem.of(function, choices, inputs, outputs=outputs, key=key, **more)
     return tuned_problem(problem, check, inputs, layouts=layouts, cold=cold, progress=progress, **options)
 
 
 def tuned_problem(
-    problem: CallProblem,
-    check: Check,
-    inputs: Mapping[str, Any],
-    *,
-    layouts: Layouts | str | None = None,
-    cold: bool = True,
-    progress: bool | Watched = True,
-    chosen: Sequence[Configuration] = (),
-    **options: Any,
-) -> TunedCall:
+    problem: CallProblem, check: Check, inputs: Mapping[str, Any], *, layouts: Layouts | str | None = None,
+    cold: bool = True, progress: bool | Watched = True, chosen: Sequence[Configuration] = (), **options: Any,
+) -> TunedCall:  # fmt: skip
     """``tune`` of what is known to be callable; ``chosen`` stand in for the whole space."""
     given = _options(options)
     device, out = given.pop("device", "auto"), given.pop("out", None)
@@ -424,13 +395,11 @@ def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles
         made = dict(zip(outputs, several, strict=True))
     if missing := [name for name in outputs if name not in made]:
         raise UsageError(f"check= gives no {missing[0]!r}: give each of {', '.join(outputs)}")
-    found = {}
-    for name, named in outputs.items():
-        array = libraries.content(made[name])
-        found[named] = (
-            array.reshape(declared.arrays[name].extents) if not declared.arrays[name].shape else array
-        )
-    return found
+    arrays = {name: libraries.content(made[name]) for name in outputs}
+    return {
+        named: arrays[name] if declared.arrays[name].shape else arrays[name].reshape(1)
+        for name, named in outputs.items()
+    }
 
 
 def _builders(
@@ -472,11 +441,12 @@ def _swept(request: SweepRequest, case: Case, our: Crew, progress: bool | Watche
     return swept
 
 
+_NOT_TAKEN = {"workload", "preset", "set", "compiler", "sanitize"}
+
+
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Raises UsageError for what is none."""
-    known = sorted(
-        {one.argument for one in OPTIONS.values()} - {"workload", "preset", "set", "compiler", "sanitize"}
-    )
+    known = sorted({one.argument for one in OPTIONS.values()} - _NOT_TAKEN)
     if unknown := [name for name in given if name not in known]:
         raise UsageError(f"autotune.tune has no {unknown[0]}=; it has {', '.join(known)}")
     return {name: value for name, value in given.items() if value is not None}
@@ -519,7 +489,9 @@ def _array(name: str, value: Any, kind: Kind) -> CallArray:
     return CallArray(kind, shape, axes=axes or ())
 
 
-def _tolerance(given: Mapping[str, float] | float | None) -> dict[str, float]:
-    if given is None:
-        return {}
-    return {"relative": float(given)} if isinstance(given, int | float) else dict(given)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _tolerance(given: Within) -> dict[str, float]:
+    return {"relative": float(given)} if isinstance(given, int | float) else dict(given or {})

@@ -7,7 +7,6 @@ showed that, and a later program has to know it before it calls anything.
 import ctypes
 import json
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -123,8 +122,3 @@ def gpu(ordinal: int) -> Device:
         )  # fmt: skip
     except OSError as problem:
         raise DeviceError(f"the GPU of the arrays cannot be asked for its name: {problem}") from None
-
-
-def near(found: FoundWinners, most: int, default: Configuration) -> Sequence[Configuration]:
-    """The default, and the best ``most`` that policy files foretell: what a call that is refined tries."""
-    return list(dict.fromkeys([default, *found.configurations[:most]]))

@@ -149,7 +149,7 @@ class ProcessWorker:
     def pipe(self) -> Connection | None:
         return None if self.lost else self._child.pipe
 
-    def study(self, setting: Setting) -> None:
+    def study(self, setting: Setting | None) -> None:
         self._setting = setting
         if self._state is not _State.OPENING:
             self._state = _State.OPEN

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from called_functions import scaled, summed
+from called_functions import fragile, scaled, summed
 
 import autotune
 from autotune.callables import kept
@@ -95,6 +95,13 @@ def test_processes_are_not_kept_where_tuning_ends_by_an_error() -> None:
     with pytest.raises(autotune.AutotuneError, match="no such tile"):
         measured_by(scaled, {"chunk": [10], "how": ["raises"]}, y=np.zeros_like(X), factor=2.0)
     assert measured_by(summed, {"parts": [1, 2]}) != first
+
+
+def test_the_next_function_may_take_its_process_down_where_it_is_probed() -> None:
+    first = measured_by(summed, {"parts": [1, 2]})
+    result = autotune.tune(fragile, {"parts": [1, 2]}, {"x": X, "y": np.zeros_like(X)}, progress=False)
+    assert first != {trial.worker for trial in result.sweep.trials}
+    assert result.declared.arrays["y"].role == "output"
 
 
 def test_results_of_16_bits_are_compared_by_torch() -> None:

@@ -97,3 +97,10 @@ def options_of(given: Mapping[str, Any]) -> str:
 def halved(x: Any, out: Any, *, factor: float) -> None:
     """Rounded to the elements of ``out``."""
     out.copy_(x.float() * factor)
+
+
+def fragile(x: Numbers, y: Numbers, *, parts: int) -> None:
+    """Takes its process down where x is another than it was."""
+    if x[0] != 0:
+        os.abort()
+    y[:] = x + 1
