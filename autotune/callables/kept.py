@@ -6,7 +6,6 @@ and where one of the project's files was edited since.
 """
 
 import atexit
-import ctypes
 import os
 import signal
 import sys
@@ -27,10 +26,9 @@ from autotune.compile import Pool, ProcessDied
 from autotune.device import Backend, open_backend
 from autotune.engine import ProcessWorker, opened
 from autotune.errors import CompilerError
-from autotune.processes import Child
+from autotune.processes import Child, forked
 
 IDLE_SECONDS = 30.0  # until they end: the measuring process holds memory of its device
-_PDEATHSIG = 1  # prctl: the signal that a process gets when its parent ends
 
 
 @dataclass
@@ -99,14 +97,12 @@ def _fork(pipe: Connection, address: str, calls: Calls) -> None:
             calls.ready()
         while True:
             connection = listener.accept()
-            if os.fork() == 0:
-                _compile(connection)
+            forked(_compile, connection)
             connection.close()
 
 
 def _compile(pipe: Connection) -> None:
     """The life of one of the others."""
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or no compiler's exit code is known
     with suppress(EOFError, OSError):
         while True:
@@ -117,7 +113,6 @@ def _compile(pipe: Connection) -> None:
                 problem.add_note(f"in a worker process:\n{traceback.format_exc()}")
                 answer = False, problem
             pipe.send(answer)
-    os._exit(0)
 
 
 @dataclass

@@ -140,7 +140,8 @@ def test_every_key_of_a_schema_is_listed(site: Path, name: str) -> None:
 
 def test_every_header_has_its_comment(site: Path) -> None:
     page = Text(site / "reference" / "headers.html").text
-    files = [path for path in INCLUDE.rglob("*") if path.is_file()]
+    stand_ins = INCLUDE / "cpu" / "toolkit", INCLUDE / "cpu" / "usual"  # whose interface is the toolkit's
+    files = [path for path in INCLUDE.rglob("*") if path.is_file() and not {*stand_ins} & {*path.parents}]
     assert len(files) > 10
     for path in files:
         assert path.relative_to(INCLUDE.parent).as_posix() in page
