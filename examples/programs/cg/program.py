@@ -122,9 +122,9 @@ def run(arrays: Mapping[str, NDArray[Any]], scalars: Mapping[str, float]) -> dic
     parts = entries["value"].astype(np.float64), entries["column"].astype(np.int64), offsets
     residual = arrays["residual"].astype(np.float64)
     matrix = sparse.csr_array(parts, shape=(len(residual),) * 2)
-    inverse = sparse.block_diag(list(arrays["inverse"].astype(np.float64))).tocsr()[
-        : len(residual), : len(residual)
-    ]
+    inverse = sparse.block_diag(
+        [sparse.coo_array(block) for block in arrays["inverse"].astype(np.float64)]
+    ).tocsr()[: len(residual), : len(residual)]
     x, direction = np.zeros_like(residual), np.zeros_like(residual)
     gradient = np.ones(residual.shape[1])
     for _ in range(int(scalars["iterations"])):
