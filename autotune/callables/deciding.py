@@ -15,7 +15,7 @@ from autotune.callables.tuning import CallProblem, Check, tuned_problem
 from autotune.callables.winners import FoundWinners, found_for
 from autotune.errors import NothingMeasured, UsageError
 
-_NEAR = 8  # configurations that a call of new sizes tries where policy files foretell its time
+_NEAR = 8  # configurations that a call of new sizes tries where policy files predict its time
 Others = Literal["wait", "fallback"]
 
 

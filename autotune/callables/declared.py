@@ -26,7 +26,7 @@ def plan(execution):
 CALL_FILE = "call.json"  # beside policy files: which arrays a function writes, and what it gives back
 _LONGEST = 48  # characters of a name
 _INT32 = 2**31
-# What is off by chance where sums are made in another order, relative and absolute, by the bits of an element.
+# How far sums in another order may differ, relative and absolute, by the bits of an element.
 TOLERANCES = {
     "float64": (1e-9, 1e-9),
     "float32": (1e-4, 1e-3),
@@ -38,7 +38,7 @@ _COARSE = (0.13, 0.13)
 
 @dataclass(frozen=True)
 class CallArray:
-    """An array of a call: ``role`` is input, output (its content before is of no account) or inout. ``axes`` is the
+    """An array of a call: ``role`` is input, output (its content before does not matter) or inout. ``axes`` is the
     order in which it fills its memory."""
 
     kind: Kind

@@ -27,7 +27,7 @@ def tuned(
             all arrays have the same elements.
         frozen: never tune; a call that no policy file knows runs what comes nearest, with a warning that says what is
             missing, and raises where there is nothing at all. By default what AUTOTUNE_FROZEN says (1: frozen).
-        refine: where policy files foretell a time for new sizes, try the best few of those alone.
+        refine: where policy files predict a time for new sizes, try the best few of those alone.
         others: what a process does while another one tunes the same call: ``wait`` for its winner, or run the
             ``fallback``, the default configuration.
         policies: the folder of policy files; by default AUTOTUNE_POLICIES, else ./policies, for what is written.

@@ -192,7 +192,7 @@ def crew(names: Sequence[str], trial_seconds: float, calls: Calls, count: int) -
     try:
         yield using
         for worker in using.workers:
-            worker.study(None)  # a process that replaces it is told nothing of what is over
+            worker.study(None)  # a process that replaces it gets nothing of what is over
             worker.ask(1, _rested)
     except BaseException:
         using.stop()

@@ -1,6 +1,6 @@
 """Kernels of CuPy, Numba and Warp as functions that ``autotune.tune`` takes: the kernel as it is, and its launch.
 
-A launch is told by numbers or by expressions over the arguments that are numbers, the extents of arrays (``x_0`` is the
+A launch is numbers or expressions over the arguments that are numbers, the extents of arrays (``x_0`` is the
 first one of x) and the choices: ``grid="ceil_div(n, block)"``. A choice that is no argument and is not in the launch's
 words is a constant of the kernel: a macro (-D) in CUDA C++, a global of the module where the kernel is Python.
 """

@@ -2,7 +2,7 @@
 
 Nothing declares that for a Python function. An array that is another after the call was written, and so was one that
 is where all of them held something else before. Where the result is the same whatever was in it before,
-its content is of no account, and every verified run begins with a pattern in it; else it is given to each run as it
+its content does not matter, and every verified run begins with a pattern in it; else it is given to each run as it
 was.
 """
 

@@ -16,7 +16,7 @@ EPSILON, SIGMA = np.array([1, 1.5, 0.5]), np.array([1, 0.8, 0.88])  # of pairs, 
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, NDArray[Any]]:
     """A face-centred cubic crystal of ``edge`` x ``edge`` x ``edge`` cells, a fifth of its atoms of the second kind, at
-    temperature 3, by ``seed``. ``shuffled`` atoms are numbered by chance."""
+    temperature 3, by ``seed``. ``shuffled`` atoms are numbered at random."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     edge = int(parameters["edge"])
     corners = np.stack(np.meshgrid(*[np.arange(edge)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)

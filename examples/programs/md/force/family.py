@@ -17,7 +17,7 @@ _PART = 20_000  # atoms at a time
 
 def inputs(parameters: Mapping[str, Any], _root: Path) -> dict[str, Any]:
     """A face-centred cubic crystal of ``edge`` x ``edge`` x ``edge`` cells of 4 atoms, shaken by ``seed``, a fifth of
-    them of the second kind, with lists of ``slots``; ``shuffled`` atoms are numbered by chance."""
+    them of the second kind, with lists of ``slots``; ``shuffled`` atoms are numbered at random."""
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
     edge, slots = int(parameters["edge"]), int(parameters["slots"])
     cell = (4 / DENSITY) ** (1 / 3)
