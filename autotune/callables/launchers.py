@@ -5,6 +5,7 @@ first one of x) and the choices: ``grid="ceil_div(n, block)"``. A choice that is
 words is a constant of the kernel: a macro (-D) in CUDA C++, a global of the module where the kernel is Python.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,7 @@ Extents = Extent | Sequence[Extent]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibraryLaunch:
+class LibraryLaunch(ABC):
     """What all have: the kernel's ``arguments`` in order, by name, and the launch."""
 
     arguments: tuple[str, ...]
@@ -44,12 +45,13 @@ class LibraryLaunch:
         shared = _number(self.shared, names)
         self._launch(self._made[constants], [given[name] for name in self.arguments], grid, block, shared)
 
+    @abstractmethod
     def _make(self, constants: Mapping[str, Any]) -> Any:
         """The kernel with those constants."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
-        raise NotImplementedError
+        """Launch what ``_make`` gave."""
 
     @cached_property
     def _words(self) -> frozenset[str]:

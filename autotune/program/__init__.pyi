@@ -1,6 +1,6 @@
 from .aging import Aged as Aged
 from .declared import Given as Given, Program as Program, load_given as load_given, workloads as workloads
-from .measuring import ProgramBudget as ProgramBudget
+from .survey import ProgramBudget as ProgramBudget
 from .policy import save as save
 from .report import write_report as write_report
 from .run_time import (

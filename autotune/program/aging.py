@@ -7,10 +7,10 @@ from statistics import fmean
 
 from autotune.program.candidates import Assignment
 from autotune.program.machine import Machine
-from autotune.program.measuring import time_segments
 from autotune.program.record import Record
 from autotune.program.schedule import segments
 from autotune.program.steps import NEVER
+from autotune.program.survey import time_segments
 
 _OLDEST = 200  # turns behind the step that are timed at most
 

@@ -22,7 +22,12 @@ from autotune.program.conversion import FormConversion
 from autotune.program.costs import Choice, Cost, Port, Problem, Traffic, cost, traffic
 from autotune.program.declared import Given, Program
 from autotune.program.machine import Machine
-from autotune.program.measuring import (
+from autotune.program.proving import WholeProof, time_in_turn
+from autotune.program.record import Record, digests
+from autotune.program.schedule import Segment, default_periods, period_of, segments
+from autotune.program.solve import Solution, greedy, runners_up, solve
+from autotune.program.steps import Repeat, Swap, walk
+from autotune.program.survey import (
     Note,
     ProgramBudget,
     Where,
@@ -32,11 +37,6 @@ from autotune.program.measuring import (
     measure_read,
     surveyed,
 )
-from autotune.program.proving import WholeProof, time_in_turn
-from autotune.program.record import Record, digests
-from autotune.program.schedule import Segment, default_periods, period_of, segments
-from autotune.program.solve import Solution, greedy, runners_up, solve
-from autotune.program.steps import Repeat, Swap, walk
 
 CONTROL, CHOSEN, OWN_BEST, GREEDY = "control", "chosen", "own best", "greedy"
 _COLD_BYTES = 32 << 20  # of arrays; a loop over less may find them in a cache

@@ -21,11 +21,11 @@ from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
 from autotune.program.aging import judged
 from autotune.program.costs import cost
-from autotune.program.measuring import selected
 from autotune.program.policy import find
 from autotune.program.record import Record
 from autotune.program.report import stories
 from autotune.program.solve import greedy, solve
+from autotune.program.survey import selected
 
 BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
 
