@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
@@ -53,7 +54,7 @@ class Option:
     @property
     def argument(self) -> str:
         """What ``autotune.sweep`` calls it."""
-        return self.word.replace("-", "_")
+        return self.name if iskeyword(self.word) else self.word.replace("-", "_")
 
     @property
     def is_many(self) -> bool:
@@ -106,12 +107,23 @@ class SweepRequest:
         {}, "Hold a policy to these values; again for more.", "POLICY=V1,V2", "set"
     )
     search: str = _shared(
-        "exhaustive",
-        "Which configurations are tried, and in which order; auto suits a space too large to try whole.",
+        "",
+        "Which configurations are tried, and in which order; auto suits a space too large to try whole. Default: "
+        "exhaustive, with a --budget auto.",
         "|".join(SAMPLERS),
     )
+    prior: tuple[str, ...] = _option(
+        (),
+        "Begin from times of other devices: a record, or a policy file; again for more.",
+        "RECORD",
+        "from",
+    )
     trials: int | None = _shared(None, "Try at most this many configurations more.", "N")
-    time: float | None = _shared(None, "Begin no new configuration after this many seconds.", "S")
+    budget: str = _shared(
+        "",
+        "Begin no new configuration this long after the start: 30s, 5m, 1h. 0s names five without measuring.",
+        "DURATION",
+    )
     seed: int = _shared(0, "Random seed of the search; the same seed gives the same sequence.", "N")
     objective: str = _shared(
         KERNEL,
@@ -166,7 +178,8 @@ class SweepRequest:
     @property
     def strategy(self) -> Strategy:
         """Raises UnknownName, UsageError."""
-        return Strategy(sampler=self.search, trials=self.trials, seconds=self.time, seed=self.seed)
+        sampler = self.search or ("auto" if self.budget else "exhaustive")
+        return Strategy(sampler=sampler, trials=self.trials, seconds=_seconds(self.budget), seed=self.seed)
 
     @property
     def listed(self) -> int | None:
@@ -258,6 +271,16 @@ OPTIONS: Mapping[str, Option] = {
     for one in fields(SweepRequest)
     if (option := one.metadata.get("option"))
 }
+
+
+def _seconds(budget: str) -> float | None:
+    """Of ``30s``, ``5m``, ``1h`` or a bare number of seconds; None of an empty one. Raises UsageError."""
+    if not budget:
+        return None
+    found = re.fullmatch(r"(\d+\.?\d*)\s*([smh]?)", budget.strip(), re.ASCII)
+    if not found:
+        raise UsageError(f"cannot read --budget {budget!r}: write 30s, 5m or 1h, or 0s to name five without measuring")
+    return float(found[1]) * {"m": 60, "h": 3600}.get(found[2], 1)
 
 
 def _called(family: Family, workload: Workload) -> str:

@@ -18,7 +18,7 @@ from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, remarks
-from autotune.search import MOST_LISTED
+from autotune.search import MOST_LISTED, Prior
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker
@@ -73,9 +73,11 @@ def sweeping(
     cases: Sequence[Case],
     watched: Watched,
     note: Callable[[str], None] = lambda text: _log.info("%s", text),
+    records: Sequence[Study] = (),
 ) -> Iterator["Session"]:
-    """The processes of a sweep of a checked ``request``, for the length of the block. ``note`` is called with what a
-    person should know at once. Raises AutotuneError."""
+    """The processes of a sweep of a checked ``request``, for the length of the block. Its search begins from the
+    ``records`` of other devices. ``note`` is called with what a person should know at once. Raises AutotuneError."""
+    began = time.monotonic()
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
     with (
@@ -88,7 +90,7 @@ def sweeping(
             from autotune.record import Store
 
         store = Store(request.store or request.folder)
-        yield Session(request, tuple(cases), workers, started, store, program, watched, note)
+        yield Session(request, tuple(cases), workers, started, store, program, watched, note, tuple(records), began)
 
 
 def _sanitizer(request: SweepRequest, device: str) -> str:
@@ -135,7 +137,8 @@ def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | N
 
 @dataclass(frozen=True)
 class Session:
-    """What the sweeps of one request share. ``sanitizer`` is the program that then watches the finalists, or empty."""
+    """What the sweeps of one request share. ``sanitizer`` is the program that then watches the finalists, or empty;
+    ``began`` is when the budget of the first began."""
 
     request: SweepRequest
     cases: Sequence[Case]
@@ -145,6 +148,8 @@ class Session:
     sanitizer: str
     watched: Watched
     note: Callable[[str], None]
+    records: Sequence[Study] = ()
+    began: float | None = None
 
     def sweeps(self) -> Iterator[Swept]:
         """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.

@@ -33,7 +33,7 @@ from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, set_aside
-from autotune.search import Search, Unlisted, listed
+from autotune.search import Prior, Search, Unlisted, listed
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 # May have been the machine's fault (no memory, full disk), and are cheap to repeat.
@@ -43,8 +43,8 @@ _TRIED_AGAIN = ("compile_failed", "launch_failed")
 @dataclass(kw_only=True)
 class Sweep:
     """What is asked for by ``request``, on one of its workloads and one device model, on ``workers``, which were
-    started. A search over its configurations, with ``seeds`` early in it, says what is tried. ``watch`` is called after
-    each trial with (trial, trials done, trials in all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called
+    started. A search over its configurations, with ``seeds`` early in it and a ``prior``, says what is tried; its budget
+    counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called
     with what a person should know at once. ``answer`` says what is right in place of the family's own reference.
     ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
@@ -63,6 +63,8 @@ class Sweep:
     inputs: Inputs
     answer: GivenOutputs | None = None
     seeds: Sequence[Configuration] = ()
+    prior: Prior = field(default_factory=Prior)
+    clock_s: float | None = None
     store: Store
     cache: Cache
     protocol: Protocol
@@ -242,7 +244,7 @@ class Sweep:
 
         def chunks(stopped: Callable[[], bool]) -> Iterator[list[Made]]:
             for proposed in proposals.batches(stopped):
-                yield from self._compiler.chunks(proposed, stopped)
+                yield from self._compiler.chunks(proposed, lambda: stopped() or search.is_late)
 
         trials = self._trials(
             again=again.keys(), watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
@@ -277,7 +279,7 @@ class Sweep:
         """A search that was told of what need not be tried again."""
         search = Search(
             self.request.space, self.configurations, self.request.strategy,
-            seeds=self.seeds, exclusion=self._compiler.exclusion,
+            seeds=self.seeds, prior=self.prior, exclusion=self._compiler.exclusion, began=self.clock_s,
         )  # fmt: skip
         for configuration, trial in self._known.items():
             if configuration not in again:

@@ -16,26 +16,24 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from autotune.declaration import Configuration, Space, single_presets
 from autotune.search.members import Listed, Members, Unlisted
+from autotune.search.prior import Prior
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
-
-if TYPE_CHECKING:
-    from autotune.search.optuna import OptunaSampler
 
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
 
 class Search:
     """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
-    outside the space are left out; ``strategy``'s time limit counts from now. ``excluded`` is what ``exclusion``
-    refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler
-    needs that."""
+    outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
+    ``exhaustive`` goes by its order, and of ``auto`` every second proposal is made with it, the others as if there were
+    none: where it misleads, half of them are lost and no more. ``excluded`` is what ``exclusion`` refused, and why; to
+    be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler needs that."""
 
     def __init__(
         self,
@@ -44,7 +42,9 @@ class Search:
         strategy: Strategy,
         *,
         seeds: Sequence[Configuration] = (),
+        prior: Prior | None = None,
         exclusion: Callable[[Configuration], str] = lambda _configuration: "",
+        began: float | None = None,
     ) -> None:
         strategy.check(configurations)
         self._members: Members = (
@@ -53,12 +53,18 @@ class Search:
         count = None if configurations is None else len(configurations)
         first = [*single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
-            first += (*configurations[:: max(1, len(configurations) // _SPREAD)], *configurations)
+            thin = configurations[:: max(1, len(configurations) // _SPREAD)]
+            first += prior.ranked(configurations) if prior else (*thin, *configurations)
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
-        self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
-        self._model = _model(strategy, self._members, trials)
+        self._until = (monotonic() if began is None else began) + (strategy.seconds or math.inf)
+        is_auto = strategy.sampler == "auto"
+        self._model = Surrogate(self._members, strategy.seed) if is_auto else None
+        self._guided = Surrogate(self._members, strategy.seed, prior) if is_auto and prior else None
+        self._is_guided = False  # the last proposal
+        self._apart: set[Configuration] = set()  # proposed with the prior, and not known to the other model
+        self._unheard: dict[Configuration, float | None] = {}  # of these, what came of them
         self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
         self._exclusion = exclusion
         self.excluded: dict[Configuration, str] = {}
@@ -68,7 +74,7 @@ class Search:
     def ask(self) -> Configuration | None:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
         is told."""
-        while len(self._asked) < self._trials and monotonic() < self._until:
+        while len(self._asked) < self._trials and not self.is_late:
             chosen = self._next()
             if chosen is None:
                 return None
@@ -81,6 +87,17 @@ class Search:
             self._asked.add(chosen)
             return chosen
         return None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return monotonic() >= self._until
+
+    def left_to_gain(self, sure: float) -> float:
+        """How much less time than the best so far the best of what is left takes at most, as a share of it, with that
+        probability as the model has it; 1 where there is no model yet."""
+        model = self._guided or self._model
+        return model.left_to_gain(sure) if model else 1.0
 
     def tell(self, configuration: Configuration, cost: float | None, /) -> None:
         """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
@@ -100,20 +117,32 @@ class Search:
             first = self._first.popleft()
             forced = None if first in self._told else first
         if self._model:
-            return self._model.propose(forced)
+            return self._proposed(self._model, forced)
         return self._members.random(self._rng) if forced is None and self._rng else forced
 
+    def _proposed(self, model: Surrogate, forced: Configuration | None) -> Configuration | None:
+        """``forced``, or what the two models propose in turn. The one with the prior learns from all that was tried,
+        ``model`` as if it were alone: what it proposes and the other had tried costs nothing."""
+        if forced or not self._guided:
+            if self._guided:
+                self._guided.propose(forced)
+            return model.propose(forced)
+        self._is_guided = not self._is_guided
+        if self._is_guided:
+            chosen = self._guided.propose(None)
+            if chosen:
+                self._apart.add(chosen)
+            return chosen
+        while (chosen := model.propose(None)) in self._apart:
+            self._apart.remove(chosen)
+            if chosen in self._unheard:
+                model.learn(chosen, self._unheard.pop(chosen))
+        return self._guided.propose(chosen) if chosen else None
+
     def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
-        if self._model:
+        if self._guided:
+            self._guided.learn(configuration, log_ms)
+        if configuration in self._apart:
+            self._unheard[configuration] = log_ms
+        elif self._model:
             self._model.learn(configuration, log_ms)
-
-
-def _model(strategy: Strategy, members: Members, trials: int | None) -> "Surrogate | OptunaSampler | None":
-    """What learns from times; None where nothing does."""
-    if strategy.sampler in ("exhaustive", "random"):
-        return None
-    if strategy.sampler == "auto":
-        return Surrogate(members, strategy.seed)
-    from autotune.search.optuna import OptunaSampler  # a second to import, and only these need it
-
-    return OptunaSampler(strategy.sampler, members, strategy.seed, trials)

@@ -1,24 +1,18 @@
 """How a space is searched: by which sampler, for how many trials or how long, from which seed.
 
-exhaustive              presets, a thin spread over the space, the rest
-random                  uniform over what is left
-auto                    a Gaussian process over whole configurations (surrogate)
-tpe, gp, cmaes, nsgaii  Optuna's; what they propose is moved to the nearest member not visited yet (optuna)
-
-cmaes sees a policy's values as steps in declared order.
+exhaustive  presets, a thin spread over the space, the rest
+random      uniform over what is left
+auto        a Gaussian process over whole configurations (surrogate)
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from autotune.declaration import Configuration
 from autotune.errors import UnknownName, UsageError
-from autotune.files import pip_install
 
-SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
-_PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # of the extra search
+SAMPLERS = ("exhaustive", "random", "auto")
 _SHARE = 0.15  # of a listed space; auto was within 2 % of the best by then (benchmarks/search_replay.py)
 _FEWEST, _UNLISTED = 24, 500
 
@@ -27,7 +21,7 @@ _FEWEST, _UNLISTED = 24, 500
 class Strategy:
     """``trials`` limits how many configurations are tried, ``seconds`` for how long. With neither, ``exhaustive`` ends
     with the space and the others after a share of it. Raises UnknownName for a sampler that does not exist, and
-    UsageError for limits below 1 and a sampler whose package is missing."""
+    UsageError for limits below 1."""
 
     sampler: str = "exhaustive"
     trials: int | None = None
@@ -37,15 +31,10 @@ class Strategy:
     def __post_init__(self) -> None:
         if self.sampler not in SAMPLERS:
             raise UnknownName("search", self.sampler, SAMPLERS)
-        for name, limit in (("trials", self.trials), ("time", self.seconds)):
-            if limit is not None and not limit > 0:
-                raise UsageError(f"--{name} {limit}: a limit is above 0; leave it out for none")
+        if self.trials is not None and not self.trials > 0:
+            raise UsageError(f"--trials {self.trials}: a limit is above 0; leave it out for none")
         if self.seed < 0:
             raise UsageError(f"--seed {self.seed}: a seed is 0 or above")
-        if missing := [name for name in _PACKAGES.get(self.sampler, ()) if find_spec(name) is None]:
-            raise UsageError(
-                f"--search {self.sampler} needs {' and '.join(missing)}: {pip_install('search')}"
-            )
 
     @property
     def tries_all(self) -> bool:
@@ -73,6 +62,6 @@ class Strategy:
     def about(self) -> dict[str, object]:
         """What a study says of its search: ``by`` what, and with which limits."""
         limits = [f"{self.trials:,} trials"] if self.trials is not None else []
-        limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
+        limits += [f"budget {self.seconds:g} s"] if self.seconds is not None else []
         seed = {} if self.sampler == "exhaustive" else {"seed": self.seed}
         return {"by": self.sampler, **seed, **({"budget": ", ".join(limits)} if limits else {})}
