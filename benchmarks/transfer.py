@@ -21,7 +21,6 @@ and pnpoly on four GPUs each).
 import argparse
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,7 +35,7 @@ from autotune.record import Study
 from autotune.search import Prior, Search, Strategy
 
 WITHIN, FIVE, SURE = 0.02, 5, 0.9
-MARKS = (12, 24, 48, 96, 192)
+MARKS = (12, 24, 48, 96)
 Times = Mapping[Configuration, float]
 
 
@@ -104,20 +103,6 @@ def stated(study: Study, method: str, records: Sequence[Times], seeds: int) -> I
                 }  # fmt: skip
 
 
-def of_study(
-    task: tuple[Study, Sequence[Times], int, float, bool],
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Both tables' rows of one left-out GPU."""
-    study, records, seeds, budget, states = task
-    methods = ("cold", "transfer", "misleading") if records else ("cold",)
-    rows = [searched(study, method, records, seeds, budget) for method in methods]
-    rows += [unmeasured(study, method, records) for method in ("copy", "named") if records]
-    told = [
-        row for method in methods[:2] if states for row in stated(study, method, records, max(1, seeds // 4))
-    ]
-    return rows, told
-
-
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """The shares of each method, space by space, and their ratio to the cold search."""
     for study in dict.fromkeys((row["kernel"], row["gpu"]) for row in rows):
@@ -131,7 +116,7 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
         lost = ", ".join(
             f"{n} {100 * r['regret']:.1f} %" for n, r in of.items() if not math.isnan(r["regret"])
         )
-        print(f"{' '.join(study)}: {shares}; slower than the best: {lost}")
+        print(f"{' '.join(study)}: {shares}; slower than the best: {lost}", flush=True)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -141,7 +126,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("results", nargs="+", type=Path, help="a record for each GPU")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--budget", type=float, default=0.25, help="share of the space a run may visit")
-    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--regret", type=Path)
     options = parser.parse_args(words)
@@ -150,20 +134,22 @@ def main(words: Sequence[str] | None = None) -> None:
         [times(s) for s in studies if s.family == one.family and s.workload != one.workload]
         for one in studies
     ]
-    tasks = [
-        (one, records, options.seeds, options.budget, options.regret is not None)
-        for one, records in zip(studies, others, strict=True)
-    ]
     rows: list[dict[str, Any]] = []
+    for study, records in zip(studies, others, strict=True):
+        found = [
+            searched(study, method, records, options.seeds, options.budget) for method in ("cold", "transfer")
+        ]
+        found += [unmeasured(study, method, records) for method in ("copy", "named")]
+        found.append(searched(study, "misleading", records, max(1, options.seeds // 4), options.budget))
+        show(found)
+        rows += found
+        if options.out:
+            write_rows(options.out, rows)
     told: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(options.processes) as pool:
-        for found, of_regret in pool.map(of_study, tasks):
-            rows, told = rows + found, told + of_regret
-            show(found)
-            if options.out:
-                write_rows(options.out, rows)
-            if options.regret:
-                write_rows(options.regret, told)
+    for study, records in zip(studies, others, strict=True) if options.regret else ():
+        for method in ("cold", "transfer"):
+            told += stated(study, method, records, max(1, options.seeds // 4))
+        write_rows(options.regret, told)
 
 
 if __name__ == "__main__":

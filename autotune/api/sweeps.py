@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import yaml
 
+from autotune.api.prior import read_prior
 from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
@@ -44,9 +45,10 @@ def sweep(
     inputs: Mapping[str, Any] | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the command's own word
     preset: str = "full",
-    search: str = "exhaustive",
+    search: str = "",
+    prior: Iterable[str | Path] = (),
     trials: int | None = None,
-    time: float | None = None,
+    budget: str | float = "",
     seed: int = 0,
     device: str = "auto",
     reference: Reference | None = None,
@@ -74,9 +76,10 @@ def sweep(
     Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
     ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
     family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
-    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
+    part of the space. ``search``, ``trials``, ``budget``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
     ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``bounds``, ``out``, ``store`` and ``data``
-    are the command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
+    are the command's options of those names, ``prior`` is its ``--from``; ``cold`` flushes the last-level cache before
+    each sample of given arrays.
 
     What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
     the ``expected`` outputs themselves (an array, or several by name).
@@ -107,6 +110,8 @@ def _field(option: Option, value: Any) -> Any:
     """What a request has for an argument."""
     if value is None:
         return option.default
+    if option.kind == tuple[str, ...]:
+        return tuple(_values(value) if not isinstance(value, PathLike) else [str(value)])
     if option.is_many:
         return {name: _values(one) for name, one in value.items()}
     if Path in get_args(option.kind):
@@ -128,6 +133,8 @@ _ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "inputs": ((Mapping,), "a mapping of names to arrays"),
     "set": ((Mapping,), "a mapping of policies to values"),
     "clocks": ((str, Integral), "a text or a number"),
+    "budget": ((str, Real), "a text or a number of seconds"),
+    "prior": ((Iterable, PathLike), "a record, or several"),
     "store": ((str, PathLike), "a folder"),
 }
 
@@ -147,7 +154,11 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
 def _swept(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     watch = progress if callable(progress) else partial(live, err=watching(progress))
-    with sweeping(request, [case], watch) as session:
+    if request.strategy.seconds == 0:
+        raise UsageError(
+            "a budget of 0 measures nothing: `autotune sweep FAMILY --budget 0s` names configurations"
+        )
+    with sweeping(request, [case], watch, elsewhere=read_prior(request)) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")

@@ -9,6 +9,7 @@ from .request import (
 )
 from .runner import launched as launched, opened as opened
 from .session import (
+    Elsewhere as Elsewhere,
     Session as Session,
     Swept as Swept,
     Watched as Watched,

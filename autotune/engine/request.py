@@ -279,7 +279,9 @@ def _seconds(budget: str) -> float | None:
         return None
     found = re.fullmatch(r"(\d+\.?\d*)\s*([smh]?)", budget.strip(), re.ASCII)
     if not found:
-        raise UsageError(f"cannot read --budget {budget!r}: write 30s, 5m or 1h, or 0s to name five without measuring")
+        raise UsageError(
+            f"cannot read --budget {budget!r}: write 30s, 5m or 1h, or 0s to name five without measuring"
+        )
     return float(found[1]) * {"m": 60, "h": 3600}.get(found[2], 1)
 
 

@@ -18,7 +18,7 @@ from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, answered
 from autotune.record import Study, Trial, first_guesses, remarks
-from autotune.search import MOST_LISTED, Prior
+from autotune.search import FIVE, MOST_LISTED, Prior
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("autotune")
 
 _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
-_GUESSES = 5  # of a static pass, that a search begins with
 
 _OF_THE_SEARCH = ("searched", "beside", "visited")  # of a study: choosing finalists again does not change it
 
@@ -44,6 +43,9 @@ class Watch(Protocol):
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
+
+# Times that a search begins from: the workload, and milliseconds by configuration, infinite where one failed.
+Elsewhere = tuple[str, Mapping[Configuration, float]]
 
 # Told the title of a sweep and of how many trials it is, where that is known: who watches it.
 Watched = Callable[[str, int | None], AbstractContextManager[Watch]]
@@ -73,10 +75,10 @@ def sweeping(
     cases: Sequence[Case],
     watched: Watched,
     note: Callable[[str], None] = lambda text: _log.info("%s", text),
-    records: Sequence[Study] = (),
+    elsewhere: Sequence[Elsewhere] = (),
 ) -> Iterator["Session"]:
-    """The processes of a sweep of a checked ``request``, for the length of the block. Its search begins from the
-    ``records`` of other devices. ``note`` is called with what a person should know at once. Raises AutotuneError."""
+    """The processes of a sweep of a checked ``request``, for the length of the block. Its search begins from the times
+    ``elsewhere``. ``note`` is called with what a person should know at once. Raises AutotuneError."""
     began = time.monotonic()
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
@@ -90,7 +92,9 @@ def sweeping(
             from autotune.record import Store
 
         store = Store(request.store or request.folder)
-        yield Session(request, tuple(cases), workers, started, store, program, watched, note, tuple(records), began)
+        yield Session(
+            request, tuple(cases), workers, started, store, program, watched, note, elsewhere, began
+        )
 
 
 def _sanitizer(request: SweepRequest, device: str) -> str:
@@ -148,7 +152,7 @@ class Session:
     sanitizer: str
     watched: Watched
     note: Callable[[str], None]
-    records: Sequence[Study] = ()
+    elsewhere: Sequence[Elsewhere] = ()
     began: float | None = None
 
     def sweeps(self) -> Iterator[Swept]:
@@ -162,20 +166,29 @@ class Session:
         opened(self.workers, request.compiler)
         _sanitizer(request, self.workers[0].device.kind)
         with locked_clocks(request.clocks, [worker.device for worker in self.workers]):
+            began = self.began
             for given in prepared:
-                swept = self.swept(*given)
+                swept = self.swept(*given, began=began)
                 yield swept
+                began = time.monotonic()
                 if swept.is_over:
                     break
         for worker in self.workers:
             worker.dismiss()
 
-    def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
-        """One workload, watched."""
+    def swept(
+        self,
+        workload: Workload,
+        inputs: Inputs,
+        answer: GivenOutputs | None = None,
+        began: float | None = None,
+    ) -> Swept:
+        """One workload, watched; its budget counts from ``began``, on the clock ``time.monotonic``, by default from
+        the first configuration."""
         from autotune.engine.sweep import SweepInterrupted
 
-        began = time.perf_counter()
-        request, sweep = self.request, self._sweep(workload, inputs, answer)
+        start = time.perf_counter()
+        request, sweep = self.request, replace(self._sweep(workload, inputs, answer), clock_s=began)
         count = request.strategy.most_trials(request.listed)
         total = min((limit for limit in (request.listed, count) if limit is not None), default=None)
         interrupted = ""
@@ -194,7 +207,7 @@ class Session:
                 study = self.sanitized(sweep, study)
             except SweepInterrupted as stopped:
                 study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
-        wall_s, device = time.perf_counter() - began, self.workers[0].device
+        wall_s, device = time.perf_counter() - start, self.workers[0].device
         return Swept(study, wall_s, sweep.phases, sweep.before, device, interrupted)
 
     def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> "Sweep":
@@ -208,6 +221,7 @@ class Session:
             inputs=inputs,
             answer=answer,
             seeds=() if request.strategy.tries_all else self._seeds(workload),
+            prior=self._prior(workload),
             store=self.store,
             cache=Cache(default_root()),
             protocol=request.protocol(kind),
@@ -221,7 +235,15 @@ class Session:
         folder, family = self.request.folder, self.request.family
         won = [study.decision for study in self.store.studies() if study.family == family.name]
         winners = [decision.winner.configuration for decision in won if decision]
-        return [*first_guesses(folder, family, workload.name, _GUESSES), *winners]
+        return [*first_guesses(folder, family, workload.name, FIVE), *winners]
+
+    def _prior(self, workload: Workload) -> Prior:
+        """Of this workload: what ``--from`` named, and other devices in this record; else of others what was named."""
+        family, device = self.request.family.name, self.workers[0].device.slug
+        recorded = [one for one in self.store.studies() if one.family == family and one.device != device]
+        known = [*self.elsewhere, *((one.workload, one.comparable) for one in recorded)]
+        own = [times for name, times in known if name == workload.name]
+        return Prior(own or [times for _, times in self.elsewhere])
 
     def sanitized(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
@@ -245,7 +267,7 @@ class Session:
         try:
             while (seen := sanitized(study, self.store, check, request.objective)).trials != study.trials:
                 tried = tuple(trial.configuration for trial in seen.trials)
-                anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, time=None)
+                anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, budget="")
                 again = replace(sweep, request=replace(anyhow, again=False, retime=True))
                 study = again.run()
                 for phase, seconds in again.phases.items():

@@ -33,7 +33,7 @@ from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, set_aside
-from autotune.search import Prior, Search, Unlisted, listed
+from autotune.search import SURE, Prior, Search, Unlisted, listed
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 # May have been the machine's fault (no memory, full disk), and are cheap to repeat.
@@ -43,9 +43,10 @@ _TRIED_AGAIN = ("compile_failed", "launch_failed")
 @dataclass(kw_only=True)
 class Sweep:
     """What is asked for by ``request``, on one of its workloads and one device model, on ``workers``, which were
-    started. A search over its configurations, with ``seeds`` early in it and a ``prior``, says what is tried; its budget
-    counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called
-    with what a person should know at once. ``answer`` says what is right in place of the family's own reference.
+    started. A search over its configurations, with ``seeds`` early in it and a ``prior``, says what is tried; its
+    budget counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0),
+    ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once. ``answer`` says
+    what is right in place of the family's own reference.
     ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. A request
@@ -84,6 +85,7 @@ class Sweep:
     _setting: Setting = field(init=False)
     _reference_ms: float = field(init=False, default=0.0)
     _wanted: Container[Configuration] = field(init=False)
+    _left: float | None = field(init=False, default=None)
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
@@ -251,6 +253,16 @@ class Sweep:
         )
         self._began = time.perf_counter()
         trials.run(ChainMap(excluded, search.excluded), chunks)
+        self._left = self._left_to_gain(search)
+
+    def _left_to_gain(self, search: Search) -> float | None:
+        """How much less time than the best, as a share of it, what was not tried takes at most, as the search has it;
+        None where all was tried."""
+        if self.configurations is not None and all(c in self._known for c in self.configurations):
+            return None
+        for configuration, trial in self._known.items():  # it may have ended before it was told of all
+            search.tell(configuration, trial.value(self.protocol.figure))
+        return search.left_to_gain(SURE)
 
     def _try_in_full(self) -> None:
         """Where all were set aside at their first runs, the best of them is verified and timed as one that may win has
@@ -384,7 +396,8 @@ class Sweep:
         whole = listed(self.family.space)
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
-        return {"tried": tried, "of": of, "space": space, **self.request.strategy.about()}
+        left = {} if self._left is None else {"left_to_gain": self._left}
+        return {"tried": tried, "of": of, "space": space, **self.request.strategy.about(), **left}
 
 
 class SweepInterrupted(KeyboardInterrupt):

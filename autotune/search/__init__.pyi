@@ -6,6 +6,6 @@ from .members import (
     listed as listed,
     narrowed as narrowed,
 )
-from .prior import Prior as Prior
-from .search import Search as Search
+from .prior import FIVE as FIVE, Prior as Prior
+from .search import SURE as SURE, Search as Search
 from .strategy import SAMPLERS as SAMPLERS, Strategy as Strategy

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Configuration
 
+FIVE = 5  # configurations that are named without measuring
+
 
 class Prior:
     """``records`` has the milliseconds of each record's configurations, infinite where one failed. Records in which

@@ -25,6 +25,7 @@ from autotune.search.prior import Prior
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 
+SURE = 0.9  # the probability with which the rest of a space is said to be no faster than that
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
 
