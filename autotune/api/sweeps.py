@@ -46,7 +46,7 @@ def sweep(
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the command's own word
     preset: str = "full",
     search: str = "",
-    prior: Iterable[str | Path] = (),
+    prior: str | Path | Iterable[str | Path] | None = None,
     trials: int | None = None,
     budget: str | float = "",
     seed: int = 0,

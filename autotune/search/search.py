@@ -48,9 +48,11 @@ class Search:
         began: float | None = None,
     ) -> None:
         strategy.check(configurations)
-        self._members: Members = (
-            Unlisted(space) if configurations is None else Listed(space.policies, configurations)
-        )
+
+        def all_members() -> Members:
+            return Unlisted(space) if configurations is None else Listed(space.policies, configurations)
+
+        self._members = all_members()
         count = None if configurations is None else len(configurations)
         first = [*single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
@@ -59,11 +61,13 @@ class Search:
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
-        self._until = (monotonic() if began is None else began) + (strategy.seconds or math.inf)
+        start = monotonic() if began is None else began
+        self._until = math.inf if strategy.seconds is None else start + strategy.seconds
         is_auto = strategy.sampler == "auto"
-        self._model = Surrogate(self._members, strategy.seed) if is_auto else None
         self._guided = Surrogate(self._members, strategy.seed, prior) if is_auto and prior else None
         self._is_guided = False  # the last proposal
+        self._alone = all_members() if self._guided else self._members
+        self._model = Surrogate(self._alone, strategy.seed) if is_auto else None
         self._apart: set[Configuration] = set()  # proposed with the prior, and not known to the other model
         self._unheard: dict[Configuration, float | None] = {}  # of these, what came of them
         self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
@@ -79,7 +83,7 @@ class Search:
             chosen = self._next()
             if chosen is None:
                 return None
-            self._members.take(chosen)
+            self._take(chosen)
             if reason := self._exclusion(chosen):
                 self.excluded[chosen] = reason
                 self._told.add(chosen)
@@ -107,7 +111,7 @@ class Search:
         if configuration in self._told or configuration not in self._members:
             return
         self._told.add(configuration)
-        self._members.take(configuration)
+        self._take(configuration)
         log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
         self._learn(configuration, log_ms)
 
@@ -136,9 +140,15 @@ class Search:
             return chosen
         while (chosen := model.propose(None)) in self._apart:
             self._apart.remove(chosen)
+            self._take(chosen)
             if chosen in self._unheard:
                 model.learn(chosen, self._unheard.pop(chosen))
         return self._guided.propose(chosen) if chosen else None
+
+    def _take(self, configuration: Configuration) -> None:
+        self._members.take(configuration)
+        if configuration not in self._apart:
+            self._alone.take(configuration)
 
     def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
         if self._guided:

@@ -314,7 +314,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"sanitize": True}, AutotuneError, "compute-sanitizer"),
         ({"trial": 3}, UnknownName, "unknown input 'trial' in family doubler, or argument; did you mean 'trials'"),
         ({"data": X}, UsageError, "data is a ndarray, and sweep takes a folder there$"),
-        ({"time": "5"}, UsageError, "time is a str, and sweep takes a number there"),
+        ({"trials": "5"}, UsageError, "trials is a str, and sweep takes a whole number there"),
         ({"seed": "x"}, UsageError, "seed is a str, and sweep takes a whole number"),
         ({"samples": -1}, UsageError, "--samples -1: it is at least 0"),
     ],
@@ -434,7 +434,7 @@ def state():
 
 x = np.linspace(-1, 1, 777, dtype=np.float32)
 before = state()
-study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="tpe", trials=4)
+study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="auto", trials=4)
 with autotune.load(study) as kernel:
     assert (kernel(x) == 2 * x).all()
 study._repr_html_(), repr(study), study.to_pandas(), study.report(), study.save_policy()

@@ -190,8 +190,8 @@ def test_each_state_of_failure_is_named_with_its_first_reason(folder: Path, tmp_
         ({"tried": 12, "of": 12, "space": 12, "by": "exhaustive"}, 12, "12 of 12 tried"),
         ({"tried": 5, "of": 12, "space": 12, "by": "exhaustive", "budget": "time limit 6 s"}, 5,
          "5 of 12 tried (time limit 6 s, exhaustive order)"),
-        ({"tried": 4, "of": 12, "space": 768, "by": "tpe", "seed": 3, "budget": "4 trials"}, 4,
-         "4 of 768 tried (12 selected, 4 trials, search tpe, seed 3)"),
+        ({"tried": 4, "of": 12, "space": 768, "by": "auto", "seed": 3, "budget": "4 trials"}, 4,
+         "4 of 768 tried (12 selected, 4 trials, search auto, seed 3)"),
         ({"tried": 3, "of": None, "space": None, "by": "auto", "seed": 0}, 3,
          "3 tried of more than can be listed (search auto, seed 0)"),
         ({}, 12, ""),
@@ -274,3 +274,16 @@ def test_configurations_are_shown_by_what_tells_them_from_control(folder: Path, 
     row = next(line for line in said.splitlines() if line.startswith("winner"))
     assert row.split("tie set")[1].strip() == "block_size=64, memory=readonly"
     assert next(line for line in said.splitlines() if line.startswith("control")).split()[-1] == "control"
+
+
+def test_what_is_left_to_gain_and_a_control_that_was_not_reached(folder: Path, tmp_path: Path) -> None:
+    study = sweep(folder, tmp_path).run()
+    assert "left to gain" not in told(study)  # all was tried
+    searched = {"tried": 5, "of": 12, "space": 12, "by": "auto", "seed": 0, "budget": "budget 6 s"}
+    early = replace(study, about=study.about.told({"searched": {**searched, "left_to_gain": 0.0312}}))
+    assert "\nleft to gain at most 3.1 % of the time, 90% sure by the search's own model\n" in told(early)
+    assert "control was not measured" not in told(early)
+    without = replace(early, trials=tuple(t for t in study.trials if t.configuration != study.control))
+    assert "\ncontrol was not measured (budget 6 s): nothing says how much the winner gains\n" in told(
+        without
+    )
