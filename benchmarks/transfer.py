@@ -137,10 +137,10 @@ def main(words: Sequence[str] | None = None) -> None:
     rows: list[dict[str, Any]] = []
     for study, records in zip(studies, others, strict=True):
         found = [
-            searched(study, method, records, options.seeds, options.budget) for method in ("cold", "transfer")
+            searched(study, method, records, options.seeds, options.budget)
+            for method in ("cold", "transfer", "misleading")
         ]
         found += [unmeasured(study, method, records) for method in ("copy", "named")]
-        found.append(searched(study, "misleading", records, max(1, options.seeds // 4), options.budget))
         show(found)
         rows += found
         if options.out:
@@ -148,7 +148,7 @@ def main(words: Sequence[str] | None = None) -> None:
     told: list[dict[str, Any]] = []
     for study, records in zip(studies, others, strict=True) if options.regret else ():
         for method in ("cold", "transfer"):
-            told += stated(study, method, records, max(1, options.seeds // 4))
+            told += stated(study, method, records, -(-options.seeds // 4))
         write_rows(options.regret, told)
 
 
