@@ -111,8 +111,8 @@ class Uses:
     @cached_property
     def pointers(self) -> dict[str, Pointer]:
         variables = [self.function.variables[c.location.offset] for c in self.function.parameters]
-        found = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
-        for pointer in found:
+        pointers = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
+        for pointer in pointers:
             try:
                 _Followed(self.function, pointer).collect(pointer.variable, ())
             except NotFollowed as problem:
@@ -123,7 +123,7 @@ class Uses:
                     "a number of 16 bits is read and written as a whole only",
                     self.function.source.line(pointer.variable.place),
                 )
-        return {pointer.name: pointer for pointer in found}
+        return {pointer.name: pointer for pointer in pointers}
 
 
 @dataclass

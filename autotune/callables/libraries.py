@@ -125,14 +125,14 @@ def content(value: Any) -> NDArray[Any]:
     if not library:
         return _number(value)
     if library == "warp":
-        found = value.numpy()
+        array = value.numpy()
     elif library == "torch":
-        found = np.asarray(foreign.fetch(value.detach()))
+        array = np.asarray(foreign.fetch(value.detach()))
     else:
-        found = np.asarray(foreign.fetch(value))
-    if found.dtype == np.float16:
-        return np.asarray(found, np.float32)
-    return np.array(found, np.uint8 if found.dtype == np.bool_ else found.dtype, copy=True, order="C")
+        array = np.asarray(foreign.fetch(value))
+    if array.dtype == np.float16:
+        return np.asarray(array, np.float32)
+    return np.array(array, np.uint8 if array.dtype == np.bool_ else array.dtype, copy=True, order="C")
 
 
 def axes_of(value: Any) -> tuple[int, ...] | None:

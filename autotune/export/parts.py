@@ -95,7 +95,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
 
 def _host_layout(layout: Layout) -> dict[str, Any]:
     data = layout.data
-    found = {
+    parts = {
         "element_bytes": data.dtype.itemsize,
         "texel_bytes": layout.texel_bytes,
         "index_bits": data.index_bits,
@@ -108,8 +108,8 @@ def _host_layout(layout: Layout) -> dict[str, Any]:
         "span": math.lcm(*(step.span for step in layout.steps)),
     }
     for dimension in DIMENSIONS.values():
-        found.update(dimension.host_members(layout))
-    return found
+        parts.update(dimension.host_members(layout))
+    return parts
 
 
 def _cpp(value: Any) -> str:

@@ -259,11 +259,11 @@ def _default(
     is_other = objective != KERNEL and before and any(e.objective == KERNEL for e in before.entries.values())
     if before and (is_other or stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
-    found = minimax({w: times[w] for w in over})
-    if found is None:  # nothing was measured everywhere: the entry that won by most stands in
+    chosen = minimax({w: times[w] for w in over})
+    if chosen is None:  # nothing was measured everywhere: the entry that won by most stands in
         best = max(kept.values(), key=lambda e: e.margin_over_control)
         return Minimax(Configuration(best.configuration), 0.0), []
     winners = {Configuration(kept[w].configuration) for w in over if w in kept}
     if len(over) == 1 and len(winners) == 1:  # with one study its winner, tie-break included
         return Minimax(next(iter(winners)), 0.0), over
-    return found, over
+    return chosen, over

@@ -60,15 +60,15 @@ _FIRST = 6  # sizes, before predictions say where to go
 def feature_values(declared: Mapping[str, Expression], numbers: Mapping[str, Value]) -> dict[str, float]:
     """The declared features with ``numbers`` (extents and scalars) bound. One that has no value there (a
     division by zero) is left out."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, expression in declared.items():
         try:
             value = float(expression.evaluate(numbers))
         except (FamilyError, TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(value):
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def distance(a: Features, b: Features) -> float:
@@ -145,11 +145,11 @@ class Taught:
         loads = self._loads(configurations, blocks or {})
         ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
-        found = [
+        predicted = [
             Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
-        return self._settle(found, asked)
+        return self._settle(predicted, asked)
 
     def _settle(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
         ranks: dict[Configuration, int] = {}
@@ -173,13 +173,13 @@ class Taught:
         if not self.multiprocessors or not self.load_counts:
             return None
         counts = [self.blocks.get(entry, {}) for entry in self.rows]
-        found = np.zeros((len(counts) + 1, len(configurations)))
+        loads = np.zeros((len(counts) + 1, len(configurations)))
         for column, configuration in enumerate(configurations):
             seen = [one.get(configuration, 0) for one in (*counts, blocks)]
             needed = [*(configuration in row for row in self.rows.values()), True]
             if all(seen[i] > 0 for i, is_needed in enumerate(needed) if is_needed):
-                found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
-        return self.load_counts * found
+                loads[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
+        return self.load_counts * loads
 
     def place(self, asked: Features) -> Whereabouts:
         """Where ``asked`` lies among the entries."""

@@ -76,13 +76,13 @@ class Surrogate:
     def _start(self) -> Configuration | None:
         """Of some at random, the one farthest from all that was visited."""
         self._starts += 1
-        found = self._members.draw_some(_TRIED_STARTS, self._rng)
+        candidates = self._members.draw_some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
-        if not found.configurations or not visited:
+        if not candidates.configurations or not visited:
             return self._members.draw(self._rng)
-        tried, seen = found.rows, encode(self._members.policies, visited)
+        tried, seen = candidates.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
-        return found.configurations[int(apart.min(axis=1).argmax())]
+        return candidates.configurations[int(apart.min(axis=1).argmax())]
 
     # -- the best of the rest -----------------------------------------------------------------------------
 
