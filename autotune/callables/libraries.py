@@ -156,10 +156,10 @@ def _steps(value: Any) -> tuple[int, ...]:
 
 
 def is_on_gpu(values: Mapping[str, Any]) -> bool:
-    return any(library_of(value) and _on_gpu(value) for value in values.values())
+    return any(library_of(value) and _is_on_gpu(value) for value in values.values())
 
 
-def _on_gpu(value: Any) -> bool:
+def _is_on_gpu(value: Any) -> bool:
     library = library_of(value)
     if library in ("torch", "warp"):  # torch refuses to tell where it computes gradients
         return bool(value.is_cuda if library == "torch" else value.device.is_cuda)
@@ -169,7 +169,7 @@ def _on_gpu(value: Any) -> bool:
 def ordinal_of(values: Mapping[str, Any]) -> int:
     """The number of the GPU that the arrays are on."""
     for value in values.values():
-        if library_of(value) and _on_gpu(value):
+        if library_of(value) and _is_on_gpu(value):
             place = getattr(value, "device", None)
             return int(getattr(place, "index", getattr(place, "id", None)) or 0)
     return 0

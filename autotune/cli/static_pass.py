@@ -92,7 +92,7 @@ def _print_tables(
             tables.setdefault((row.arch, p.kernel), []).append((row.configuration, p))
     if not tables:
         return
-    out.print(_by_value(tables, policies))
+    out.print(_group_by_value(tables, policies))
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
     table.add_column("differs from control in", overflow="fold", min_width=40)
     for (arch, kernel), of in tables.items():
@@ -110,7 +110,7 @@ def _print_tables(
     out.print(table)
 
 
-def _by_value(
+def _group_by_value(
     found: Mapping[tuple[str, str], Sequence[tuple[Configuration, KernelProfile]]], policies: Sequence[Policy]
 ) -> Table:
     """The figures of each kernel over all configurations and over those with each value of a policy, without the

@@ -147,7 +147,7 @@ def check_drivers(data: Mapping[str, Data], policies: tuple[Policy, ...], where:
 _NORMALISED = ("int8", "uint8", "int16", "uint16")
 
 
-def sampling_of(value: Mapping[str, Any], place: str) -> Sampling | None:
+def read_sampling(value: Mapping[str, Any], place: str) -> Sampling | None:
     """``image`` of an array; None where it says nothing. Raises FamilyError for what no texture can do."""
     if "image" not in value:
         return None
@@ -208,7 +208,7 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         element=element,
         fixed={**value.get("layout", {}), **({"storage": element} if element else {})},
-        sampling=sampling_of(value, place),
+        sampling=read_sampling(value, place),
         **{key: value[key] for key in told if key in value},
     )
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:

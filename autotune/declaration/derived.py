@@ -62,7 +62,7 @@ class _Declared:
         return itertools.product(self.choices(*one), self.choices(*two))
 
 
-def derived_constraints(
+def derive_constraints(
     data: Mapping[str, Data], space: Space, means: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Constraint, ...]:
     """What follows from the declaration, beyond the constraints of ``space``. ``means`` has what each policy's values

@@ -25,7 +25,7 @@ from autotune.declaration.data import (
     declare_converted,
     read_windowed,
 )
-from autotune.declaration.derived import derived_constraints
+from autotune.declaration.derived import derive_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, read_orders
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
@@ -214,7 +214,7 @@ def _space(
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
         space.check()
-        space = replace(space, constraints=constraints + derived_constraints(data, space, means))
+        space = replace(space, constraints=constraints + derive_constraints(data, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:

@@ -213,12 +213,16 @@ def _list_computed(
     family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
 ) -> list[Any]:
     return [
-        {"name": identifier(name), "text": _by_options(family, expression, free), "source": expression.text}
+        {
+            "name": identifier(name),
+            "text": _choose_by_options(family, expression, free),
+            "source": expression.text,
+        }
         for name, expression in expressions.items()
     ]
 
 
-def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
+def _choose_by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
     """The expression for the options that ``problem`` has: one for each combination of those that it reads."""
     read = [option for option in family.options.values() if option.name in expression.names]
     texts = []

@@ -147,7 +147,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         tie_set=[t.configuration.id for t in decision.tie_set],
         **_runner_up(decision.runner_up, find_objective(decision.objective)),
         margin_over_control=decision.over_control.claim,
-        binding_resource=_binding_resource(decision.winner),
+        binding_resource=_find_binding_resource(decision.winner),
         needs=read_needs(decision.winner),
         transform_ms=round(measurement.value("transform_ms"), 4),
         transfer_ms=round(measurement.value("transfer_ms"), 4),
@@ -215,7 +215,7 @@ def _select_numbers(told: Mapping[str, str], numbers: Mapping[str, float]) -> di
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 
 
-def _binding_resource(trial: Trial) -> str:
+def _find_binding_resource(trial: Trial) -> str:
     """What limits the occupancy of the kernel that takes the most time."""
     assert trial.measurement is not None
     spent = trial.measurement.kernel_ms

@@ -27,7 +27,7 @@ from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
 from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
-from autotune.search import GaussianProcess, expected_improvement
+from autotune.search import GaussianProcess, compute_expected_improvement
 
 Features = Mapping[str, float]
 Point = Mapping[str, int]
@@ -415,12 +415,14 @@ def next_point(
     if taught is None or (len(swept) < _FIRST and first):
         return first[0] if first else next((p for p in _sample_points(over) if p not in swept), None)
     places = [point for point in (*first, *_sample_points(over)) if point not in swept]
-    return max(places, key=lambda point: expected_regret(taught.predict(features(point))), default=None)
+    return max(
+        places, key=lambda point: compute_expected_regret(taught.predict(features(point))), default=None
+    )
 
 
 def estimate_promise(over: Range, taught: Taught, features: Callable[[Point], Features]) -> float:
     """What 95 % of the range should keep to: the expected regret there of what would be taken."""
-    found = sorted(expected_regret(taught.predict(features(point))) for point in _sample_points(over))
+    found = sorted(compute_expected_regret(taught.predict(features(point))) for point in _sample_points(over))
     return found[min(len(found) - 1, math.ceil(_SHARE * len(found)) - 1)]
 
 
@@ -428,7 +430,7 @@ def _sample_points(over: Range) -> Iterator[dict[str, int]]:
     return itertools.islice(over.draw_points(), _LOOKED_AT)
 
 
-def expected_regret(found: Sequence[Predicted]) -> float:
+def compute_expected_regret(found: Sequence[Predicted]) -> float:
     """What the first of ``found`` is expected to lose against the one of the others that is the greatest risk; 0 for
     nothing. Errors are taken to be normal on a logarithmic scale and independent."""
     if len(found) < 2:
@@ -436,4 +438,4 @@ def expected_regret(found: Sequence[Predicted]) -> float:
     first, *others = found
     gaps = np.array([math.log(other.ms / first.ms) for other in others])
     spreads = np.array([math.hypot(first.spread, other.spread) for other in others])
-    return float(expected_improvement(0.0, gaps, spreads).max())
+    return float(compute_expected_improvement(0.0, gaps, spreads).max())

@@ -305,7 +305,9 @@ def measure_conversion(
         try:
             run = machine.converter.make_copy(conversion, source, target)
             run()
-            return _by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            return (
+                _time_by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            )
         finally:
             target.free()
 
@@ -318,7 +320,7 @@ def measure_read(machine: Machine, name: str, form: Form, record: Record) -> flo
     told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 
     def time_reads(source: Placed) -> list[float]:
-        return _by_clock(backend, lambda: form.restore(backend.download(source), shape), 3)
+        return _time_by_clock(backend, lambda: form.restore(backend.download(source), shape), 3)
 
     return _measure(machine, told, name, form, record, time_reads)
 
@@ -341,7 +343,7 @@ def _measure(
     return ms
 
 
-def _by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
+def _time_by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
     """Milliseconds of work that is the host's too."""
     times = []
     for _ in range(count):

@@ -15,7 +15,7 @@ from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError
 from autotune.files import clean, data_root, write_text
 from autotune.ranking.estimate import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles, find_unseen_policies
+from autotune.ranking.forecasts import Forecast, find_unseen_policies, sort_by_cycles
 from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 from autotune.report import pace
@@ -65,7 +65,7 @@ def _forecasts(
 
 
 def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out: Console) -> None:
-    best = by_cycles(forecasts)
+    best = sort_by_cycles(forecasts)
     lost = [one for one in forecasts if not one.launches]
     if best:
         alike = sum(one.cycles <= best[0].cycles * (1 + _ALIKE) for one in best)
@@ -96,7 +96,7 @@ def write_ranking(
             "family": family.name, "workload": workload, "arch": arch,
             "source_digest": family.source_digest, "space_digest": family.space_digest,
         }  # fmt: skip
-        for rank, one in enumerate(by_cycles(listed), 1):
+        for rank, one in enumerate(sort_by_cycles(listed), 1):
             figures = [asdict(launched.requests) for launched in one.launches]
             sums = {name: f"{sum(f[name] for f in figures):.6g}" for name in figures[0]}
             told = {"rank": rank, "configuration": one.configuration.id, "cycles": f"{one.cycles:.6g}"}

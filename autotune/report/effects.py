@@ -181,7 +181,7 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
             )
         )
     if timed.kernels and main:
-        blocks.append(_by_kernel(timed, main))
+        blocks.append(_group_by_kernel(timed, main))
     blocks += _figures(study, timed, shares, trials)
     if table := _interactions(study, timed, shares):
         blocks.append(table)
@@ -209,7 +209,7 @@ def _importance(found: Importance) -> Block:
     return Block(title="Importance", text=text, table=table, chart=shares("importance", alt, entries))
 
 
-def _by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
+def _group_by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
     """Mean change of each kernel; the whole plan's first."""
     frames = {kernel: effects_frame(timed, kernel or None) for kernel in ("", *timed.kernels)}
     means = {

@@ -82,7 +82,7 @@ def _kernel(
     constant = len({p.x for p in points}) == 1
     share = "" if alone else f"{units.share(_share(decision, kernel))} of the winner's time. "
     text = share + (f"Every configuration uses {points[0].x} registers." if constant else "")
-    table = _by_blocks(kernel, rows)
+    table = _group_by_blocks(kernel, rows)
     long = len(table.rows) > MOST_BESIDE
     shown = None if constant and minor else chart
     return [
@@ -111,7 +111,7 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     ]  # fmt: skip
 
 
-def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]]) -> Table:
+def _group_by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]]) -> Table:
     """Times of the kernel by block size and blocks that fit, with the registers that would still fit."""
     groups: dict[tuple[int, int, str], list[tuple[KernelProfile, float]]] = {}
     for _, p, ms in found:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Policy
-from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
+from autotune.search.gaussian_process import Array, GaussianProcess, Rows, compute_expected_improvement
 from autotune.search.members import Members, columns, encode
 
 STARTS = 4  # visited before the model has a say, presets among them
@@ -97,7 +97,7 @@ class Surrogate:
         times = _standardise(self._times(self._fit.observed))
         mean, deviation = self._process.expect(times)
         free = np.flatnonzero(pool.left)
-        gain = expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        gain = compute_expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
 
     def _fit_model(self) -> "_Fit":
