@@ -73,7 +73,7 @@ def unmeasured(study: Study, method: str, records: Sequence[Times]) -> dict[str,
     """A row for what is taken without measuring: how much slower than the best it is."""
     own, prior = times(study), Prior(records)
     best = min(own.values())
-    tried = prior.ranked([*own])[:FIVE] if method == "named" else prior.winners
+    tried = prior.rank([*own])[:FIVE] if method == "named" else prior.winners
     lost = [own.get(one, math.inf) / best - 1 for one in tried]
     return {
         "kernel": study.family, "gpu": study.workload, "members": len(own), "method": method, "seeds": 1,
@@ -99,7 +99,7 @@ def stated(study: Study, method: str, records: Sequence[Times], seeds: int) -> I
             if visit in MARKS and math.isfinite(found):
                 yield {
                     "kernel": study.family, "gpu": study.workload, "method": method, "seed": seed, "visits": visit,
-                    "stated": search.left_to_gain(SURE), "true": 1 - best / found,
+                    "stated": search.estimate_gain_left(SURE), "true": 1 - best / found,
                 }  # fmt: skip
 
 

@@ -12,19 +12,19 @@ import click
 from rich.console import Console
 
 from autotune import files as paths
-from autotune.api import read_prior, saved
+from autotune.api import read_prior, save_winners
 from autotune.cli import options
 from autotune.cli.remote import Host, sweep_on
 from autotune.cli.report import write_reports
 from autotune.cli.static_pass import run_static
-from autotune.cli.terminal import expected_regret, print_study
+from autotune.cli.terminal import describe_regret, print_study
 from autotune.declaration import Configuration, load_family
-from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
+from autotune.engine import SweepRequest, Swept, open_session, raise_unless_measured
 from autotune.errors import FailedTrials, Interrupted, StoreError, UsageError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
-from autotune.record import Study, first_guesses, latest, remarks
-from autotune.report import live
+from autotune.record import Study, merge_latest, read_first_guesses, remarks
+from autotune.report import show_live
 from autotune.search import FIVE, Prior
 
 
@@ -69,7 +69,7 @@ def sweep_command(
     elif arch:
         raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
     elif on:
-        raise click.exceptions.Exit(sweep_on(Host.of(on), request, place, options.out, strict=strict))
+        raise click.exceptions.Exit(sweep_on(Host.parse(on), request, place, options.out, strict=strict))
     else:
         run(request, place, options.out, options.err, strict=strict)
 
@@ -84,7 +84,7 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
     paths.writable(policies)
     ended: list[Swept] = []
     elsewhere = read_prior(request)
-    with sweeping(request, cases, partial(live, err=err), err.print, elsewhere) as session:
+    with open_session(request, cases, partial(show_live, err=err), err.print, elsewhere) as session:
         # What reports take half a second to import: done while the devices are opened.
         Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
         for swept in session.sweeps():
@@ -109,7 +109,7 @@ def name_five(request: SweepRequest, out: Console) -> None:
         known = [times for of, times in elsewhere if of == name] or [times for _, times in elsewhere]
         prior, folder = Prior(known), request.folder
         members = request.configurations or list(dict.fromkeys(one for times in known for one in times))
-        five = prior.ranked(members)[:FIVE] if prior else first_guesses(folder, request.family, name, FIVE)
+        five = prior.rank(members)[:FIVE] if prior else read_first_guesses(folder, request.family, name, FIVE)
         if not five:
             raise UsageError(
                 f"nothing says which configurations of {request.family.name} are fast on {name}: name a record of "
@@ -118,7 +118,7 @@ def name_five(request: SweepRequest, out: Console) -> None:
         out.print(f"{request.family.name} on {name}, named without measuring:")
         for place, one in enumerate(five, 1):
             out.print(f"{place}  {one.changes(control) or 'control'}")
-        out.print(expected_regret("records" if prior else "ranking"))
+        out.print(describe_regret("records" if prior else "ranking"))
 
 
 def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str, *, strict: bool) -> None:
@@ -135,11 +135,11 @@ def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str
 def _publish(
     request: SweepRequest, policies: Path, studies: Sequence[Study], recorded: Sequence[Study], out: Console
 ) -> None:
-    newest = latest(recorded, studies)
+    newest = merge_latest(recorded, studies)
     won = [study for study in studies if study.decision]
     try:
         publishes = won and not request.bounds
-        written = saved(policies, newest, won[0], request.objective) if publishes else None
+        written = save_winners(policies, newest, won[0], request.objective) if publishes else None
     finally:  # after the policy file, which the report names; a disk may have room for that alone
         console = out if won else Console(quiet=True)
         known = {request.family.name: request.family}
@@ -152,7 +152,7 @@ def _publish(
         out.print(f"policy file  {written}")
         kept = read_policy_file(written).entries
         new = [(study, new_entries(study, request.objective)) for study in studies]
-        proved = [_proved(study, [kept[one.name] for one in own]) for study, own in new if own]
+        proved = [_describe_proof(study, [kept[one.name] for one in own]) for study, own in new if own]
         for line in dict.fromkeys(proved):
             out.print(f"             {line}")
         for one in (entry for _, own in new for entry in own):
@@ -162,7 +162,7 @@ def _publish(
                 out.print(f"             keeps for {one.name} what an earlier sweep found: {told}")
 
 
-def _proved(study: Study, entries: Sequence[Entry]) -> str:
+def _describe_proof(study: Study, entries: Sequence[Entry]) -> str:
     """For which sizes the winners of a study are right, as its ``entries`` say."""
     sizes = [entry.proved.get("sizes", []) for entry in entries]
     against = study.about.proof.get("against", "")

@@ -22,7 +22,7 @@ class Prior:
     nothing was measured are left out."""
 
     def __init__(self, records: Iterable[Mapping[Configuration, float]] = ()) -> None:
-        self._records = [_relative(record) for record in records if any(map(math.isfinite, record.values()))]
+        self._records = [_relate(record) for record in records if any(map(math.isfinite, record.values()))]
         figures = [np.array([*record.values()]) for record in self._records]
         self._means = np.array([one.mean() for one in figures])
         self._spreads = np.array([max(float(one.std()), 1e-9) for one in figures])
@@ -36,11 +36,11 @@ class Prior:
     def winners(self) -> list[Configuration]:
         """The best of each record, those first that are the best on average."""
         won = list(dict.fromkeys(min(record, key=record.__getitem__) for record in self._records))
-        return self.ranked(won)
+        return self.rank(won)
 
-    def ranked(self, configurations: Sequence[Configuration]) -> list[Configuration]:
+    def rank(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Those expected to be fastest first; in their own order where nothing tells them apart."""
-        order = np.argsort(self.expected(self.rows(configurations)), kind="stable")
+        order = np.argsort(self.expect(self.rows(configurations)), kind="stable")
         return [configurations[i] for i in order]
 
     def rows(self, configurations: Sequence[Configuration]) -> NDArray[np.float64]:
@@ -54,13 +54,13 @@ class Prior:
         deviations: NDArray[np.float64] = (table - self._means) / self._spreads
         return deviations
 
-    def expected(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expect(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The logarithm of the time over the best one's, for each of ``rows``: the average over the records."""
         figures: NDArray[np.float64] = (rows * self._spreads + self._means).sum(axis=1) / max(1, len(self))
         return figures
 
 
-def _relative(record: Mapping[Configuration, float]) -> dict[Configuration, float]:
+def _relate(record: Mapping[Configuration, float]) -> dict[Configuration, float]:
     """The logarithms of times over the best, none above the median: so is what failed."""
     logs = np.log(np.maximum(np.array([*record.values()]), 1e-9))
     logs = np.minimum(logs, logs[np.isfinite(logs)].max()) - logs.min()

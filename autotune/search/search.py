@@ -7,8 +7,8 @@ answers asks for the same configurations. Presets, then ``seeds`` (the winners o
 come first with every sampler.
 
 What cannot run is pruned only by what cannot be wrong: ``exclusion`` is asked about each configuration before
-it is handed out (``Variant.exclusion``: constraints that read sizes or options, layouts larger than the device's
-memory or textures allow, grids, blocks and shared memory outside the launch limits). It costs no trial, and
+it is handed out (``Variant.explain_exclusion``: constraints that read sizes or options, layouts larger than the
+device's memory or textures allow, grids, blocks and shared memory outside the launch limits). It costs no trial, and
 ``excluded`` lists it with its reason. No estimate of a time ever prunes.
 """
 
@@ -19,7 +19,7 @@ from time import monotonic
 
 import numpy as np
 
-from autotune.declaration import Configuration, Space, single_presets
+from autotune.declaration import Configuration, Space, find_single_presets
 from autotune.search.members import Listed, Members, Unlisted
 from autotune.search.prior import Prior
 from autotune.search.strategy import Strategy
@@ -54,10 +54,10 @@ class Search:
 
         self._members = all_members()
         count = None if configurations is None else len(configurations)
-        first = [*single_presets(space).values(), *seeds]
+        first = [*find_single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
             thin = configurations[:: max(1, len(configurations) // _SPREAD)]
-            first += prior.ranked(configurations) if prior else (*thin, *configurations)
+            first += prior.rank(configurations) if prior else (*thin, *configurations)
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
@@ -80,7 +80,7 @@ class Search:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
         is told."""
         while len(self._asked) < self._trials and not self.is_late:
-            chosen = self._next()
+            chosen = self._choose_next()
             if chosen is None:
                 return None
             self._take(chosen)
@@ -98,11 +98,11 @@ class Search:
         """Whether its time is over."""
         return monotonic() >= self._until
 
-    def left_to_gain(self, sure: float) -> float:
+    def estimate_gain_left(self, sure: float) -> float:
         """How much less time than the best so far the best of what is left takes at most, as a share of it, with that
         probability as the model has it; 1 where there is no model yet."""
         model = self._guided or self._model
-        return model.left_to_gain(sure) if model else 1.0
+        return model.estimate_gain_left(sure) if model else 1.0
 
     def tell(self, configuration: Configuration, cost: float | None, /) -> None:
         """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
@@ -115,17 +115,17 @@ class Search:
         log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
         self._learn(configuration, log_ms)
 
-    def _next(self) -> Configuration | None:
+    def _choose_next(self) -> Configuration | None:
         """What comes first, then what the sampler chooses; None when nothing is left."""
         forced = None
         while self._first and forced is None:
             first = self._first.popleft()
             forced = None if first in self._told else first
         if self._model:
-            return self._proposed(self._model, forced)
-        return self._members.random(self._rng) if forced is None and self._rng else forced
+            return self._propose(self._model, forced)
+        return self._members.draw(self._rng) if forced is None and self._rng else forced
 
-    def _proposed(self, model: Surrogate, forced: Configuration | None) -> Configuration | None:
+    def _propose(self, model: Surrogate, forced: Configuration | None) -> Configuration | None:
         """``forced``, or what the two models propose in turn. The one with the prior learns from all that was tried,
         ``model`` as if it were alone: what it proposes and the other had tried costs nothing."""
         if forced or not self._guided:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Policy
-from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
+from autotune.search.gaussian_process import Array, GaussianProcess, Rows, compute_expected_improvement
 from autotune.search.members import Members, columns, encode
 from autotune.search.prior import Prior
 
@@ -62,7 +62,7 @@ class Surrogate:
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
         """``forced``, or the best candidate; None when nothing is left."""
-        chosen = forced or (self._start() if self._is_starting() else self._best())
+        chosen = forced or (self._start() if self._is_starting() else self._find_best())
         if chosen is not None:
             self._open[chosen] = None
             self._observe(chosen)
@@ -93,45 +93,45 @@ class Surrogate:
                 return winner
         if self._prior:
             found = self._members.pool(self._prior.winners, self._rng)
-            return next(iter(self._prior.ranked(found.configurations)), None)
-        found = self._members.some(_TRIED_STARTS, self._rng)
+            return next(iter(self._prior.rank(found.configurations)), None)
+        candidates = self._members.draw_some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
-        if not found.configurations or not visited:
-            return self._members.random(self._rng)
-        tried, seen = found.rows, encode(self._members.policies, visited)
+        if not candidates.configurations or not visited:
+            return self._members.draw(self._rng)
+        tried, seen = candidates.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
-        return found.configurations[int(apart.min(axis=1).argmax())]
+        return candidates.configurations[int(apart.min(axis=1).argmax())]
 
     # -- the best of the rest -----------------------------------------------------------------------------
 
-    def _best(self) -> Configuration | None:
+    def _find_best(self) -> Configuration | None:
         if self._fit is None or self._fit.is_old(len(self._told), self._least()):
-            self._fit = self._fitted()
+            self._fit = self._fit_model()
         pool = self._pool
         assert pool is not None, "a fit is of a pool"
         if not pool.left.any():
             self._pool = self._fit = None
-            return self._members.random(self._rng)
+            return self._members.draw(self._rng)
         free, best, mean, deviation, _ = self._forecast(self._fit, pool)
-        gain = expected_improvement(best, mean, deviation)
+        gain = compute_expected_improvement(best, mean, deviation)
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
 
     def _forecast(self, fit: "_Fit", pool: "_Pool") -> tuple[NDArray[np.intp], float, Array, Array, float]:
         """The candidates that are left, the best time so far, and of each candidate what to expect with the deviation;
         in units of the last figure, a spread of logarithms."""
         times = self._times(fit.observed)
-        middle, spread, beyond = _standard(times - self._expected(fit.observed))
+        middle, spread, beyond = _standardise(times - self._expect(fit.observed))
         mean, deviation = self._process.expect(beyond)
         mean += pool.expected / spread
         free = np.flatnonzero(pool.left)
         return free, float(np.nanmin(times) - middle) / spread, mean[free], deviation[free], spread
 
-    def left_to_gain(self, sure: float) -> float:
+    def estimate_gain_left(self, sure: float) -> float:
         """How much less time than the best so far, as a share of it, the best of all that is left takes at most, with
         the probability ``sure``: as if candidates knew nothing of one another. 1 before there is a model."""
         if self._is_starting() or len(self._told) < STARTS:
             return 1.0
-        fit = self._fit = self._fitted()
+        fit = self._fit = self._fit_model()
         pool = self._pool
         assert pool is not None, "a fit is of a pool"
         _, best, mean, deviation, spread = self._forecast(fit, pool)
@@ -143,7 +143,7 @@ class Surrogate:
             least, most = (least, gain) if is_sure else (gain, most)
         return 1 - math.exp(-most * spread)
 
-    def _fitted(self) -> "_Fit":
+    def _fit_model(self) -> "_Fit":
         """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""
         told = list(self._told)
         times = self._times(told)
@@ -154,21 +154,21 @@ class Surrogate:
             kept = [*rest[:: -(-len(rest) // (_LEARNT // 2))], *order[: _LEARNT // 2]]
             told, times = [told[i] for i in kept], times[kept]
         if self._pool is None or not self._pool.are_all:
-            self._pool = self._drawn(best)
+            self._pool = self._draw_pool(best)
         known = self._rows(encode(self._members.policies, told), told)
-        self._relevances.fit(known, _standard(times - self._expected(told))[2])
-        self._process.fit(self._relevances.scaled(known), self._relevances.scaled(self._pool.rows), _ROOM)
+        self._relevances.fit(known, _standardise(times - self._expect(told))[2])
+        self._process.fit(self._relevances.scale(known), self._relevances.scale(self._pool.rows), _ROOM)
         until_ms = -math.inf if self._pool.are_all else self._least()
         fit = _Fit(told, _GROWTH * len(self._told), until_ms)
         for configuration in self._open:
             fit.observe(configuration, self._pool, self._process)
         return fit
 
-    def _drawn(self, best: Sequence[Configuration]) -> "_Pool":
+    def _draw_pool(self, best: Sequence[Configuration]) -> "_Pool":
         found, waiting = self._members.pool(best, self._rng), list(self._open)
         candidates = [*found.configurations, *waiting]
         rows = self._rows(np.vstack([found.rows, encode(self._members.policies, waiting)]), candidates)
-        pool = _Pool(candidates, rows, self._expected(candidates), found.are_all)
+        pool = _Pool(candidates, rows, self._expect(candidates), found.are_all)
         for configuration in waiting:
             pool.take(configuration)
         return pool
@@ -185,8 +185,8 @@ class Surrogate:
         lines = self._prior.rows(configurations).astype(np.float32)
         return np.hstack([self._features.rows(encoded), lines])
 
-    def _expected(self, configurations: Sequence[Configuration]) -> Array:
-        return self._prior.expected(self._prior.rows(configurations))
+    def _expect(self, configurations: Sequence[Configuration]) -> Array:
+        return self._prior.expect(self._prior.rows(configurations))
 
     def _times(self, configurations: Sequence[Configuration]) -> Array:
         """The logarithms of their times: the slowest of all where one failed, NaN where it is not known yet. None is
@@ -271,12 +271,12 @@ class Relevances:
         self._middle = math.log(self.each[0]) if count else 0.0
         self._others: Rows | None = None
 
-    def scaled(self, rows: Rows) -> Rows:
+    def scale(self, rows: Rows) -> Rows:
         factors = np.append(np.sqrt(self.each)[self._groups], np.full(self.lines, _SLOPE))
         scaled: Rows = rows * factors.astype(np.float32)
         return scaled
 
-    def across(self, rows: Rows, others: Rows) -> Rows:
+    def compute_covariance(self, rows: Rows, others: Rows) -> Rows:
         if others is not self._others:  # an observation is added to the same candidates many times
             self._others, self._squares = others, (self._split(others)[0] ** 2).sum(axis=1)
         (rows, line), (others, lines) = self._split(rows), self._split(others)
@@ -291,7 +291,7 @@ class Relevances:
             apart += line @ lines.T
         return apart
 
-    def itself(self, rows: Rows) -> Rows:
+    def compute_variance(self, rows: Rows) -> Rows:
         alike: Rows = 1 + (self._split(rows)[1] ** 2).sum(axis=1)
         return alike
 
@@ -310,16 +310,16 @@ class Relevances:
             squares = (columns**2).sum(axis=1)
             apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
         total = sum(r * a for r, a in zip(self.each, apart, strict=True))
-        best = self._likelihood(np.asarray(total), times, self.each)
+        best = self._compute_likelihood(np.asarray(total), times, self.each)
         for group in [*range(len(self.each))] * 2:
             for step in _STEPS:
                 tried = self.each.copy()
                 tried[group] = np.clip(tried[group] * step, _LEAST, _LARGEST)
                 distance = total + (tried[group] - self.each[group]) * apart[group]
-                if (likelihood := self._likelihood(distance, times, tried)) > best:
+                if (likelihood := self._compute_likelihood(distance, times, tried)) > best:
                     best, self.each, total = likelihood, tried, distance
 
-    def _likelihood(self, distance: Array, times: Array, each: Array) -> float:
+    def _compute_likelihood(self, distance: Array, times: Array, each: Array) -> float:
         """The logarithm of it, but for a constant; with that of what is expected of relevances."""
         covariance = np.exp(-np.maximum(distance, 0)) + self._lines
         covariance[np.diag_indices_from(covariance)] += _NOISE
@@ -330,7 +330,7 @@ class Relevances:
         return fit - float(np.log(np.diag(factor)).sum()) + prior
 
 
-def _standard(figures: Array) -> tuple[float, float, Array]:
+def _standardise(figures: Array) -> tuple[float, float, Array]:
     """Their mean and standard deviation, and what they are beside these."""
     middle, spread = float(np.nanmean(figures)), max(float(np.nanstd(figures)), 1e-9)
     return middle, spread, (figures - middle) / spread

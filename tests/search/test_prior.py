@@ -45,14 +45,14 @@ def visits(prior: Prior | None, seed: int = 0) -> int:
 
 def test_only_the_relation_of_the_times_counts() -> None:
     slower = {one: 1000 * ms for one, ms in THERE.items()}
-    assert Prior([THERE]).ranked(MEMBERS) == Prior([slower]).ranked(MEMBERS)
+    assert Prior([THERE]).ranked(MEMBERS) == Prior([slower]).rank(MEMBERS)
     assert Prior([THERE]).winners == [min(THERE, key=THERE.__getitem__)]
 
 
 def test_the_average_of_records_ranks_and_what_failed_counts_as_slow() -> None:
     a, b, c = MEMBERS[:3]
     prior = Prior([{a: 1.0, b: 2.0, c: math.inf}, {a: 9.0, b: 1.0, c: 9.0}])
-    assert prior.ranked([a, b, c]) == [b, a, c]
+    assert prior.rank([a, b, c]) == [b, a, c]
     assert prior.winners == [b, a]
     assert Prior([{a: math.inf}]).winners == []
     assert not Prior([{a: math.inf}])
@@ -63,7 +63,7 @@ def test_the_average_of_records_ranks_and_what_failed_counts_as_slow() -> None:
 def test_what_is_expected_is_finite_and_no_worse_than_the_median(times: list[float], more: int) -> None:
     record = dict(zip(MEMBERS, times, strict=False))
     prior = Prior([record])
-    expected = prior.expected(prior.rows(MEMBERS[: len(times) + more]))
+    expected = prior.expect(prior.rows(MEMBERS[: len(times) + more]))
     assert np.isfinite(expected).all()
     if prior:
         assert (expected[len(times) :] == expected.max()).all()  # what nobody tried
@@ -101,7 +101,7 @@ def test_exhaustive_goes_by_the_order_of_the_record() -> None:
     search = Search(SPACE, MEMBERS, Strategy(trials=5), prior=Prior([THERE]))
     asked = [search.ask() for _ in range(5)]
     assert asked[0] == SPACE.control
-    assert asked[1:] == Prior([THERE]).ranked(MEMBERS)[:4]
+    assert asked[1:] == Prior([THERE]).rank(MEMBERS)[:4]
 
 
 def test_a_record_is_weighed_by_what_is_measured_here() -> None:
@@ -115,7 +115,7 @@ def test_a_record_is_weighed_by_what_is_measured_here() -> None:
 def test_what_is_left_to_gain_shrinks_to_nothing(guided: bool) -> None:
     prior = Prior([THERE]) if guided else None
     search = Search(SPACE, MEMBERS, Strategy(sampler="auto", trials=len(MEMBERS)), prior=prior)
-    assert search.left_to_gain(0.9) == 1.0  # nothing is known yet
+    assert search.estimate_gain_left(0.9) == 1.0  # nothing is known yet
     said = []
     for _ in range(60):
         asked = search.ask()
@@ -123,7 +123,7 @@ def test_what_is_left_to_gain_shrinks_to_nothing(guided: bool) -> None:
         search.tell(asked, cost(asked))
         said.append(asked)
         if len(said) in (20, 60):
-            left = search.left_to_gain(0.9)
+            left = search.estimate_gain_left(0.9)
             assert 0 <= left < 1
-            assert left >= search.left_to_gain(0.5)
-    assert search.left_to_gain(0.9) < 0.5
+            assert left >= search.estimate_gain_left(0.5)
+    assert search.estimate_gain_left(0.9) < 0.5

@@ -15,7 +15,7 @@ from autotune.declaration.expression import Expression
 from autotune.declaration.space import Configuration, Constraint, Policy, Preset, Space
 from autotune.errors import UnknownName, UsageError
 from autotune.search import search as module
-from autotune.search.members import Listed, encode, listed, narrowed
+from autotune.search.members import Listed, encode, list_configurations, narrow
 from autotune.search.search import Search
 from autotune.search.strategy import SAMPLERS, Strategy
 
@@ -258,7 +258,7 @@ def hidden(configuration: Configuration) -> float:
 def test_a_space_of_two_billion(method: str) -> None:
     visited = run(search(LARGE, None, method, trials=60), ahead=4, value=hidden)
     assert len(set(visited)) == 60
-    assert not any(LARGE.exclusion(c) for c in visited)
+    assert not any(LARGE.explain_exclusion(c) for c in visited)
     assert all(c[p.name] in p.values for c in visited for p in LARGE.policies)
 
 
@@ -304,24 +304,24 @@ def test_more_is_told_than_the_model_learns_from(monkeypatch: pytest.MonkeyPatch
 @given(space=spaces())
 def test_listed_is_what_the_space_lists(space: Space) -> None:
     members = space.configurations()
-    assert listed(space) == members
-    assert listed(space, len(members)) == members
-    assert listed(space, len(members) - 1) is None
+    assert list_configurations(space) == members
+    assert list_configurations(space, len(members)) == members
+    assert list_configurations(space, len(members) - 1) is None
 
 
 def test_a_large_space_is_not_listed() -> None:
-    assert listed(LARGE, 1000) is None
+    assert list_configurations(LARGE, 1000) is None
     impossible = space_of(*[6] * 12, constraints=[constraint("p10 > 1000")])
-    assert listed(impossible, 100) is None  # nothing is found and the walk ends all the same
+    assert list_configurations(impossible, 100) is None  # nothing is found and the walk ends all the same
 
 
 def test_narrowed_without_a_list() -> None:
     held: dict[str, Sequence[Any]] = {"block": ["64", "256"], "memory": ["readonly"]}
-    space = narrowed(SPACE, held)
+    space = narrow(SPACE, held)
     assert space.configurations() == SPACE.configurations(narrowed=held)
     assert set(run(search(space, None, "auto"))) == set(SPACE.configurations(narrowed=held))
     with pytest.raises(UnknownName):
-        narrowed(SPACE, {"block": ["63"]})
+        narrow(SPACE, {"block": ["63"]})
 
 
 def test_distance_is_the_sum_over_policies() -> None:
