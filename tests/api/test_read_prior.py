@@ -66,7 +66,7 @@ def test_five_are_named_without_measuring(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("autotune.cli.sweep.sweeping", None)  # no device is opened
+    monkeypatch.setattr("autotune.cli.sweep.open_session", None)  # no device is opened
     command = ["sweep", str(folder), "--budget", "0s", "--out", str(tmp_path / "named")]
     assert main([*command, "--from", str(record)]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -280,7 +280,7 @@ def test_what_is_left_to_gain_and_a_control_that_was_not_reached(folder: Path, t
     study = sweep(folder, tmp_path).run()
     assert "left to gain" not in told(study)  # all was tried
     searched = {"tried": 5, "of": 12, "space": 12, "by": "auto", "seed": 0, "budget": "budget 6 s"}
-    early = replace(study, about=study.about.told({"searched": {**searched, "left_to_gain": 0.0312}}))
+    early = replace(study, about=study.about.update({"searched": {**searched, "left_to_gain": 0.0312}}))
     assert "\nleft to gain at most 3.1 % of the time, 90% sure by the search's own model\n" in told(early)
     assert "control was not measured" not in told(early)
     without = replace(early, trials=tuple(t for t in study.trials if t.configuration != study.control))

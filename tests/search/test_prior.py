@@ -45,7 +45,7 @@ def visits(prior: Prior | None, seed: int = 0) -> int:
 
 def test_only_the_relation_of_the_times_counts() -> None:
     slower = {one: 1000 * ms for one, ms in THERE.items()}
-    assert Prior([THERE]).ranked(MEMBERS) == Prior([slower]).rank(MEMBERS)
+    assert Prior([THERE]).rank(MEMBERS) == Prior([slower]).rank(MEMBERS)
     assert Prior([THERE]).winners == [min(THERE, key=THERE.__getitem__)]
 
 
