@@ -3,7 +3,9 @@ from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
     file_name as file_name,
+    locked as locked,
     read_policy_file as read_policy_file,
+    write as write,
 )
 from .merge import covering as covering, merged as merged, new_entries as new_entries, update as update
 from .prediction import feature_values as feature_values

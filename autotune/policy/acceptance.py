@@ -63,8 +63,9 @@ def stale(family: Family, item: Entry) -> str:
     return f"stale: the {what} changed since it was measured; sweep again" if what else ""
 
 
-def changed(family: Family, item: Entry) -> str:
-    """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
+def changed(family: Family, item: Any) -> str:
+    """What of the family is another since ``item``, which has an entry's digests, was measured: kernel source, layouts,
+    space; empty for nothing."""
     digests = (
         ("kernel source", item.source_digest, family.source_digest),
         ("layouts", item.layouts_digest, layouts_digest()),
