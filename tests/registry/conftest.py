@@ -1,5 +1,6 @@
 """What the tests of the registry share."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,19 @@ def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
 
 
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the doubler, its policy file for the fake GPU, and a registry that has it. To be copied."""
+    made = tmp_path_factory.mktemp("published")
+    registries.publish(made)
+    return made
+
+
 @pytest.fixture
-def registry(folder: Path, tmp_path: Path) -> Registry:
-    """With the doubler's policy file for the fake GPU."""
-    return Registry.of(folder, tmp_path)
+def registry(published: Path, tmp_path: Path) -> Registry:
+    for name in ("doubler", "measured", "registry"):
+        shutil.copytree(published / name, tmp_path / name)
+    return Registry(tmp_path / "registry", tmp_path / "doubler")
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,9 @@ def test_what_is_pulled_is_proved_here_and_put_where_programs_look(
     pulled = pull(registry.family, registry.root, note=said.append)
     assert pulled.path == own_policies() / "doubler" / "fake-gpu.yaml"
     assert pulled.is_new and not pulled.failures and pulled.listing.by == BY
-    assert {launched for backend in backends for launched in backend.launched} == {"block_size=64,memory=readonly"}
+    assert {launched for backend in backends for launched in backend.launched} == {
+        "block_size=64,memory=readonly"
+    }
     before, after = (read_policy_file(path).entries["small"] for path in (registry.file, pulled.path))
     assert dict(after.configuration) == dict(before.configuration) and after.median_ms == before.median_ms
     assert after.pulled.items() >= {
@@ -78,12 +80,17 @@ def test_a_configuration_that_is_wrong_here_is_not_used(
 ) -> None:
     registry.edit_file(add_entry)
     stand_in(monkeypatch, registry.family, lambda: FakeBackend(wrong=is_winner))
-    assert main(["pull", str(registry.family), "--from", str(registry.root), "--policies", str(tmp_path)]) == 0
+    assert (
+        main(["pull", str(registry.family), "--from", str(registry.root), "--policies", str(tmp_path)]) == 0
+    )
     said = capsys.readouterr().out
     assert f"not used: {WINNER}: wrong_result: " in said and "configurations proved here: 1," in said
     file = read_policy_file(tmp_path / "doubler" / "fake-gpu.yaml")
     assert list(file.entries) == ["other"]
-    assert file.default == {"block_size": 128, "memory": "global"}  # control: what was the default is wrong here
+    assert file.default == {
+        "block_size": 128,
+        "memory": "global",
+    }  # control: what was the default is wrong here
 
 
 def test_a_kept_configuration_that_is_wrong_here_ends_the_prediction(
@@ -104,7 +111,10 @@ def test_a_kept_configuration_that_is_wrong_here_ends_the_prediction(
     "made, why",
     [
         (lambda: FakeBackend(wrong=is_winner), "wrong_result: y: 1000 of 1000"),
-        (lambda: FakeBackend(tools=FakeToolchain("fake that breaks", broken=("64",))), "compile_failed: error:"),
+        (
+            lambda: FakeBackend(tools=FakeToolchain("fake that breaks", broken=("64",))),
+            "compile_failed: error:",
+        ),
     ],
     ids=["wrong", "does not compile"],
 )
@@ -112,7 +122,9 @@ def test_where_nothing_is_right_here_nothing_is_written(
     made: Any, why: str, registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stand_in(monkeypatch, registry.family, made)
-    with pytest.raises(PolicyFileError, match=f"nothing of the file .* is right on Fake GPU: {WINNER}: {why}"):
+    with pytest.raises(
+        PolicyFileError, match=f"nothing of the file .* is right on Fake GPU: {WINNER}: {why}"
+    ):
         pull(registry.family, registry.root, policies=tmp_path / "mine")
     assert not (tmp_path / "mine").exists()
 
@@ -163,7 +175,9 @@ def test_the_file_of_another_device_of_the_same_capability_will_do(
     assert pulled.path.name == "fake-gpu.yaml"
     assert read_policy_file(pulled.path).entries["small"].pulled["device"] == "Other GPU"
     stand_in(monkeypatch, registry.family, lambda: other("sm_80"))
-    with pytest.raises(PolicyFileError, match=r"no policy file of doubler for cuda Other GPU 8.0.*for cuda 9.0"):
+    with pytest.raises(
+        PolicyFileError, match=r"no policy file of doubler for cuda Other GPU 8.0.*for cuda 9.0"
+    ):
         pull(registry.family, registry.root, policies=tmp_path / "none")
 
 
@@ -173,7 +187,9 @@ def test_sources_that_are_others_here_get_nothing(
     backends = stand_in(monkeypatch, registry.family)
     source = registry.family / "doubler.cu"
     source.write_text(source.read_text() + "// edited\n")
-    with pytest.raises(PolicyFileError, match="Fake GPU: the kernel source is another here than where it was"):
+    with pytest.raises(
+        PolicyFileError, match="Fake GPU: the kernel source is another here than where it was"
+    ):
         pull(registry.family, registry.root, policies=tmp_path)
     assert not backends[0].launched
 
@@ -282,7 +298,16 @@ def test_a_dispatched_call_does_the_same_as_with_a_measured_file(folder: Path, t
     """On the real cpu device, from the sweep to the call: every Python function of a call is counted."""
     measured, mine, root = tmp_path / "measured", tmp_path / "mine", tmp_path / "registry"
     root.mkdir()
-    swept = ["sweep", str(folder), "--device", "cpu", "--set", "block_size=64", "--set", "memory=global,readonly"]
+    swept = [
+        "sweep",
+        str(folder),
+        "--device",
+        "cpu",
+        "--set",
+        "block_size=64",
+        "--set",
+        "memory=global,readonly",
+    ]
     assert main([*swept, "--policies", str(measured), "--out", str(tmp_path / "out")]) == 0
     assert main(["push", str(folder), "--to", str(root), "--policies", str(measured), "--by", BY]) == 0
     pulls = ["pull", str(folder), "--from", str(root), "--device", "cpu", "--policies", str(mine)]

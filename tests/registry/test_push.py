@@ -32,7 +32,9 @@ def edit(path: Path, **entry: Any) -> None:
 def again(registry: Registry, measured: Path, **more: Any) -> list[str]:
     """What pushing says."""
     said: list[str] = []
-    push(registry.family, registry.root, policies=measured.parents[1], by="B. Tuner", note=said.append, **more)
+    push(
+        registry.family, registry.root, policies=measured.parents[1], by="B. Tuner", note=said.append, **more
+    )
     return said
 
 
@@ -43,7 +45,10 @@ def listings(registry: Registry) -> list[dict[str, Any]]:
 
 def test_a_listing_says_whose_it_is_and_what_it_was_made_with(registry: Registry) -> None:
     (listing,) = read_index(registry.index.read_bytes(), "doubler", "").listings
-    family, entry = load_family(registry.family), yaml.safe_load(registry.file.read_text())["entries"]["small"]
+    family, entry = (
+        load_family(registry.family),
+        yaml.safe_load(registry.file.read_text())["entries"]["small"],
+    )
     assert listing.by == BY and listing.device["name"] == "Fake GPU" and listing.entries == ["small"]
     assert (listing.source_digest, listing.space_digest) == (family.source_digest, family.space_digest)
     assert listing.layouts_digest == layouts_digest()
@@ -127,7 +132,7 @@ def test_a_better_one_takes_its_place(registry: Registry, measured: Path) -> Non
 def test_what_is_listed_and_broken_is_not_replaced_unsaid(registry: Registry, measured: Path) -> None:
     registry.file.write_text("torn")
     edit(measured, median_ms=0.5)
-    with pytest.raises(PolicyFileError, match="cannot be compared with: .*its 4 bytes are not"):
+    with pytest.raises(PolicyFileError, match=r"cannot be compared with: .*its 4 bytes are not"):
         again(registry, measured)
     assert len(again(registry, measured, replace=True)) == 2
 
@@ -196,12 +201,24 @@ def test_it_is_committed_where_that_is_asked_for(
 ) -> None:
     git(registry.root, "init")
     (registry.root / "unrelated").write_text("stays as it is")
-    command = ["push", str(registry.family), "--to", str(registry.root), "--policies", str(measured.parents[1])]
+    command = [
+        "push",
+        str(registry.family),
+        "--to",
+        str(registry.root),
+        "--policies",
+        str(measured.parents[1]),
+    ]
     assert main([*command, "--commit"]) == 0
     assert "is listed already" in capsys.readouterr().out
     tracked = git(registry.root, "ls-files").splitlines()
-    assert tracked == ["doubler/" + registry.file.relative_to(registry.index.parent).as_posix(), "doubler/index.yaml"]
-    assert git(registry.root, "log", "--format=%an: %s") == "G. Tuner: autotune: doubler on Fake GPU, 1 entries"
+    assert tracked == [
+        "doubler/" + registry.file.relative_to(registry.index.parent).as_posix(),
+        "doubler/index.yaml",
+    ]
+    assert (
+        git(registry.root, "log", "--format=%an: %s") == "G. Tuner: autotune: doubler on Fake GPU, 1 entries"
+    )
     assert main([*command, "--commit"]) == 0  # nothing is left to commit
     assert git(registry.root, "rev-list", "--count", "HEAD") == "1"
     edit(measured, median_ms=0.5)

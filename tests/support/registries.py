@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fakes import FakeBackend, sweep
+from fakes import FakeBackend, sweep, write_family
 from local_worker import LocalWorker
 
 from autotune.compile.variant import Variant
@@ -23,7 +23,7 @@ from autotune.policy.merge import update
 from autotune.registry import pulling
 from autotune.registry.pushing import push
 
-__all__ = ["BY", "Registry", "Server", "certificate", "git", "serve", "stand_in"]
+__all__ = ["BY", "Registry", "Server", "certificate", "git", "publish", "serve", "stand_in"]
 
 BY = "A. Tuner"
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -35,16 +35,6 @@ class Registry:
 
     root: Path
     family: Path
-
-    @classmethod
-    def of(cls, family: Path, tmp_path: Path) -> "Registry":
-        """With what a sweep on a fake GPU found."""
-        root = tmp_path / "registry"
-        root.mkdir()
-        policies = tmp_path / "measured"
-        update(policies, [sweep(family, tmp_path).run()])
-        push(family, root, policies=policies, by=BY)
-        return cls(root, family)
 
     @property
     def index(self) -> Path:
@@ -76,6 +66,15 @@ class Registry:
         self.edit_index(lambda index: index["listings"][0].update(sha256=digest, bytes=len(content)))
 
 
+def publish(place: Path) -> None:
+    """What a sweep of the doubler on a fake GPU found, in ``place``: the family, ``measured`` and ``registry``."""
+    family = write_family(place / "doubler")
+    (family / "family.py").write_text("def reference(arrays, options):\n    return {'y': 2 * arrays['x']}\n")
+    (place / "registry").mkdir()
+    update(place / "measured", [sweep(family, place).run()])
+    push(family, place / "registry", policies=place / "measured", by=BY)
+
+
 def stand_in(
     monkeypatch: pytest.MonkeyPatch, family: Path, made: Callable[[], FakeBackend] = FakeBackend
 ) -> list[FakeBackend]:
@@ -105,7 +104,8 @@ def certificate(folder: Path) -> Path:
     path = folder / "localhost.pem"
     subprocess.run(
         [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2",
             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(folder / "key.pem"),
             "-out", str(path),
         ],
