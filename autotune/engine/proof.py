@@ -158,15 +158,8 @@ class Prover:
 def failed(trial: Trial, state: State, reason: str) -> Trial:
     """``trial`` as what it turned out to be: what is not right has no time that counts."""
     return replace(
-        trial,
-        state=state,
-        reason=reason,
-        measurement=None,
-        notes=(),
-        same_as=None,
-        proof=PROOF_VERSION,
-        proved=(),
-    )
+        trial, state=state, reason=reason, measurement=None, notes=(), same_as=None, proof=PROOF_VERSION, proved=()
+    )  # fmt: skip
 
 
 def prove(
@@ -176,13 +169,12 @@ def prove(
     """Prove configurations as a sweep proves its winners, and time none.
 
     Args:
-        workload: Whose ``inputs`` these are, the first that results are compared on; the others are made from them.
+        inputs: Those of ``workload``, which results are compared on first; the others are made from them.
         root: The folder that workloads find their data in.
         worker: One that was started.
 
     Returns:
-        A trial without a time for each of ``configurations``: ``measured`` with the sizes that it is right for, or as
-        the failure that it is.
+        For each of them a trial without a time: ``measured``, with the sizes that it is right for, or as it failed.
 
     Raises:
         AutotuneError: There is no reference, or the device gives no answer.
@@ -199,9 +191,7 @@ def prove(
         jobs = [one for one in made if isinstance(one, Job)]
         near = [job.configuration for job in jobs]
         prover = Prover(worker, compiler, setting, root, inputs, reference_ms=reference_ms, near=near)
+        failures: list[tuple[Configuration, State, str]]
         failures = [(one, "excluded", why) for one, why in excluded.items() if why]
         failures += [(one[0], "compile_failed", one[1].message) for one in made if not isinstance(one, Job)]
-        return [
-            *map(prover.prove, jobs),
-            *(trial_of(workload, device, one, state, why) for one, state, why in failures),
-        ]
+        return [*map(prover.prove, jobs), *(trial_of(workload, device, *failure) for failure in failures)]

@@ -111,7 +111,9 @@ def pull(
     failures = {t.configuration.id: f"{t.state}: {t.reason}" for t in trials if t.state != "measured"}
     note(f"{listing}, from {source.name}")
     sizes = max(len(trial.proved) for trial in trials)
-    note(f"configurations proved here: {len(trials) - len(failures)}, on {asked.name} and {sizes} other sizes")
+    note(
+        f"configurations proved here: {len(trials) - len(failures)}, on {asked.name} and {sizes} other sizes"
+    )
     for name, why in failures.items():
         note(f"not used: {name}: {why}")
     note(f"policy file  {path}")

@@ -10,8 +10,7 @@ from pathlib import Path
 from autotune.declaration import Family, load_family
 from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError
 from autotune.files import policy_folders, replaced
-from autotune.policy import Entry, PolicyFile, file_of, read_policy_file, write
-from autotune.processes import own_folder
+from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
 from autotune.registry.checking import check_file
 from autotune.registry.git import git
 from autotune.registry.index import (
@@ -38,8 +37,8 @@ def push(
     replace: bool = False,
     note: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Put the policy file of a family and a device into a registry on this machine. Sends nothing anywhere: a git
-    working tree is then yours to push, a folder yours to serve.
+    """Put the policy file of a family and a device into a registry on this machine, as it is, comments too. Sends
+    nothing anywhere: a git working tree is then yours to push, a folder yours to serve.
 
     Args:
         family: A name, or a folder with a family.yaml.
@@ -71,11 +70,12 @@ def push(
         raise UsageError(f"{folder} is no git working tree: leave --commit out, or make it one with git init")
     if not (by := by or _git_says(folder, "config", "user.name")):
         raise UsageError("nobody says who publishes it: name yourself, or your group, with --by")
-    content = _content(file)
+    content = found.read_bytes()
     listing = list_file(
         content, file, by=by, date=datetime.now(UTC).isoformat(timespec="seconds"), commit=_commit_of(loaded),
         record=record or _command(loaded, file),
     )  # fmt: skip
+    read_listed(content, listing, str(found))  # as a reader will
     source = FolderSource(folder)
     with _alone(folder / loaded.name):
         index = _index(source, loaded.name)
@@ -91,7 +91,7 @@ def push(
                     "in its place with --replace"
                 )
             text = index.having(listing).text.encode()
-            read_index(text, loaded.name, str(folder / index_path(loaded.name)))  # as a reader will
+            read_index(text, loaded.name, f"the new index of {folder}")  # as a reader will
             _put(path, content)
             _put(folder / index_path(loaded.name), text)
             note(f"{listing}, in {path}")
@@ -121,14 +121,6 @@ def _policy_file(family: Family, device: str, policies: str | Path | None) -> Pa
         return first[0]
     known = dict.fromkeys(path.stem for paths in listed for path in paths)
     raise UnknownName("policy file", device, known, f"{family.name}: name one with --device")
-
-
-def _content(file: PolicyFile) -> bytes:
-    """What is published of a file: not the comments in it."""
-    with own_folder() as folder:
-        path = Path(folder, "policy.yaml")
-        write(path, file)
-        return path.read_bytes()
 
 
 def _command(family: Family, file: PolicyFile) -> str:

@@ -15,6 +15,7 @@ from registries import BY, Registry, Server, git, stand_in
 
 import autotune
 from autotune.cli.commands import main
+from autotune.declaration import Configuration
 from autotune.errors import PolicyFileError, UsageError
 from autotune.files import own_policies
 from autotune.hardware import Device
@@ -28,7 +29,7 @@ KEPT = {"block_size": 32, "memory": "global"}
 
 
 def is_winner(configuration: Mapping[str, Any]) -> bool:
-    return configuration["memory"] == "readonly" and configuration["block_size"] == 64
+    return Configuration(configuration).id == WINNER
 
 
 def add_entry(content: dict[str, Any]) -> None:

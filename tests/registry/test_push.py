@@ -154,10 +154,15 @@ def test_a_broken_index_stays_as_it_is(registry: Registry, measured: Path) -> No
     assert registry.index.read_text() == "schema: 1\nfamily: doubler\n"
 
 
-def test_comments_are_not_published(registry: Registry, measured: Path) -> None:
-    measured.write_text("# what only we should know\n" + measured.read_text())
+def test_a_file_is_published_as_it_is(registry: Registry, measured: Path) -> None:
+    measured.write_text("# measured at night\n" + measured.read_text())
     again(registry, measured)
-    assert "only we" not in registry.file.read_text()
+    (listing,) = listings(registry)
+    (file,) = registry.index.parent.glob(f"files/*{listing['sha256'][:16]}.yaml")
+    assert file.read_bytes() == measured.read_bytes()
+    edit(measured, compiler="fake\x1b[31m")
+    with pytest.raises(PolicyFileError, match=r"fake-gpu.yaml: 'fake.*printable characters"):
+        again(registry, measured)
 
 
 def test_a_name_with_control_characters_is_refused(registry: Registry, measured: Path) -> None:
