@@ -50,7 +50,7 @@ def pull_command(family: str, **asked: Any) -> None:
     "--record",
     default="",
     metavar="TEXT",
-    help="Where the record lies, or the command that made it; default the command that sweeps the same workloads.",
+    help="Where the record is, or the command that made it; default the command that sweeps the same workloads.",
 )
 @options.option("--commit", is_flag=True, help="Commit it in the git working tree that the folder is.")
 @options.option(

@@ -3,10 +3,11 @@
     FAMILY/index.yaml                      the index
     FAMILY/files/DEVICE-SHA256.yaml        a policy file, by the first digits of its digest
 
-Where a file lies follows from its listing: no index names a path.
+A file's place follows from its listing: no index names a path.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Listing:
 
     ``device`` is its device's kind, name and compute capability; ``sha256`` and ``bytes`` are the file's, the other
     digests those that its entries have. ``measured`` is when the newest of its sweeps began, ``commit`` that of the
-    repository in which its publisher has the family, ``record`` where the record lies, or what measures it again."""
+    repository in which its publisher has the family, ``record`` says where the record is, or what measures it again."""
 
     device: Mapping[str, str]
     sha256: str
@@ -59,7 +60,7 @@ class Listing:
 
     @property
     def path(self) -> str:
-        """Where the file lies in the family's folder."""
+        """The file's place in the family's folder."""
         return f"files/{self.slug}-{self.sha256[:16]}.yaml"
 
     @property
@@ -94,7 +95,7 @@ class Index:
 
 
 def index_path(family: str) -> str:
-    """Where the index of a family lies in a registry."""
+    """The place of a family's index in a registry."""
     return f"{family}/index.yaml"
 
 
@@ -122,16 +123,16 @@ def read_index(content: bytes, family: str, where: str) -> Index:
             f"{where}: it has {len(listings)} listings and says {plain['count']}: it was cut off, or merged by hand; "
             "push again to write it whole"
         )
-    twice = {one.key for one in listings if sum(one.key == other.key for other in listings) > 1}
-    if twice:
-        raise PolicyFileError(f"{where}: it lists two files for {min(twice)[1]} and the same sources")
+    key, times = Counter(one.key for one in listings).most_common(1)[0] if listings else ((), 0)
+    if times > 1:
+        raise PolicyFileError(f"{where}: it lists {times} files for {key[1]} and the same sources")
     return Index(family, listings)
 
 
 def _checked_index(path: Path) -> dict[str, Any]:
     plain = yamlfile.read(path, PolicyFileError)
-    yamlfile.check(plain, "registry", path, PolicyFileError)
-    if wrong := yamlfile.fault(plain, "registry"):  # numbers beyond all reason
+    if wrong := yamlfile.fault(plain, "registry"):
+        yamlfile.check(plain, "registry", path, PolicyFileError)  # which names the place best
         raise PolicyFileError(f"{path}: {wrong}")
     refuse_unreadable(plain, path)
     return plain
@@ -151,8 +152,8 @@ def read_listed(content: bytes, listing: Listing, where: str) -> PolicyFile:
         return read_policy_file(path)
 
     file = _read(content, where, read)
-    told = device_key({**vars(file.device), "compute_capability": file.device.compute_capability})
-    if told != device_key(listing.device) or sorted(file.entries) != sorted(listing.entries):
+    own = device_key({**vars(file.device), "compute_capability": file.device.compute_capability})
+    if own != device_key(listing.device) or sorted(file.entries) != sorted(listing.entries):
         raise PolicyFileError(
             f"{where}: the index lists it for another device, or with other entries, than it has"
         )

@@ -102,18 +102,17 @@ def pull(
                 return Pulled(path, listing, {}, is_new=False)
             configurations = [complete(loaded, item.configuration) for item in file.entries.values()]
             configurations += [complete(loaded, values) for values in other_configurations(file).values()]
+            note(f"{listing}, from {source.name}; it is proved on {asked.name} and on sizes near it")
             trials = prove(loaded, asked, inputs, data_root(data), dict.fromkeys(configurations), worker)
     mark["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     known = {trial.configuration: trial for trial in trials}
     right = _proved_part(loaded, file, known, mark)
     with locked(path) as real:
+        if not replace:
+            _proved_on(real, mark)  # a sweep may have ended meanwhile
         write(real, right)
     failures = {t.configuration.id: f"{t.state}: {t.reason}" for t in trials if t.state != "measured"}
-    note(f"{listing}, from {source.name}")
-    sizes = max(len(trial.proved) for trial in trials)
-    note(
-        f"configurations proved here: {len(trials) - len(failures)}, on {asked.name} and {sizes} other sizes"
-    )
+    note(f"proved here: {len(trials) - len(failures)} of {len(trials)} configurations")
     for name, why in failures.items():
         note(f"not used: {name}: {why}")
     note(f"policy file  {path}")

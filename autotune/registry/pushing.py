@@ -46,7 +46,7 @@ def push(
         device: The policy file's name, as nvidia-h200; may be left out where the family has one file.
         policies: The first folder that the file is looked for in.
         by: Who publishes it, as everybody will read it; default git's user.name.
-        record: Where the record lies, or the command that made it; default the command that sweeps the same workloads.
+        record: Where the record is, or the command that made it; default the command that sweeps the same workloads.
         commit: Commit index and file, in the git working tree that the registry is.
         replace: Publish although an entry that is listed now is faster, or is not in this file.
         note: Called with each line that a person should see.
@@ -130,7 +130,7 @@ def _command(family: Family, file: PolicyFile) -> str:
 
 
 def _commit_of(family: Family) -> str:
-    """Of the repository that the family's folder lies in; empty outside of one."""
+    """Of the repository that has the family's folder; empty outside of one."""
     commit = _git_says(family.folder, "rev-parse", "HEAD")
     is_edited = commit and _git_says(family.folder, "status", "--porcelain", "--", ".")
     return f"{commit} with edits" if is_edited else commit

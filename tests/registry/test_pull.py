@@ -16,13 +16,15 @@ from registries import BY, Registry, Server, git, stand_in
 import autotune
 from autotune.cli.commands import main
 from autotune.declaration import Configuration
+from autotune.engine.proof import prove
 from autotune.errors import PolicyFileError, UsageError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.measure.verify import PROOF_VERSION
 from autotune.policy import read_policy_file
 from autotune.policy.merge import update
-from autotune.registry import pull, push
+from autotune.record.trial import Trial
+from autotune.registry import pull, pulling, push
 
 WINNER = "block_size=64,memory=readonly"
 KEPT = {"block_size": 32, "memory": "global"}
@@ -56,7 +58,10 @@ def test_what_is_pulled_is_proved_here_and_put_where_programs_look(
     }.items()  # fmt: skip
     sizes = [size["n"] for size in after.proved["sizes"]]
     assert {1, 7, 37, 999, 1001} <= set(sizes) and after.proved["version"] == PROOF_VERSION
-    assert said[1] == f"configurations proved here: 1, on small and {len(sizes)} other sizes"
+    assert said[0].endswith(
+        f"by {BY}, {pulled.listing.date[:10]}, from {registry.root}; it is proved on small and on sizes near it"
+    )
+    assert said[1:] == ["proved here: 1 of 1 configurations", f"policy file  {pulled.path}"]
 
 
 def test_it_is_proved_once(registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -85,7 +90,7 @@ def test_a_configuration_that_is_wrong_here_is_not_used(
         main(["pull", str(registry.family), "--from", str(registry.root), "--policies", str(tmp_path)]) == 0
     )
     said = capsys.readouterr().out
-    assert f"not used: {WINNER}: wrong_result: " in said and "configurations proved here: 1," in said
+    assert f"not used: {WINNER}: wrong_result: " in said and "proved here: 1 of 2 configurations" in said
     file = read_policy_file(tmp_path / "doubler" / "fake-gpu.yaml")
     assert list(file.entries) == ["other"]
     assert file.default == {
@@ -208,6 +213,19 @@ def test_what_was_measured_here_stays(
     assert read_policy_file(mine).entries["small"].pulled
     mine.write_text("torn: [")
     with pytest.raises(PolicyFileError, match="--replace puts the pulled file in its place"):
+        pull(registry.family, registry.root, policies=tmp_path / "mine")
+
+
+def test_what_was_measured_while_it_was_proved_stays(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def prove_beside_a_sweep(*given: Any) -> list[Trial]:
+        update(tmp_path / "mine", [sweep(registry.family, tmp_path / "second").run()])
+        return prove(*given)
+
+    monkeypatch.setattr(pulling, "prove", prove_beside_a_sweep)
+    stand_in(monkeypatch, registry.family)
+    with pytest.raises(PolicyFileError, match="holds what was measured here"):
         pull(registry.family, registry.root, policies=tmp_path / "mine")
 
 
