@@ -105,7 +105,7 @@ def _double(index: dict[str, Any]) -> None:
         (_change("by", ["a", "list"]), "is not of type 'string'"),
         (_change("entries", ["small", "large"]), "lists it for another device, or with other entries"),
         (_change("source_digest", "0" * 64), "the kernel source is another here"),
-        (_double, "lists two files for Fake GPU and the same sources"),
+        (_double, "lists 2 files for Fake GPU and the same sources"),
     ],
     ids=[
         "a path", "a path for a digest", "a file that is not there", "a path for a device", "no such kind",
