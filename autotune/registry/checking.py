@@ -24,17 +24,19 @@ def check_file(family: Family, file: PolicyFile, where: str) -> None:
         raise PolicyFileError(
             f"{where}: it has no entry, so nothing says where its default was measured; sweep first"
         )
-    faults = [f"entry {name}: {why}" for name, item in file.entries.items() for why in _faults(family, item)]
+    faults = [
+        f"entry {name}: {why}" for name, item in file.entries.items() for why in _find_faults(family, item)
+    ]
     for name, values in other_configurations(file).items():
-        if reason := acceptance.known_configuration(family, values)[1]:
+        if reason := acceptance.find_configuration(family, values)[1]:
             faults.append(f"{name}: {reason}")
     if faults:
         more = f"; and {len(faults) - _SHOWN} faults more" if len(faults) > _SHOWN else ""
         raise PolicyFileError(f"{where}: {'; '.join(faults[:_SHOWN])}{more}")
 
 
-def _faults(family: Family, item: Entry) -> Iterator[str]:
-    if reason := acceptance.stale(family, item):
+def _find_faults(family: Family, item: Entry) -> Iterator[str]:
+    if reason := acceptance.describe_staleness(family, item):
         yield reason
     if not item.proved:
         yield "unproven: no sweep compared its results on other sizes than the workload's; sweep again"
@@ -42,7 +44,7 @@ def _faults(family: Family, item: Entry) -> Iterator[str]:
         yield "a program's own calls found it, not a sweep; sweep a workload of that size"
     if item.pulled:
         yield f"it was pulled from {item.pulled['from']} and not measured here; leave it to who published it"
-    configuration, reason = acceptance.known_configuration(family, item.configuration)
+    configuration, reason = acceptance.find_configuration(family, item.configuration)
     if reason or configuration is None:
         yield reason
     elif item.accuracy != (own := accuracy_class(configuration, family.accuracy)):
@@ -64,6 +66,6 @@ def other_configurations(file: PolicyFile) -> dict[str, Mapping[str, Any]]:
 
 def complete(family: Family, values: Mapping[str, Any]) -> Configuration:
     """The configuration that a program runs for ``values`` of a file that was checked."""
-    configuration, reason = acceptance.known_configuration(family, values)
+    configuration, reason = acceptance.find_configuration(family, values)
     assert configuration is not None and not reason, "a file is checked before anything of it is used"
     return configuration

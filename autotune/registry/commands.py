@@ -20,7 +20,9 @@ from autotune.cli import options
     metavar="auto|cpu|cuda|cuda:N",
     help="What it is for, and is proved on; auto is the first GPU, else the cpu.",
 )
-@options.one_workload("What it is proved on, with other sizes made from it; default the family's own.")
+@options.make_workload_option(
+    "What it is proved on, with other sizes made from it; default the family's own."
+)
 @options.option(
     "--policies",
     type=options.FOLDER,

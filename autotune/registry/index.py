@@ -88,7 +88,7 @@ class Index:
             plain, sort_keys=False, width=110, allow_unicode=True
         )
 
-    def having(self, listing: Listing) -> "Index":
+    def add(self, listing: Listing) -> "Index":
         """With ``listing`` in place of the one of the same key."""
         others = [one for one in self.listings if one.key != listing.key]
         return Index(self.family, tuple(sorted([*others, listing], key=lambda one: (one.slug, one.date))))
@@ -114,7 +114,7 @@ def read_index(content: bytes, family: str, where: str) -> Index:
     Raises:
         PolicyFileError: It is none, is another family's, was cut off, or says two things of one file.
     """
-    plain = _read(content, where, _checked_index)
+    plain = _read(content, where, _load_index)
     listings = tuple(Listing(**one) for one in plain["listings"])
     if plain["family"] != family:
         raise PolicyFileError(f"{where}: it is the index of family {plain['family']}, not of {family}")
@@ -129,7 +129,7 @@ def read_index(content: bytes, family: str, where: str) -> Index:
     return Index(family, listings)
 
 
-def _checked_index(path: Path) -> dict[str, Any]:
+def _load_index(path: Path) -> dict[str, Any]:
     plain = yamlfile.read(path, PolicyFileError)
     if wrong := yamlfile.fault(plain, "registry"):
         yamlfile.check(plain, "registry", path, PolicyFileError)  # which names the place best

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import device_names
-from autotune.engine import launched, opened, prove
+from autotune.engine import launch_workers, open_devices, prove_configurations
 from autotune.errors import PolicyFileError, UsageError
 from autotune.files import data_root, own_policies, policy_folders
 from autotune.hardware import Device
 from autotune.measure import PROOF_VERSION
-from autotune.policy import PolicyFile, acceptance, file_name, file_of, locked, read_policy_file, write
+from autotune.policy import PolicyFile, acceptance, file_name, file_of, lock, read_policy_file, write
 from autotune.record import Trial
 from autotune.registry.checking import check_file, complete, other_configurations
 from autotune.registry.index import (
@@ -88,8 +88,8 @@ def pull(
     folder = Path(policies or os.environ.get("AUTOTUNE_POLICIES") or own_policies())
     with open_source(address) as source:
         content = source.read(index_path(loaded.name), MOST_BYTES)
-        with launched(device_names(device)[:1], "", _TRIAL_S) as workers:
-            opened(workers, "")
+        with launch_workers(device_names(device)[:1], "", _TRIAL_S) as workers:
+            open_devices(workers, "")
             (worker,) = workers
             listing, file = _take(source, content, loaded, worker.device)
             path = folder / file_name(loaded.name, listing.slug)
@@ -97,19 +97,21 @@ def pull(
                 "from": source.name, "sha256": listing.sha256, "by": listing.by, "device": worker.device.name,
                 "driver": worker.device.driver, "compiler": worker.toolchain.identity,
             }  # fmt: skip
-            if not replace and (date := _proved_on(path, mark)):
+            if not replace and (date := _find_proof(path, mark)):
                 note(f"{path} is there already, and was proved here on {date}")
                 return Pulled(path, listing, {}, is_new=False)
             configurations = [complete(loaded, item.configuration) for item in file.entries.values()]
             configurations += [complete(loaded, values) for values in other_configurations(file).values()]
             note(f"{listing}, from {source.name}; it is proved on {asked.name} and on sizes near it")
-            trials = prove(loaded, asked, inputs, data_root(data), dict.fromkeys(configurations), worker)
+            trials = prove_configurations(
+                loaded, asked, inputs, data_root(data), dict.fromkeys(configurations), worker
+            )
     mark["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     known = {trial.configuration: trial for trial in trials}
-    right = _proved_part(loaded, file, known, mark)
-    with locked(path) as real:
+    right = _select_right(loaded, file, known, mark)
+    with lock(path) as real:
         if not replace:
-            _proved_on(real, mark)  # a sweep may have ended meanwhile
+            _find_proof(real, mark)  # a sweep may have ended meanwhile
         write(real, right)
     failures = {t.configuration.id: f"{t.state}: {t.reason}" for t in trials if t.state != "measured"}
     note(f"proved here: {len(trials) - len(failures)} of {len(trials)} configurations")
@@ -146,7 +148,7 @@ def _choose(index: Index, family: Family, device: Device, where: str) -> Listing
     refusals, alike = [], []
     for listing in index.listings:
         kind, name, capability = device_key(listing.device)
-        if what := acceptance.changed(family, listing):
+        if what := acceptance.find_change(family, listing):
             refusals.append(f"{name}: the {what} is another here than where it was measured")
         elif (kind, name, capability) == here:
             return listing
@@ -163,7 +165,7 @@ def _choose(index: Index, family: Family, device: Device, where: str) -> Listing
     )
 
 
-def _proved_on(path: Path, mark: Mapping[str, str]) -> str:
+def _find_proof(path: Path, mark: Mapping[str, str]) -> str:
     """When all that the file at ``path`` has was proved as ``mark`` says; empty where it is to be proved now. Raises
     PolicyFileError where it holds what was measured here."""
     if not path.exists():
@@ -184,7 +186,7 @@ def _proved_on(path: Path, mark: Mapping[str, str]) -> str:
     return min(item.pulled["date"] for item in entries) if is_same else ""
 
 
-def _proved_part(
+def _select_right(
     family: Family, file: PolicyFile, known: Mapping[Configuration, Trial], mark: Mapping[str, str]
 ) -> PolicyFile:
     """What of ``file`` was found to be right here, ``known`` has how; its entries marked. Raises PolicyFileError where

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autotune.declaration import Family, load_family
 from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError
-from autotune.files import policy_folders, replaced
+from autotune.files import policy_folders, replace_file
 from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
 from autotune.registry.checking import check_file
 from autotune.registry.git import git
@@ -77,20 +77,20 @@ def push(
     )  # fmt: skip
     read_listed(content, listing, str(found))  # as a reader will
     source = FolderSource(folder)
-    with _alone(folder / loaded.name):
+    with _lock_folder(folder / loaded.name):
         index = _index(source, loaded.name)
         before = next((one for one in index.listings if one.key == listing.key), None)
         path = folder / loaded.name / listing.path
         if before and before.sha256 == listing.sha256:
             note(f"{path} is listed already, by {before.by}")
         else:
-            lost = list(_lost(source, loaded, before, file)) if before else []
+            lost = list(_list_losses(source, loaded, before, file)) if before else []
             if lost and not replace:
                 raise PolicyFileError(
                     f"{folder} lists a file that is better: {'; '.join(lost)}. Sweep what is missing, or publish yours "
                     "in its place with --replace"
                 )
-            text = index.having(listing).text.encode()
+            text = index.add(listing).text.encode()
             read_index(text, loaded.name, f"the new index of {folder}")  # as a reader will
             _put(path, content)
             _put(folder / index_path(loaded.name), text)
@@ -145,10 +145,8 @@ def _git_says(folder: Path, *words: str) -> str:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Nobody else on this machine pushes into ``folder`` meanwhile. Raises StoreError."""
-    if folder.is_symlink():
-        raise StoreError(f"{folder} is a link, which a registry may not hold: put the folder there itself")
     try:
         folder.mkdir(exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -172,7 +170,7 @@ def _index(source: FolderSource, family: str) -> Index:
         return Index(family)
 
 
-def _lost(source: FolderSource, family: Family, listing: Listing, new: PolicyFile) -> Iterator[str]:
+def _list_losses(source: FolderSource, family: Family, listing: Listing, new: PolicyFile) -> Iterator[str]:
     """What is better in the file that is listed now."""
     path = f"{family.name}/{listing.path}"
     try:
@@ -196,7 +194,7 @@ def _put(path: Path, content: bytes) -> None:
     """Whole, or not at all. Raises StoreError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(path, 0o644) as temporary:
+        with replace_file(path, 0o644) as temporary:
             temporary.write_bytes(content)
     except OSError as problem:
         raise StoreError(

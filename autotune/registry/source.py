@@ -93,7 +93,7 @@ class FolderSource:
                         f"{place} is a link, which a registry may not hold: put the file there itself"
                     )
             with plain_file(place).open("rb") as file:
-                return _within(file.read(most + 1), most, str(place))
+                return _bound(file.read(most + 1), most, str(place))
         except FileNotFoundError:
             raise NotThere(f"{place} is not there") from None
         except OSError as problem:
@@ -130,7 +130,7 @@ class HttpsSource:
                 raise StoreError(
                     f"{address} was not sent in {_WHOLE_S:g} s: try again, or take another registry"
                 )
-        _within(content, most, address)
+        _bound(content, most, address)
         if promised is not None and len(content) < promised:
             raise StoreError(
                 f"{address} was cut off: {len(content):,} of {promised:,} bytes came; run the same command again"
@@ -208,7 +208,7 @@ def clone(address: str, folder: Path) -> GitSource:
     return GitSource(f"{address} at {commit[:12]}", place, commit)
 
 
-def _within(content: bytes, most: int, where: str) -> bytes:
+def _bound(content: bytes, most: int, where: str) -> bytes:
     if len(content) > most:
         raise _too_large(where, most)
     return content

@@ -16,7 +16,7 @@ from registries import BY, Registry, Server, git, stand_in
 import autotune
 from autotune.cli.commands import main
 from autotune.declaration import Configuration
-from autotune.engine.proof import prove
+from autotune.engine.proof import prove_configurations
 from autotune.errors import PolicyFileError, UsageError
 from autotune.files import own_policies
 from autotune.hardware import Device
@@ -221,9 +221,9 @@ def test_what_was_measured_while_it_was_proved_stays(
 ) -> None:
     def prove_beside_a_sweep(*given: Any) -> list[Trial]:
         update(tmp_path / "mine", [sweep(registry.family, tmp_path / "second").run()])
-        return prove(*given)
+        return prove_configurations(*given)
 
-    monkeypatch.setattr(pulling, "prove", prove_beside_a_sweep)
+    monkeypatch.setattr(pulling, "prove_configurations", prove_beside_a_sweep)
     stand_in(monkeypatch, registry.family)
     with pytest.raises(PolicyFileError, match="holds what was measured here"):
         pull(registry.family, registry.root, policies=tmp_path / "mine")
@@ -301,7 +301,7 @@ def count(frame, event, _argument):
     calls += event == "call"
 
 x = np.arange(1000, dtype=np.float32)
-with autotune.load(sys.argv[1], device="cpu", policies=sys.argv[2]) as kernel:
+with autotune.load(sys.argv[1], device=sys.argv[3], policies=sys.argv[2]) as kernel:
     for _ in range(3):
         assert (kernel(x) == 2 * x).all()
     sys.setprofile(count)
@@ -313,8 +313,11 @@ print(calls, chosen.match, chosen.configuration.id, loaded)
 """
 
 
-def test_a_dispatched_call_does_the_same_as_with_a_measured_file(folder: Path, tmp_path: Path) -> None:
-    """On the real cpu device, from the sweep to the call: every Python function of a call is counted."""
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_dispatched_call_does_the_same_as_with_a_measured_file(
+    device: str, folder: Path, tmp_path: Path
+) -> None:
+    """On a real device, from the sweep to the call: every Python function of a call is counted."""
     measured, mine, root = tmp_path / "measured", tmp_path / "mine", tmp_path / "registry"
     root.mkdir()
     swept = [
@@ -329,11 +332,11 @@ def test_a_dispatched_call_does_the_same_as_with_a_measured_file(folder: Path, t
     ]
     assert main([*swept, "--policies", str(measured), "--out", str(tmp_path / "out")]) == 0
     assert main(["push", str(folder), "--to", str(root), "--policies", str(measured), "--by", BY]) == 0
-    pulls = ["pull", str(folder), "--from", str(root), "--device", "cpu", "--policies", str(mine)]
+    pulls = ["pull", str(folder), "--from", str(root), "--device", device, "--policies", str(mine)]
     assert main(pulls) == 0
 
     def call(policies: Path) -> str:
-        command = [sys.executable, "-c", PROGRAM, str(folder), str(policies)]
+        command = [sys.executable, "-c", PROGRAM, str(folder), str(policies), device]
         path = os.pathsep.join(map(str, [Path(autotune.__file__).parents[1]]))
         return subprocess.run(
             command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True

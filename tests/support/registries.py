@@ -82,7 +82,7 @@ def stand_in(
     loaded, backends = families.load_family(family), []
 
     @contextmanager
-    def launched(_names: Sequence[str], *_: Any) -> Iterator[list[LocalWorker]]:
+    def launch_workers(_names: Sequence[str], *_: Any) -> Iterator[list[LocalWorker]]:
         backend = made()
         backend.know([Variant(loaded, c) for c in loaded.space.configurations()])
         backends.append(backend)
@@ -91,8 +91,8 @@ def stand_in(
         yield [worker]
         worker.close()
 
-    monkeypatch.setattr(pulling, "launched", launched)
-    monkeypatch.setattr(pulling, "opened", lambda *_: None)
+    monkeypatch.setattr(pulling, "launch_workers", launch_workers)
+    monkeypatch.setattr(pulling, "open_devices", lambda *_: None)
     return backends
 
 
