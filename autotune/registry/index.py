@@ -69,7 +69,8 @@ class Listing:
         return (*device_key(self.device), self.source_digest, self.layouts_digest, self.space_digest)
 
     def __str__(self) -> str:
-        return f"{self.device['name']}: {len(self.entries)} entries by {self.by}, {self.date[:10]}"
+        count = "1 entry" if len(self.entries) == 1 else f"{len(self.entries)} entries"
+        return f"{self.device['name']}: {count} by {self.by}, {self.date[:10]}"
 
 
 @dataclass(frozen=True)

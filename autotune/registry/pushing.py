@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from autotune.declaration import Family, load_family
+from autotune.declaration import Family, load_family, workloads
 from autotune.errors import AutotuneError, PolicyFileError, StoreError, UnknownName, UsageError
 from autotune.files import policy_folders, replace_file
 from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
@@ -98,7 +98,7 @@ def push(
             for why in lost:
                 note(f"replaced, although {why}")
         if commit:
-            about = f"autotune: {loaded.name} on {file.device.name}, {len(file.entries)} entries"
+            about = f"autotune: {loaded.name} on {file.device.name}"
             _commit(folder, about, index_path(loaded.name), f"{loaded.name}/{listing.path}")
     return path
 
@@ -124,8 +124,9 @@ def _policy_file(family: Family, device: str, policies: str | Path | None) -> Pa
 
 
 def _command(family: Family, file: PolicyFile) -> str:
-    """The sweep that measures the same workloads again."""
-    names = dict.fromkeys(item.workload for item in file.entries.values())
+    """The sweep that measures the family's workloads in the file again."""
+    known = workloads(family)
+    names = dict.fromkeys(item.workload for item in file.entries.values() if item.workload in known)
     return " ".join(["autotune sweep", family.name, *(f"--workload {name}" for name in names)])
 
 
