@@ -1,5 +1,7 @@
 """autotune push: which files may enter a registry, and that nothing better is lost there unsaid."""
 
+import fcntl
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from autotune.declaration import load_family
 from autotune.errors import PolicyFileError, StoreError, UnknownName, UsageError
 from autotune.layout import layouts_digest
 from autotune.policy.merge import update
-from autotune.registry import push
+from autotune.registry import push, pushing
 from autotune.registry.index import read_index
 
 
@@ -185,6 +187,25 @@ def test_the_folder_has_to_be_there_and_no_link(registry: Registry, measured: Pa
     (tmp_path / "linked" / "doubler").symlink_to(tmp_path)
     with pytest.raises(StoreError, match="is a link, which a registry may not hold"):
         push(registry.family, tmp_path / "linked", policies=measured.parents[1], by=BY)
+
+
+def test_two_pushes_take_turns(registry: Registry, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While an index is read and written again, nobody else gets the lock."""
+    seen = []
+
+    def probe(path: Path, content: bytes) -> None:
+        descriptor = os.open(registry.index.parent, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
+        seen.append(path.name)
+        put(path, content)
+
+    put = pushing._put
+    monkeypatch.setattr(pushing, "_put", probe)
+    edit(measured, median_ms=0.5)
+    again(registry, measured)
+    assert seen[1:] == ["index.yaml"] and len(seen) == 2
 
 
 def test_a_device_is_named_where_there_are_several(registry: Registry, measured: Path) -> None:
