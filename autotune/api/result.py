@@ -84,7 +84,9 @@ class SweepResult:
         """Winner, tie set, runner-up and margins. Raises NothingMeasured."""
         found = self.record.decide(self.request.objective)
         if found is None:
-            raise NothingMeasured(f"no configuration of {self.family.name} was measured; look at failures")
+            raise NothingMeasured(
+                f"no configuration of {self.family.name} was measured; `failures` has the reasons"
+            )
         return found
 
     @property

@@ -94,7 +94,9 @@ def sweep(
     given = _collect_inputs(inputs or {}, named, workload)
     request.check()
     if reference is not None and expected is not None:
-        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
+        raise UsageError(
+            "reference= computes the expected outputs, expected= gives them: pass one of the two"
+        )
     case = _case(request, workload, given, cold, reference if expected is None else expected)
     swept = _sweep(request, case, progress)
     return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
@@ -150,7 +152,7 @@ def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept
     with open_session(request, [case], watch) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return swept
 
@@ -279,7 +281,7 @@ def _text(
         "schema": 1,
         "workload": name,
         "family": family.name,
-        "doc": "arrays that a program gave",
+        "doc": "arrays passed by a program",
         "arrays": dict(arrays),
         "scalars": dict(scalars),
         "options": dict(inputs.options),

@@ -444,7 +444,7 @@ def _sweep(request: SweepRequest, case: Case, our: Crew, progress: bool | Watche
     ) as sweeps:  # which would end the workers after the last
         swept = next(sweeps)
     if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return swept
 
@@ -471,7 +471,7 @@ def _check_names(
 ) -> None:
     for name in inputs:
         if not _NAME.fullmatch(str(name)):
-            raise UsageError(f"{name!r} in inputs= is no name of an argument")
+            raise UsageError(f"{name!r} in inputs= is not an argument's name")
         if name in choices.values:
             raise UsageError(f"{name} is in inputs= and in space=: an argument is given, or chosen")
     for what, names in (("outputs", outputs), ("key", key)):

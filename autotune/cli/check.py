@@ -97,7 +97,8 @@ def check(request: CheckRequest, out: Console) -> None:
         append(request.markdown, _markdown(results))
     if refused := sum(bool(result.trouble) for result in results):
         raise PolicyFileError(
-            f"{refused} of {len(results)} would not be used, or do not hold what they claim; the reasons are above. "
+            f"{refused} of {len(results)} would be rejected, or no longer meet their recorded times; the reasons are "
+            "above. "
             "`autotune sweep` measures again; where an edit of sources left the machine code alike, "
             "`python benchmarks/renew_alike.py COMMIT` in a checkout renews the entries"
         )
@@ -236,28 +237,28 @@ def _study(
     nargs=-1,
     type=options.FOLDER,
     metavar="[POLICY]...",
-    help="Policy files; default all that are found, of --family.",
+    help="Policy files; default: all that are found, or those of --family.",
 )
 @options.sweep_options("workloads", "data", "trial_seconds")
 @options.option(
     "--measure",
     is_flag=True,
-    help="Also time each winner against control and runner-up; fail when a claim is broken.",
+    help="Also time each winner, its control and its runner-up; fail if a recorded claim does not hold.",
 )
 @options.option(
     "--tolerance",
     default=0.1,
     type=click.FloatRange(min=0),
     metavar="T",
-    help="How much worse a time may be: 0.1 is 10 %.",
+    help="Allowed relative increase of a time: 0.1 is 10 %.",
 )
 @options.option(
     "--family",
     multiple=True,
     metavar="DIR",
-    help="The folder of a family that does not ship; again for more families.",
+    help="Folder of a family that does not ship with autotune; repeat for more.",
 )
-@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that measures.")
 @options.policies_option
 @options.markdown_option("lines")
 def check_command(

@@ -19,17 +19,17 @@ from autotune.files import clean, csv_text, write_file, write_text
 SHOWN = 10  # of what moved most
 
 
-@click.argument("a", metavar="A", help="A record or a policy file (.yaml): before.")
-@click.argument("b", metavar="B", help="The same of another version or device: after.")
+@click.argument("a", metavar="A", help="Record or policy file (.yaml) before the change.")
+@click.argument("b", metavar="B", help="The same after the change, or of another device.")
 @options.option(
     "--threshold",
     default=5.0,
     type=click.FloatRange(min=0),
     metavar="PERCENT",
-    help="A slower winner is a regression above this.",
+    help="A winner that is slower by more than this is a regression.",
 )
-@options.option("--every", is_flag=True, help="Any configuration that became slower is a regression.")
-@options.place("Write every row there too.", "FILE.csv")
+@options.option("--every", is_flag=True, help="Count any configuration that became slower as a regression.")
+@options.place("Also write every row to this file.", "FILE.csv")
 @options.markdown_option("tables")
 def compare_command(
     a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
@@ -149,7 +149,7 @@ def _describe_other(row: Change, control: str) -> str:
 
 def _describe_change(row: Change) -> str:
     if row.change is None:
-        return f"{row.role} was timed in A alone"
+        return f"{row.role} was timed in A only"
     return f"{row.role} {100 * row.change:+.1f} %"
 
 

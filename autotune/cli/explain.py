@@ -36,18 +36,18 @@ _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 
 @options.family_argument
-@options.make_workload_option("The input; default the family's own.")
+@options.make_workload_option("Workload to take the input from; default: the family's own.")
 @options.option(
     "--device",
     default="auto",
     metavar="auto|cpu|cuda|cuda:N|NAME",
-    help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
+    help="Device that would run it; a policy file's name, such as nvidia-h200, stands for an absent device.",
 )
 @options.option(
     "--size",
     multiple=True,
     metavar="EXTENT=N",
-    help="As if the input had this size in place of the workload's; again for more.",
+    help="Use this size in place of the workload's; repeat for more.",
 )
 @options.make_sweep_option("objective")
 @options.policies_option
@@ -175,8 +175,8 @@ def _say_prediction(
     )
     for name, (low, high) in where.beyond.items():
         out.print(
-            f"{name} {values[name]:.6g} lies outside of what was measured, {low:.6g} to {high:.6g}: what is predicted "
-            "there follows a straight line; sweep it, or let programs refine"
+            f"{name} {values[name]:.6g} is outside the measured range, {low:.6g} to {high:.6g}: the prediction "
+            "there extrapolates linearly; sweep that size, or let programs refine"
         )
 
 

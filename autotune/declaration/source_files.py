@@ -84,8 +84,8 @@ def _includes(path: Path) -> list[tuple[str, bool]]:
             includes.append((named[1] or named[2], bool(named[1])))
         elif re.match(r"[A-Za-z_]", directive[1]):
             raise FamilyError(
-                f"{path} has `{directive[0].strip()}`: which file that is, only a preprocessor knows, so that nobody "
-                "could tell when what was measured with it is out of date; write the file's name, under #if for each "
+                f"{path} has `{directive[0].strip()}`: only a preprocessor knows which file that is, so autotune "
+                "could not detect that a measurement is out of date; write the file's name, under #if for each "
                 "case where there are several"
             )
     return includes

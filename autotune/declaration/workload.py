@@ -119,7 +119,7 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
     path = known.get(text) or Path(text)
     if text not in known and not path.is_file():
         if path.suffix in (".yaml", ".yml"):
-            raise WorkloadError(f"workload file {path} is not there")
+            raise WorkloadError(f"workload file {path} does not exist")
         raise UnknownName("workload", text, known, f"family {family.name}")
     content = yamlfile.read(path, WorkloadError)
     yamlfile.check(content, "workload", path, WorkloadError)
@@ -145,8 +145,8 @@ def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
             return place
     looked = " and ".join(dict.fromkeys(str(place) for place in places))
     raise WorkloadError(
-        f"data file {name!r} is not there (looked for {looked}); put it there, or name the folder that holds it "
-        "with --data or AUTOTUNE_DATA"
+        f"data file {name!r} does not exist (looked for {looked}); put it there, or name its folder with --data "
+        "or AUTOTUNE_DATA"
     )
 
 
@@ -161,8 +161,8 @@ def _check_file(name: str, known: Mapping[str, str], workload: Workload, root: P
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != known["sha256"]:
         warnings.warn(
-            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: what is measured on it does "
-            f"not compare with what others measured unless the data are the same; they come from: {known['from']}",
+            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: measurements on other data "
+            f"cannot be compared; they come from: {known['from']}",
             stacklevel=3,
         )
 

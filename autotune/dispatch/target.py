@@ -313,7 +313,7 @@ class Refining:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
         if at == 0:
             return False
-        _log.info("a configuration that was to be tried is left out: %s", problem)
+        _log.info("a configuration could not run and is not tried again: %s", problem)
         with self._lock:
             self._plan.leave_out(at)
         return True

@@ -204,7 +204,7 @@ def _update_trial(
         figures={**trial.measurement.figures, **figures},
     )
     busy = [
-        f"timed once more beside the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
+        f"timed again with the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
         f"before; {duration(samples.median_ms)} counts"
         for ms in given_up
     ]

@@ -60,7 +60,7 @@ class Prover:
         for job in self.compile_filled([trial.configuration]):
             found = self._ask(job, None) if job else Proved("measured")
             if found.state != "measured":
-                told = "right as it was compiled, wrong with a pattern in local variables that nobody sets"
+                told = "right as compiled, wrong with a pattern in uninitialised local variables"
                 return mark_failed(trial, found.state, f"{told}: {found.reason}")
         return self._prove_on(trial, [size for size in self._list_sizes(trial) if size.is_of_winners])
 

@@ -66,13 +66,13 @@ def compute_odd_proofs(
             try:
                 outputs = expected(made)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
-                why_not = f"the reference has no answer for {size.text}: {cause(problem)}"
+                why_not = f"the reference has no result for {size.text}: {cause(problem)}"
                 continue
             sizes.append(size)
             proofs.append((made, outputs))
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
         why_not = cause(problem)
-    why_not = "" if sizes else why_not or "the workload is as small as inputs get"
+    why_not = "" if sizes else why_not or "the workload already has the smallest sizes"
     return RaggedSizes(tuple(sizes), why_not), proofs
 
 

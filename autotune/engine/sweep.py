@@ -155,7 +155,7 @@ class Sweep:
         if self._record.why_new:
             self.note(self._record.why_new)
         if self.family.is_own_reference and not self.answer:
-            self.note("nothing says what is right: each configuration is held against its own first run")
+            self.note("there is no reference: each configuration is compared with its own first run")
         self._known, self._visited = self._record.get_known(), 0
         return study
 

@@ -143,7 +143,7 @@ def tune_kernel(
     if cache:
         write_cache(study.record, json_path(cache))
     if not any("time" in one for one in results):
-        raise NothingMeasured(f"verify refused all {len(wrong)} configurations that were measured")
+        raise NothingMeasured(f"verify rejected all {len(wrong)} configurations that were measured")
     told_of = {"iterations": iterations or "auto", "compiler_options": list(compiler_options or ())}
     env = {**device_environment(study.record.about), **told_of, **environment(results, aim, began)}
     told.end(env["best_config"], aim[0])
@@ -339,7 +339,7 @@ def _roles(
         arguments = keep_contents(arguments)
     if not _select_written(arguments):
         raise UsageError(
-            f"kernel {asked.name} writes to none of its arguments, as far as its text tells: say which with answer="
+            f"kernel {asked.name} writes to none of its arguments, as far as its source shows: name them with answer="
         )
     return arguments
 

@@ -134,6 +134,6 @@ def _correlations(times: dict[str, dict[Configuration, float]]) -> Block:
     ).corr(method="spearman")
     columns = (Column("workload", "workload"), *(Column(f"correlation_{w}", w, "correlation") for w in times))
     rows = tuple((str(w), *(None if pd.isna(v) else v for v in of)) for w, of in correlations.iterrows())
-    text = "1 where two workloads rank the configurations alike, 0 where one says nothing about the other."
+    text = "1 where two workloads rank the configurations alike, 0 where the rankings are unrelated."
     caption = "Rank correlation (Spearman) of the times of what was timed on both"
     return Block(title="Rank correlation", text=text, table=Table("rank_correlation", caption, columns, rows))

@@ -345,7 +345,7 @@ def _warnings(
             yield f"The control was not measured: {state}."
         if winner.measurement and winner.measurement.spread > _WIDE:
             near = close_to_winner(study.trials, decision)
-            more = f", and {near:,} others are no further behind: noise may have chosen it" if near else ""
+            more = f", and {near:,} others are within it: noise may have decided" if near else ""
             yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
         floor = study.about.floor_ms or 0
         if floor and winner.time_ms < 3 * floor:
@@ -366,7 +366,7 @@ def _warnings(
 def _describe_comparison(study: Study) -> Iterable[str]:
     """Of what the configurations are compared with."""
     if against := study.about.proof.get("against"):
-        yield f"Right means: as {against} has it. No reference of another kind said what is right."
+        yield f"Results were compared with those of {against}. There is no independent reference."
     baseline = study.about.baseline
     if baseline and baseline.reason:
         yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"

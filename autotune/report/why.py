@@ -74,7 +74,7 @@ def _kernel(
     steps = _steps(study, [profile for _, profile, _ in rows])
     alt = f"Kernel {kernel}: time against registers, occupancy as colour and shape"
     if steps:
-        alt += "; at a dashed line one register more costs blocks of a multiprocessor (so many → so many)"
+        alt += "; at a dashed line one register more costs blocks of a multiprocessor (number before → after)"
     if len(drawn) < len(points):
         alt += f"; the {len(drawn):,} fastest of {len(points):,}"
     chart = scatter(f"registers_{kernel}", alt, drawn, f"time of {kernel}", steps)

@@ -181,7 +181,7 @@ def test_an_interruption_leaves_a_record_to_go_on_from(
     asked = {"x": X, "set": FEW, "device": "cpu", "samples": 1, "out": tmp_path / "out"}
     with monkeypatch.context() as patch:
         patch.setattr(Live, "update", update)
-        with pytest.raises(KeyboardInterrupt, match=r"recorded \(3 of 6\); the same call goes on from there"):
+        with pytest.raises(KeyboardInterrupt, match=r"recorded \(3 of 6\); the same call resumes from there"):
             autotune.sweep(doubler, **asked)
     (left,) = Store(tmp_path / "out").studies()
     assert len(left.trials) == 3 and left.about.interrupted

@@ -179,7 +179,7 @@ def test_errors_come_first_and_are_counted(folder: Path, capsys: pytest.CaptureF
     assert main(["lint", str(folder)]) == 3
     told = capsys.readouterr()
     assert [line.split(": ")[1] for line in told.out.splitlines()] == ["error", "warning"]
-    assert f"{folder}: 1 error, 1 warning; mend what is listed above and lint again" in told.err
+    assert f"{folder}: 1 error, 1 warning; fix what is listed above and lint again" in told.err
 
 
 def test_every_rule_is_on_the_page() -> None:

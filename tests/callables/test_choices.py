@@ -39,9 +39,9 @@ def test_a_condition_leaves_what_it_admits_and_the_first_of_it_is_the_default() 
         ({"a": []}, None, "a in space= has no values"),
         ({}, None, "there is nothing to choose"),
         ([], None, "there is nothing to choose"),
-        ([{"a": 1}, {"b": 1}], None, "the configurations listed differ in what they name"),
+        ([{"a": 1}, {"b": 1}], None, "the listed configurations name different arguments"),
         ({"a": [1]}, lambda one: False, "space= has no configuration, or where= admits none"),
-        ({"a b": [1]}, None, "'a b' in space= is no name of an argument"),
+        ({"a b": [1]}, None, "'a b' in space= is not an argument's name"),
         ({"a": range(1000), "b": range(1000)}, lambda one: True, "these are over 200,000"),
     ],
 )  # fmt: skip

@@ -438,4 +438,4 @@ def test_kernels_right_for_multiples_of_the_block_only_never_win(
     assert wrong and all(t.configuration["careless"] == 1 for t in wrong)
     assert all(t.reason.startswith("right for the swept sizes, ") for t in wrong)
     (entry,) = policyfile_write.new_entries(study)
-    assert entry.proved["sizes"] and "ragged sizes near it" in capsys.readouterr().out
+    assert entry.proved["sizes"] and "odd sizes near it" in capsys.readouterr().out

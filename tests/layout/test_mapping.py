@@ -154,7 +154,7 @@ def test_values() -> None:
         ("curve", {"curve": "morton", "along": ["i"]}, ("i", "i"), "p: the extents i, i repeat, so their names tell"),
         ("swizzle", "xor12", ROWS, "p: swizzle xor12: groups 12 is not a power of two"),
         ("swizzle", "xor4x3", ROWS, "p: swizzle xor4x3: width 3 is not a power of two"),
-        ("swizzle", "xor4", ("i",), "p: swizzle xor4: an array of one extent (i) has no rows to tell apart"),
+        ("swizzle", "xor4", ("i",), "p: swizzle xor4: an array of one extent (i) has no rows to swizzle"),
         ("swizzle", "add4", ROWS, "unknown swizzle layout 'add4' in p"),
         ("padding", "128 B", ROWS, "p; did you mean '128B'? (allowed: 32, 128B, 32+1, 128B+16B)"),
         ("padding", "0B", ROWS, "p: padding '0B' is not a whole number of at least 1"),

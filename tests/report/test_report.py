@@ -214,7 +214,7 @@ def test_a_winner_that_noise_may_have_chosen_has_a_warning(tmp_path: Path) -> No
     best = timed[0][1].time_ms
     near = sum(m.time_ms <= 1.9 * best for _, m in timed[1:8])
     assert 4 <= near < 7
-    assert f"and {near} others are no further behind: noise may have chosen it." in text
+    assert f"and {near} others are within it: noise may have decided." in text
     assert "noise may" not in read_page(write_report([study], tmp_path / "report.html")).text
 
 
