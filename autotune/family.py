@@ -100,7 +100,7 @@ def family_module(family: str, name: str) -> ModuleType:
     package = load_family(family, check=False).module
     if package is None:
         raise FamilyError(
-            f"family {family} has no family.py, so no modules either: write one beside {name}.py"
+            f"family {family} has no family.py, so no modules either: write one next to {name}.py"
         )
     return import_module(f"{package.__name__}.{name}")
 

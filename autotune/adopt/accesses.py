@@ -191,7 +191,7 @@ class _Followed:
         if variable.changes:
             raise NotFollowed(f"{becomes}, which changes in line {function.source.line(variable.changes[0])}")
         if kind(statement) != "DECL_STMT" or len(children(statement)) != 1:
-            raise NotFollowed(f"{becomes}, declared beside other variables")
+            raise NotFollowed(f"{becomes}, declared with other variables")
         begin = span(declared)[0]
         ends = [span(use)[1] for use in names_in(function.body) if function.variable(use) is variable]
         for other in function.variables_in(declared):

@@ -40,7 +40,7 @@ class LaunchShape:
     grid: list[str] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
     policies: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    where: str = "from what bounds a thread"
+    where: str = "from the bounds of a thread"
     shared_bytes: str = ""
     divided: list[tuple[str, str]] = field(default_factory=list)
 

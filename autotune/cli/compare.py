@@ -66,9 +66,9 @@ def _print(one: Comparison, out: Console) -> None:
     table.add_column("in B", overflow="fold", min_width=16)
     for row in one.named:
         is_timed = row.a_ms is not None or row.b_ms is not None
-        verdict = row.verdict if is_timed else "not timed"
+        outcome = row.outcome if is_timed else "not timed"
         table.add_row(
-            row.role, *_figures(row), verdict, _shorten(row.a, control) or "-", _describe_other(row, control)
+            row.role, *_figures(row), outcome, _shorten(row.a, control) or "-", _describe_other(row, control)
         )
     out.print(table)
     if one.every:
@@ -81,7 +81,7 @@ def _print(one: Comparison, out: Console) -> None:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
         table.add_column(heading, overflow="fold", min_width=40)
         for row in one.moved[:SHOWN]:
-            table.add_row(row.verdict, *_figures(row), _shorten(row.role, control))
+            table.add_row(row.outcome, *_figures(row), _shorten(row.role, control))
         out.print(table)
     out.print("")
 
@@ -90,11 +90,11 @@ def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
     """The same in Markdown, with those that became ``worse`` in bold."""
 
     def cells(row: Change) -> tuple[str, ...]:
-        verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-        return (code(row.role), *_figures(row), verdict)
+        outcome = f"**{row.outcome}**" if any(row is other for other in worse) else row.outcome
+        return (code(row.role), *_figures(row), outcome)
 
-    verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
-    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
+    outcome = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
+    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {outcome}\n\n"
     text += markdown_table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
     text += f"\n{_counts(one)}.\n" if one.every else ""
     if one.moved:
@@ -110,7 +110,7 @@ def _where(one: Comparison) -> str:
 
 
 def _counts(one: Comparison) -> str:
-    slower = sum(row.verdict == "slower" for row in one.moved)
+    slower = sum(row.outcome == "slower" for row in one.moved)
     typical = f", typically {100 * one.typical:+.1f} %" if one.typical is not None else ""
     return (
         f"{len(one.every)} configurations timed in both: {slower} slower, {len(one.moved) - slower} faster, "
@@ -163,7 +163,7 @@ def _write_table(found: Sequence[Comparison], path: Path) -> Path:
                     "device_b": one.b, "kind": kind, "role": clean(row.role), "configuration_a": clean(row.a),
                     "configuration_b": clean(row.b), "time_a_ms": row.a_ms, "time_b_ms": row.b_ms,
                     "change_percent": None if row.change is None else 100 * row.change,
-                    "noise_percent": None if row.noise is None else 100 * row.noise, "verdict": row.verdict,
+                    "noise_percent": None if row.noise is None else 100 * row.noise, "outcome": row.outcome,
                 }
                 for row in moved
             ]  # fmt: skip

@@ -130,13 +130,13 @@ def print_chain(
 
     recorded = _collect_recorded_times(family, known, listed)
 
-    def row(verdict: str, item: Candidate, text: str) -> None:
+    def row(state: str, item: Candidate, text: str) -> None:
         expected_ms = item.expected_ms
         if not expected_ms and item.configuration is not None:
             expected_ms = recorded.get(item.configuration, 0.0)
         told = duration(expected_ms) if expected_ms else ""
         told += f" ± {loss_percent(item.spread)}" if item.spread and item.match == "predicted" else ""
-        table.add_row(verdict, item.match, item.origin, told, text)
+        table.add_row(state, item.match, item.origin, told, text)
 
     for item in (*passed, *refused):
         row("refused", item, item.refusal)

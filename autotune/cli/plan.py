@@ -309,6 +309,6 @@ def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     record_coverage(state.path, plan.over.numbers, promise)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
-    verdict = f", which is more than the requested {loss_percent(plan.regret)}: sweep more sizes"
-    verdict = "" if promise <= plan.regret else verdict
-    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{verdict}")
+    warning = f", which is more than the requested {loss_percent(plan.regret)}: sweep more sizes"
+    warning = "" if promise <= plan.regret else warning
+    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{warning}")

@@ -78,7 +78,7 @@ def _write_tables(results: Sequence[Any], words: dict[str, list[PolicyValue]], w
         tables.append((name, list(numbers)))
     if (rows := sum(len(parts) * len(words[name]) for name, parts in tables)) > _MOST_ROWS:
         raise FamilyError(
-            f"{where}: it distinguishes so many combinations of {', '.join(words)} apart that its tables have "
+            f"{where}: it distinguishes that many combinations of {', '.join(words)} apart that its tables have "
             f"{rows:,} rows, "
             f"and {_MOST_ROWS:,} are the most; {_AS_TEXT}"
         )

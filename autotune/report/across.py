@@ -23,7 +23,7 @@ class Across:
 
     studies: tuple[Study, ...]
     minimax: Minimax | None
-    verdict: Block
+    result: Block
     effects: Block | None
     choice: tuple[Block, ...]
 
@@ -36,7 +36,7 @@ def compare_across(studies: Sequence[Study]) -> Across:
     times = times_of(studies)
     chosen = minimax(times)
     return Across(
-        studies=tuple(studies), minimax=chosen, verdict=_winners(studies, chosen), effects=_effects(studies),
+        studies=tuple(studies), minimax=chosen, result=_winners(studies, chosen), effects=_effects(studies),
         choice=tuple(_choice(studies, times, chosen)) if times else (),
     )  # fmt: skip
 

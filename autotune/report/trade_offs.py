@@ -24,7 +24,7 @@ from autotune.report.blocks import (
     spread_column,
 )
 from autotune.report.charts import Chart, Line, Point, cloud, lines
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 
 MOST_POINTS = 3000
 MOST_ON_FRONT = 30

@@ -12,7 +12,7 @@ from autotune.declaration import Configuration
 from autotune.record import Decision, Study, Trial, fastest_first
 from autotune.report.blocks import CONFIGURATION, OCCUPANCY, TIME, Block, Column, Table
 from autotune.report.charts import Bar, Point, scatter, shares
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 
 MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away

@@ -300,7 +300,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"preset": "none"}, UnknownName, "preset"),
         ({"search": "luck"}, UnknownName, "luck"),
         ({"objective": "luck"}, UnknownName, "objective"),
-        ({"race": 0.98}, UsageError, r"--race 0.98 leaves out the best too: .* 1.02 for 2 % more"),
+        ({"race": 0.98}, UsageError, r"--race 0.98 would drop the best too: .* 1.02 for 2 % more"),
         ({"z": X}, UnknownName, "unknown input 'z'"),
         ({"x": X.reshape(7, 111)}, WorkloadError, "x"),
         ({"x": np.array(["a"])}, WorkloadError, "x"),

@@ -114,7 +114,10 @@ def test_the_template_is_a_family_of_its_own() -> None:
             "My-Kernel",
             "'My-Kernel' is not a valid family name; did you mean 'my_kernel'? (allowed: lower-case letters",
         ),
-        ("3d", "'3d' is not a valid family name (allowed: lower-case letters, digits and _, beginning with a letter)"),
+        (
+            "3d",
+            "'3d' is not a valid family name (allowed: lower-case letters, digits and _, beginning with a letter)",
+        ),
         ("../up", "did you mean 'up'?"),
         ("", "'' is not a valid family name (allowed"),
         ("mine\n", "did you mean 'mine'?"),

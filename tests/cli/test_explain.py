@@ -1,4 +1,4 @@
-"""autotune explain: the whole chain, each candidate with its verdict."""
+"""autotune explain: the whole chain, each candidate with its state."""
 
 import copy
 import math

@@ -60,7 +60,10 @@ def test_faults_in_a_plain_kernel_are_caught() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("if (i < n && i % 3) c[i] = a[i];", "another result when its outputs hold other content before the run"),
+        (
+            "if (i < n && i % 3) c[i] = a[i];",
+            "another result when its outputs hold other content before the run",
+        ),
         ("if (i <= n) c[i] = a[i < n ? i : 0];", "writes outside of c: 4 bytes after its end"),
     ],
 )

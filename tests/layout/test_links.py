@@ -48,7 +48,9 @@ def test_a_null_is_a_link_to_nothing(kind: str, null: int | None, link: int) -> 
     ],
 )
 def test_any_other_number_outside_of_the_extent_is_refused(kind: str, null: int | None, link: int) -> None:
-    with pytest.raises(WorkloadError, match=f"next: link {link} is outside of extent node, which has 4: 0..3"):
+    with pytest.raises(
+        WorkloadError, match=f"next: link {link} is outside of extent node, which has 4: 0..3"
+    ):
         check_links(linked(kind, null), np.array([0, link, 3], kind), {"node": 4})
 
 
