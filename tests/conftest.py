@@ -108,6 +108,7 @@ _NEEDS = {
     "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (
         lambda: bool(binaries() and find_spec("psycopg")),
