@@ -68,7 +68,7 @@ class Checked:
 
     def __str__(self) -> str:
         where = f"{self.path}: {self.entry}" if self.entry else str(self.path)
-        said = f"refused   {where}: {self.trouble}" if self.trouble else f"accepted  {where}"
+        said = f"rejected  {where}: {self.trouble}" if self.trouble else f"accepted  {where}"
         return f"{said}{f'  ({self.remark})' if self.remark else ''}"
 
 
@@ -111,7 +111,7 @@ def _markdown(results: Sequence[Checked]) -> str:
         told = f"**{code(result.trouble)}**" if result.trouble else "accepted"
         named = (result.path.stem, result.path.parent.name, result.entry)
         rows.append((*map(code, named), told, code(result.remark)))
-    count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
+    count = f"**{refused} of {len(results)} rejected**" if refused else f"{len(results)} accepted"
     return f"### Policy files: {count}\n\n{markdown_table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 

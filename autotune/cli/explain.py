@@ -139,14 +139,14 @@ def print_chain(
         table.add_row(state, item.match, item.origin, told, text)
 
     for item in (*passed, *refused):
-        row("refused", item, item.refusal)
+        row("rejected", item, item.refusal)
     assert chosen.configuration is not None
     row("taken", chosen, chosen.configuration.changes(family.space.control))
     rest = listed[len(refused) + 1 :]
     for item in [c for c in rest if c.match != "predicted"] if chosen.match == "exact" else rest:
         text = item.refusal or (explain_exclusion(item.configuration) if item.configuration else "")
         told = item.configuration.changes(family.space.control) if item.configuration else ""
-        row("refused" if text else "next", item, text or told)
+        row("rejected" if text else "next", item, text or told)
     out.print(table)
     for conversion in Variant.make(family, chosen.configuration, inputs.options).conversions.values():
         out.print(str(conversion))

@@ -37,7 +37,7 @@ def test_the_chain_with_every_verdict(
     source.write_text(source.read_text() + "// edited\n")
     assert main(arguments) == 0
     _, _, *rows = lines(capsys)
-    assert [row[:2] for row in rows] == [["refused", "file"], ["taken", "control"]]
+    assert [row[:2] for row in rows] == [["rejected", "file"], ["taken", "control"]]
     assert "every entry is stale: the kernel source changed" in " ".join(rows[0])
 
 
