@@ -106,7 +106,7 @@ def parameters(function: Cursor) -> list[Cursor]:
     return [c for c in children(function) if kind(c) == "PARM_DECL"]
 
 
-def strip_wrappers(cursor: Cursor) -> Cursor:
+def peel(cursor: Cursor) -> Cursor:
     """Without parentheses and conversions that nobody wrote."""
     while kind(cursor) in WRAPPED and len(children(cursor)) == 1:
         cursor = children(cursor)[0]

@@ -95,8 +95,8 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
 _RECEIVE = """set -e
 umask 077
 mkdir -p "$1"
-told=$("$2" --version) || { echo "$2 does not run there" >&2; exit 127; }
-echo "$told"
+version=$("$2" --version) || { echo "$2 does not run there" >&2; exit 127; }
+echo "$version"
 cd "$1"
 tar xf -
 mkdir -p out

@@ -29,7 +29,7 @@ Choice = Sequence[int | str] | Mapping[str, Any]
 
 
 class Kernel:
-    """CUDA C++ as it is, with what can be chosen about it.
+    """An unmodified CUDA C++ kernel with the choices to tune.
 
     ``source`` is the text or the path of a file (with the headers that it includes by name), ``name`` the kernel's.
     ``arguments`` has the kernel's parameters in their order::
@@ -50,7 +50,7 @@ class Kernel:
     few words, a constraint is its condition or a pair of condition and reason, a tolerance the relative one, and an
     extent that never changes its number.
 
-    The folder lies in the user's cache, under a name made of its content; it can be given wherever a family is named.
+    The folder is stored in the user's cache, under a name made of its content; it can stand for a family's name.
     Raises FamilyError, UsageError.
     """
 

@@ -65,7 +65,7 @@ def hash_files(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
         raise FamilyError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
 
 
-def combine_digests(files: Mapping[str, tuple[Path, str]]) -> str:
+def combine(files: Mapping[str, tuple[Path, str]]) -> str:
     """sha256 over names and contents of what ``hash_files`` gives."""
     lines = "".join(f"{digest} {name}\n" for name, (_, digest) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()

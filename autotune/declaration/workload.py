@@ -108,8 +108,10 @@ def workloads(family: Family) -> dict[str, Path]:
 
 
 def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
-    """The named workload of ``family``, the one in that file, or the family's default. Raises UnknownName,
-    UsageError, WorkloadError."""
+    """Load a workload of ``family`` by name or file, or the family's default.
+
+    Raises UnknownName, UsageError, WorkloadError.
+    """
     known = workloads(family)
     text = str(name_or_path) or family.default_workload or (next(iter(known)) if len(known) == 1 else "")
     if not text:
@@ -135,8 +137,10 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
 
 
 def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
-    """The data file ``name``: absolute, under the data root, beside the workload file, or shipped. Raises
-    WorkloadError that says where it was looked for."""
+    """Find the data file ``name``: absolute, below the data root, next to the workload file, or shipped.
+
+    Raises WorkloadError with the places that were searched.
+    """
     shipped = find_bundled("workloads") / "data"
     near = [beside.parent] if beside else []
     places = [folder / name for folder in (root, *near, shipped)]  # an absolute name is itself in each
@@ -168,8 +172,11 @@ def _check_file(name: str, known: Mapping[str, str], workload: Workload, root: P
 
 
 def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
-    """Read or generate the workload's arrays. Raises WorkloadError for anything that is not as declared; a data file
-    with another checksum is a warning, since it may be the same data compressed anew."""
+    """Read or generate the arrays of a workload.
+
+    Raises WorkloadError if one is not as declared. A data file with another checksum is a warning: it may be the same
+    data compressed again.
+    """
     for name, known in workload.files.items():
         _check_file(name, known, workload, root)
     given: dict[str, Any] = {
@@ -262,7 +269,7 @@ MalformedNpy = (
 
 
 def read_npy(path: Path, place: str) -> NDArray[Any]:
-    """The array in a .npy file. Raises WorkloadError, naming ``place``, when it cannot be read or is none."""
+    """Read the array in a .npy file. Raises WorkloadError, naming ``place``, if that is not possible."""
     try:
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))

@@ -52,7 +52,7 @@ MOVE = np.dtype(
 def batch() -> Batch:
     """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
     source = Path(__file__).with_name("transform.cu")
-    key = source_files.combine_digests(
+    key = source_files.combine(
         source_files.hash_files(source_files.follow_includes([source], source.parent, include_dir()))
     )
     variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))

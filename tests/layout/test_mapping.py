@@ -151,7 +151,7 @@ def test_values() -> None:
         ("curve", "morton", ("i",), "p: a curve runs through two or three extents, and these are 1 (i)"),
         ("curve", "morton", ("i", "j", "k", "l"), "as in {curve: morton, along: [i, j]}"),
         ("curve", {"curve": "morton", "along": ["i", "k"]}, ROWS, "unknown extents of a curve \"['i', 'k']\" in p"),
-        ("curve", {"curve": "morton", "along": ["i"]}, ("i", "i"), "p: the extents i, i repeat, so their names do not identify"),
+        ("curve", {"curve": "morton", "along": ["i"]}, ("i", "i"), "p: the extents i, i repeat, so their names do not"),
         ("swizzle", "xor12", ROWS, "p: swizzle xor12: groups 12 is not a power of two"),
         ("swizzle", "xor4x3", ROWS, "p: swizzle xor4x3: width 3 is not a power of two"),
         ("swizzle", "xor4", ("i",), "p: swizzle xor4: an array of one extent (i) has no rows to swizzle"),
