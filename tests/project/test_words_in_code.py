@@ -104,3 +104,10 @@ def test_texts_of_every_kind_are_read() -> None:
         "family.json",
     ):
         assert any(part in place for place in places), part
+
+
+def test_the_style_page_has_the_list() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    style = page.partition("## How it is written\n")[2].partition("\n## ")[0]
+    assert len(style.splitlines()) <= 60
+    assert all(f"`{word}`: {replacement}" in " ".join(style.split()) for word, replacement in WORDS.items())
