@@ -109,10 +109,10 @@ def _distrust(root: Path, place: Path) -> str:
     owner = place.stat().st_uid
     mine = owner in (os.geteuid(), 0)
     why = "may be written by others" if mine else f"belongs to another user (number {owner})"
-    mend = f"`chmod -R go-w {root}` if no other user has written there"
-    mend = mend if mine else "name a folder of your own in AUTOTUNE_CACHE"
+    remedy = f"`chmod -R go-w {root}` if no other user has written there"
+    remedy = remedy if mine else "name a folder of your own in AUTOTUNE_CACHE"
     return (
-        f"the compile cache {root} is not used: {place} {why}, and binaries stored there would run as you; {mend}, "
+        f"the compile cache {root} is not used: {place} {why}, and binaries stored there would run as you; {remedy}, "
         "or set "
         "AUTOTUNE_CACHE_SHARED=1 to run binaries that any of its users stores there"
     )

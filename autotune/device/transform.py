@@ -180,7 +180,7 @@ def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
             made[name] = number
 
 
-class Mover:
+class LayoutTransform:
     """The kernel on one device, compiled and loaded when it is first wanted; for any number of threads."""
 
     def __init__(self, backend: Backend, cache: Cache) -> None:

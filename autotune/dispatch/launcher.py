@@ -152,10 +152,16 @@ class Launcher:
             if how == STAGED:
                 arrays[name] = self._stage(name, arrays[name])
         self._resident = Resident(
-            self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
+            self._backend,
+            own,
+            parent=parent,
+            layout_transform=target.layout_transform if self._lender else None,
+            lent=lent,
         )
         try:
-            module = chosen.module if not is_captured else target.module_apart(variant) or chosen.module
+            module = (
+                chosen.module if not is_captured else target.get_separate_module(variant) or chosen.module
+            )
             with module.lock:  # binding fills constant memory
                 self.execution = self._resident.execution(variant, module)
                 if self.execution.uses_constant:
@@ -206,7 +212,7 @@ class Launcher:
         placed: Any = linear(self.execution.placed[name])
         layout = self._variant.layouts[name]
         names = (_name_moved(name), "")
-        return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
+        return self._target.layout_transform.launch(layout, view, placed, placed.address, inward, names)
 
     def _move_now(self, name: str, view: Any, *, inward: bool) -> None:
         launch = self._move(name, view, inward=inward)

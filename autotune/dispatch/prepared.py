@@ -106,7 +106,7 @@ class Prepared(Closing):
             self.target.backend,
             Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
             parent=parent._resident if parent else None,  # noqa: SLF001 - one class
-            mover=self.target.mover if self.target.lender else None,
+            layout_transform=self.target.layout_transform if self.target.lender else None,
         )
 
     def _place(self, parent: "Prepared | None") -> None:

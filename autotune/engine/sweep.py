@@ -1,7 +1,7 @@
 """The pipe: every configuration compiled, placed, verified, measured and recorded, in that order.
 
     search -> configurations -> compile_many -> for each: a worker places -> verifies -> measures -> recorded here
-    -> finalists proved on ragged sizes and re-timed
+    -> finalists proved on odd sizes and re-timed
 
 Compiling goes on in a thread and in processes of its own, measuring in one process for each device; this module
 hands out and records. A configuration that cannot be compiled, launched or trusted, or that takes its process

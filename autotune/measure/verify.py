@@ -97,7 +97,7 @@ class Verifier:
 
     def check_left(self, execution: Execution) -> str:
         """What the latest runs of ``execution`` did wrong, by what they left: its outputs, the guards as they were
-        filled for the latest verified run, its inputs (which are mended); or empty."""
+        filled for the latest verified run, its inputs (which are restored); or empty."""
         return self._check_guards(execution) or self._inputs(execution) or self.outputs(execution)
 
     def outputs(self, execution: Execution) -> str:
@@ -116,11 +116,11 @@ class Verifier:
         shapes = {data.name: data.shape_for(execution.names) for data in self.family.outputs}
         return "", {name: execution.restore(name, shape) for name, shape in shapes.items()}
 
-    def mend(self, execution: Execution) -> bool:
-        """Inputs that something wrote to as they were; whether there are any."""
+    def restore_inputs(self, execution: Execution) -> bool:
+        """Restore inputs that something wrote to; return whether there were any."""
         changed = [item for item in execution.inputs if item.has_changed(self.backend)]
         for item in changed:
-            item.mend(self.backend)
+            item.restore(self.backend)
         return bool(changed)
 
     # -- before a run ---------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Verifier:
         for item in execution.inputs:
             if item.has_changed(self.backend):
                 reason = self._describe_write(execution, item)
-                item.mend(self.backend)
+                item.restore(self.backend)
                 return reason
         return ""
 

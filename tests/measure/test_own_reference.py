@@ -20,7 +20,7 @@ from test_verify import (
 
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.engine.ragged import compute_odd_proofs
+from autotune.engine.odd_sizes import compute_odd_proofs
 from autotune.errors import FamilyError
 from autotune.measure.reference import compute_expected
 
