@@ -346,6 +346,6 @@ class Lender(Backend, Protocol):
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
         constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
-        """``fills`` are cleared, ``moves`` launched, ``beginnings`` copied, ``constants`` copied to their module's
-        constant memory unless it holds them, then the launches follow in order. Calls of one module with other
+        """Clear ``fills``, launch ``moves``, copy ``beginnings``, copy ``constants`` to their module's
+        constant memory unless it holds them, then launch in order. Calls of one module with other
         constants may be queued by other threads and on other streams."""

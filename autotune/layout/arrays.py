@@ -96,7 +96,7 @@ class Data:
 
     @property
     def dtype(self) -> np.dtype[np.void] | np.dtype[np.generic]:
-        """numpy's view of one canonical element."""
+        """Return the numpy dtype of one canonical element."""
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
 

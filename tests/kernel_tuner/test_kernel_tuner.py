@@ -181,7 +181,7 @@ def test_a_search_ends_after_its_evaluations() -> None:
         ({"texmem_args": {"tex": A}}, "texmem_args has no counterpart"),
         ({"simulation_mode": True}, "simulation_mode reads times from a cache file: name it"),
         ({"lang": "C"}, "lang 'C' has no counterpart"),
-        ({"strategy": "annealing"}, "strategy 'annealing' is none of Kernel Tuner's that have a counterpart"),
+        ({"strategy": "annealing"}, "strategy 'annealing' is not one of Kernel Tuner's that autotune supports"),
         ({"strategy_options": {"fraction": 2}}, "fraction is 2, and a share is above 0 and at most 1"),
         ({"restrictions": [3]}, "restriction 3 has no counterpart"),
         ({"restrictions": ["9**9**9 > block_size_x"]}, "a whole number beyond 2"),
