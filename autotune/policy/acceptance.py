@@ -83,7 +83,7 @@ def check_options(measured: Mapping[str, Any], options: Mapping[str, Any]) -> st
 
 def check_accuracy(family: Family, configuration: Configuration, wanted: str) -> str:
     found = accuracy_class(configuration, family.accuracy)
-    return "" if found == wanted else f"of accuracy class {found}, and {wanted} is asked for"
+    return "" if found == wanted else f"of accuracy class {found}, and {wanted} is requested"
 
 
 def find_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
@@ -131,7 +131,7 @@ class Claim:
 
     @property
     def _winner(self) -> Configuration:
-        assert self._known is not None, "a winner that is no more is refused"
+        assert self._known is not None, "a winner that no longer exists is rejected"
         return self._known
 
     @property

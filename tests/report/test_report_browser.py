@@ -22,7 +22,7 @@ from autotune.report.page import write_report
 pytestmark = pytest.mark.chromium
 
 CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
-SECTIONS = ("verdict", "effects", "why", "choice", "search", "trials")
+SECTIONS = ("result", "effects", "why", "choice", "search", "trials")
 TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "mummergpu-h200.csv.xz"}
 
 
@@ -273,7 +273,7 @@ def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
         float(r["time_ms"]) == pytest.approx(ssuis.loc[r["configuration"], "time_ms"], rel=1e-5)
         for r in found
     )
-    found = downloaded(one.page, one.page.locator("#study-2-verdict [data-download=presets]"))
+    found = downloaded(one.page, one.page.locator("#study-2-result [data-download=presets]"))
     control = next(row for row in found if row["preset"] == "control")
     assert float(control["time_ms"]) == ssuis.loc[control["configuration"], "time_ms"]
     found = downloaded(one.page, one.page.locator("[data-points='study-2-chart-front_footprint']"))
