@@ -125,7 +125,7 @@ class SweepResult:
         """Merge the winner, with those of the same device that the record has for other workloads, into the policy file
         below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where ``autotune.load`` finds it. Raises
         PolicyFileError, NothingMeasured."""
-        assert self.decision
+        assert self.decision is not None  # else NothingMeasured
         place = policy_folder(Path(folder) if folder else None)
         return saved(place, self._newest, self.record, self.request.objective)
 
