@@ -238,7 +238,11 @@ def test_dependencies_are_those_of_the_project() -> None:
 
     groups = {"## Run time": PROJECT["dependencies"], "## Build": DECLARED["build-system"]["requires"]}
     groups |= {f"## Extra {extra}": listed for extra, listed in PROJECT["optional-dependencies"].items()}
-    groups |= {f"## Group {group}": listed for group, listed in DECLARED["dependency-groups"].items() if group != "dev"}
+    groups |= {
+        f"## Group {group}": listed
+        for group, listed in DECLARED["dependency-groups"].items()
+        if group != "dev"
+    }
     weighed = "## Weighed and not taken: readers of standard formats"
     assert set(re.findall(r"^## .+$", text, re.MULTILINE)) == {*groups, weighed}
     for heading, requirements in groups.items():
