@@ -94,7 +94,7 @@ def test_nobody_is_sent_to_the_other_project_of_that_name() -> None:
         "README.md",
         "pyproject.toml",
         "action.yml",
-        "docs/dependencies.md",
+        "docs/reference/dependencies.md",
         "autotune/files.py",
     } <= seen.keys()
     for place, text in seen.items():
