@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import json
 import lzma
 import os
 import re
@@ -45,7 +46,6 @@ def pip_install(extra: str = "") -> str:
     checkout = _PACKAGE.parent
     if (checkout / "pyproject.toml").is_file():
         return f"pip install -e '{checkout}{named}'"
-    import json
     from importlib.metadata import PackageNotFoundError, distribution
 
     with suppress(PackageNotFoundError, TypeError):  # TypeError: no such file, so it came from the index
