@@ -31,7 +31,7 @@ from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.ranking import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
+from autotune.ranking.forecasts import Forecast, by_cycles, find_unseen_policies
 from autotune.ranking.warp_requests import Requests
 from autotune.record import Study, read_results
 
@@ -139,7 +139,7 @@ def rows_of(
     if not kept:
         return
     times = [t for _, t, _ in kept]
-    unseen = " ".join(unseen_policies(found, family.space.policies))
+    unseen = " ".join(find_unseen_policies(found, family.space.policies))
     models = {
         "static ranking": [f.cycles for f, _, _ in kept],
         "PORPLE": [of_porple(f) for f, _, _ in kept],

@@ -33,7 +33,7 @@ class Element:
     def bytes(self) -> int:
         return size_of(self.type) if self.type else sum(map(size_of, self.fields.values()))
 
-    def declared(self) -> str:
+    def declare(self) -> str:
         """As family.yaml has it."""
         if self.type:
             return f"type: {self.type}"
@@ -62,7 +62,7 @@ def type_name(cursor_type: Any) -> str:
     return TYPES.get(found.kind.name, "") or _HALVES.get(found.get_declaration().spelling, "")
 
 
-def half_of(cursor_type: Any) -> str:
+def find_half(cursor_type: Any) -> str:
     """What C++ calls a number of 16 bits, which an accessor hands over as a float; empty for all others."""
     name = cursor_type.get_canonical().get_declaration().spelling
     return name if name in _HALVES else ""

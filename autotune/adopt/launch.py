@@ -11,7 +11,17 @@ from autotune.adopt.arrays import Arrays
 from autotune.adopt.elements import parts_of
 from autotune.adopt.function import Bound, Function, Variable, is_launch
 from autotune.adopt.host import HostLaunch, divisors
-from autotune.adopt.source import Cursor, bare, binary, children, has_attribute, kind, number, span, walk
+from autotune.adopt.source import (
+    Cursor,
+    binary,
+    children,
+    has_attribute,
+    kind,
+    number,
+    span,
+    strip_wrappers,
+    walk,
+)
 from autotune.declaration import Expression as Computed
 from autotune.errors import UsageError
 
@@ -82,8 +92,8 @@ class KernelLaunch:
                 block = self._name(axis, len(free))
                 found.policies[block] = _BLOCKS[len(free)][free.index(axis)]
             else:
-                block = str(self._fixed(axis) if self._reads("threadIdx", axis) else 1)
-            grid = self._bounded(axis, block)
+                block = str(self._find_fixed_block(axis) if self._reads("threadIdx", axis) else 1)
+            grid = self._find_bounded_grid(axis, block)
             if grid is None or (axis in free and block not in grid and not self._goes_on(axis)):
                 raise UsageError(
                     f"nothing in kernel {self.function.name} bounds its {'blocks' if grid is None else 'threads'} in "
@@ -105,9 +115,9 @@ class KernelLaunch:
             is_counted = not self._reads("gridDim", axis) and self._reads("blockIdx", axis)
             if grid[n].isdigit() and is_counted and not host.is_asked:
                 # Better than a number of blocks that fits one size only.
-                grid[n] = self._bounded(axis, block[n]) or grid[n]
+                grid[n] = self._find_bounded_grid(axis, block[n]) or grid[n]
             if block[n] in host.open or (block[n].isdigit() and self._can_choose(axis, int(block[n]))):
-                text = self._chosen(axis, grid[n], block[n])
+                text = self._find_grid(axis, grid[n], block[n])
                 chosen |= {n: text} if text is not None else {}
         names: dict[int, str] = {}
         for n in chosen:
@@ -124,7 +134,7 @@ class KernelLaunch:
         for n, axis in enumerate("xyz"[:rank]):
             found.grid.append(with_names(chosen.get(n) or grid[n], names.get(n, "BLOCK")))
             found.block.append(names.get(n, block[n]))
-            is_guarded = self._bounded(axis, found.block[n]) is not None
+            is_guarded = self._find_bounded_grid(axis, found.block[n]) is not None
             found.divided += [
                 (what, by) for what, by, is_up in divisors(found.grid[n]) if not (is_up and is_guarded)
             ]
@@ -137,14 +147,14 @@ class KernelLaunch:
         is_free = block > 1 and self._reads("blockDim", axis) and self._is_free(axis)
         return is_free and not any(parts_of(c.type)[0] for c in shared)
 
-    def _chosen(self, axis: str, grid: str, block: str) -> str | None:
+    def _find_grid(self, axis: str, grid: str, block: str) -> str | None:
         """The grid of an axis whose block is ``BLOCK``, None where it does not follow from it."""
         for whole, by, is_up in divisors(grid):
             if is_up and by == block and grid == f"ceil_div({whole}, {by})":
                 return f"ceil_div({whole}, BLOCK)"
         if not block.isdigit() or (grid.isdigit() and self._goes_on(axis)):
             return grid
-        bounded, chosen = self._bounded(axis, block), self._bounded(axis, "BLOCK")
+        bounded, chosen = self._find_bounded_grid(axis, block), self._find_bounded_grid(axis, "BLOCK")
         if bounded is None or chosen is None or not ("BLOCK" in chosen or self._goes_on(axis)):
             return None
         one, other = Computed(bounded, "grid"), Computed(grid, "grid")
@@ -162,7 +172,10 @@ class KernelLaunch:
             if kind(cursor) == "BINARY_OPERATOR" and binary(cursor) != "=":
                 continue
             target, step = children(cursor)
-            walker, named = self.function.variable(bare(target)), list(self.function.variables_in(step))
+            walker, named = (
+                self.function.variable(strip_wrappers(target)),
+                list(self.function.variables_in(step)),
+            )
             if walker is None or (binary(cursor) == "=" and walker not in named):
                 continue
             parts = [step, *(v.initial for v in named if v.initial is not None)]
@@ -175,37 +188,41 @@ class KernelLaunch:
     @cached_property
     def _read(self) -> set[tuple[str, str]]:
         members = (c for c in walk(self.function.body, "MEMBER_REF_EXPR") if children(c))
-        return {(bare(children(c)[0]).spelling, c.spelling) for c in members}
+        return {(strip_wrappers(children(c)[0]).spelling, c.spelling) for c in members}
 
     def _reads(self, name: str, axis: str) -> bool:
         return (name, axis) in self._read
 
     def _is_free(self, axis: str) -> bool:
-        return self._reads("threadIdx", axis) and self._fixed(axis) is None
+        return self._reads("threadIdx", axis) and self._find_fixed_block(axis) is None
 
-    def _fixed(self, axis: str) -> int | None:
+    def _find_fixed_block(self, axis: str) -> int | None:
         """What the source fixes: a number that blocks are counted by, or a tile with a place for each thread, whose
         number is the last index."""
         products = (children(c) for c in walk(self.function.body, "BINARY_OPERATOR") if binary(c) == "*")
-        for one, other in (pair for both in products for pair in permutations(map(bare, both))):
+        for one, other in (pair for both in products for pair in permutations(map(strip_wrappers, both))):
             value = number(other) if self._is(one, "blockIdx", axis) else None
             if value is not None and value <= _MOST_THREADS:
                 return value
         for cursor in walk(self.function.body, "ARRAY_SUBSCRIPT_EXPR"):
             base, index = children(cursor)
-            counts, _ = parts_of(bare(base).type)
-            if self._is(bare(index), "threadIdx", axis) and counts and 1 < counts[0] <= _MOST_THREADS:
+            counts, _ = parts_of(strip_wrappers(base).type)
+            if (
+                self._is(strip_wrappers(index), "threadIdx", axis)
+                and counts
+                and 1 < counts[0] <= _MOST_THREADS
+            ):
                 return counts[0]
         return None
 
     # -- blocks -----------------------------------------------------------------------------------------
 
-    def _bounded(self, axis: str, block: str) -> str | None:
+    def _find_bounded_grid(self, axis: str, block: str) -> str | None:
         """The blocks that what bounds the threads asks for, None where nothing does."""
         if not self._reads("blockIdx", axis) or (axis != "x" and self._continues(axis)):
             return "1"
         for bound, per_block in self._bounds(axis):
-            limit = self.arrays.said(self.function.arithmetic(bound.limit), bound.plus)
+            limit = self.arrays.express(self.function.arithmetic(bound.limit), bound.plus)
             if limit is not None:
                 limit = _times(bound.variable, limit)
                 return f"ceil_div({limit}, {block})" if per_block and block != "1" else limit
@@ -221,16 +238,16 @@ class KernelLaunch:
         """What a comparison says of the number of a thread (True) or of a block (False): first of variables, then of
         expressions that are compared as they stand."""
         starts = [(v, v.initial) for v in self.function.variables.values() if v.initial is not None]
-        held = [(v, self._with_thread(start, axis)) for v, start in starts]
+        held = [(v, self._adds_thread(start, axis)) for v, start in starts]
         for with_thread in (True, False):
             for variable in (v for v, found in held if found is with_thread):
                 yield from ((bound, with_thread) for bound in self.function.bounds_of(variable))
         direct = [bound for bound in self.function.bounds if bound.variable is None]
         for bound in sorted(direct, key=lambda bound: -span(bound.compared)[0]):
-            if (found := self._with_thread(bound.compared, axis)) is not None:
+            if (found := self._adds_thread(bound.compared, axis)) is not None:
                 yield bound, found
 
-    def _with_thread(self, cursor: Cursor, axis: str) -> bool | None:
+    def _adds_thread(self, cursor: Cursor, axis: str) -> bool | None:
         """Whether it has a thread's number in it, too; None where it has not that of a block."""
         inside = list(walk(cursor))
         if not any(self._is(c, "blockIdx", axis) for c in inside):
@@ -241,12 +258,12 @@ class KernelLaunch:
         """Whether it is that number, or a variable that was given it."""
         variable = self.function.variable(cursor)
         start = variable.initial if variable else None
-        return is_launch(cursor if start is None else bare(start), name, axis)
+        return is_launch(cursor if start is None else strip_wrappers(start), name, axis)
 
 
 def _times(variable: Variable | None, limit: str) -> str:
     """The limit of threads where several have the same number: i = (blockIdx.x * 64 + threadIdx.x) / 32."""
-    start = bare(variable.initial) if variable and variable.initial is not None else None
+    start = strip_wrappers(variable.initial) if variable and variable.initial is not None else None
     together = number(children(start)[1]) if start is not None and binary(start) == "/" else None
     said = f"({limit})" if " " in limit else limit
     return f"{said} * {together}" if together else limit

@@ -47,7 +47,7 @@ class Layouts:
     orders: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: "Layouts | str | None", arrays: Mapping[str, CallArray]) -> "Layouts":
+    def read(cls, given: "Layouts | str | None", arrays: Mapping[str, CallArray]) -> "Layouts":
         """``all`` stands for axes and padding of every array of two or three axes, and for inputs of one shape
         together. Raises UsageError."""
         if given is None:
@@ -127,7 +127,7 @@ def _policy(layout: str, data: Sequence[str], means: Mapping[str, Any]) -> dict[
     return {"values": values, "default": values[0], **given}
 
 
-def proved(measuring: Any, given: SharedInputs, expected: Path, configuration: Configuration) -> str:
+def prove(measuring: Any, given: SharedInputs, expected: Path, configuration: Configuration) -> str:
     """Why a configuration is wrong, or empty; asked of a measuring process, whose ``measuring`` has the device."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the proof of layouts")
@@ -135,7 +135,7 @@ def proved(measuring: Any, given: SharedInputs, expected: Path, configuration: C
     verifier = Verifier(backend, family, right)
     with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident, closing(verifier):
         try:
-            variant = Variant.of(family, configuration, inputs.options)
+            variant = Variant.make(family, configuration, inputs.options)
             execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
             return verifier.run(execution, cold=False)[0]
         except (LaunchError, AutotuneError):

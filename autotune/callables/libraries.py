@@ -127,9 +127,9 @@ def content(value: Any) -> NDArray[Any]:
     if library == "warp":
         found = value.numpy()
     elif library == "torch":
-        found = np.asarray(foreign.fetched(value.detach()))
+        found = np.asarray(foreign.fetch(value.detach()))
     else:
-        found = np.asarray(foreign.fetched(value))
+        found = np.asarray(foreign.fetch(value))
     if found.dtype == np.float16:
         return np.asarray(found, np.float32)
     return np.array(found, np.uint8 if found.dtype == np.bool_ else found.dtype, copy=True, order="C")
@@ -175,7 +175,7 @@ def ordinal_of(values: Mapping[str, Any]) -> int:
     return 0
 
 
-def handed(kind: Kind, memory: Memory) -> Any:
+def hand_over(kind: Kind, memory: Memory) -> Any:
     """The memory as an array of the argument's library."""
     library = kind.library
     if library == "numpy" and memory.ordinal is not None:
@@ -244,7 +244,7 @@ def versions(libraries: Sequence[str]) -> str:
     return "; ".join(told)
 
 
-def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
+def copy_back(name: str, kind: Kind, memory: Memory, value: Any) -> None:
     """What a call gave back into memory of ours. Raises LaunchError where it is another sort of array."""
     if kind.is_scalar:
         _write(memory, _number(value))
@@ -252,7 +252,7 @@ def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
     if not library_of(value) or kind_of(name, value) != kind or _shape(kind, value) != memory.shape:
         told = f"{value.dtype} of shape {tuple(value.shape)}" if library_of(value) else type(value).__name__
         raise LaunchError(f"{name} is {told}, and the first call gave {kind.name} of shape {memory.shape}")
-    target = handed(kind, memory)
+    target = hand_over(kind, memory)
     match kind.library:
         case "torch":
             target.copy_(value.detach())
@@ -276,5 +276,5 @@ def _write(memory: Memory, array: NDArray[Any]) -> None:
         return
     library = "torch" if "torch" in sys.modules else "cupy"
     kind = Kind(library, memory.dtype.name)
-    target = handed(kind, memory)
+    target = hand_over(kind, memory)
     target[...] = import_module(library).asarray(array)

@@ -28,9 +28,9 @@ def run_static(
         raise UsageError("--static runs nothing and records nothing: leave --device and --store out")
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
-    configurations = _drawn(request)
+    configurations = _draw(request)
     writable(request.folder)
-    known = static_pass.StaticInputs.of(request.family, "".join(request.workloads), data_root(request.data))
+    known = static_pass.StaticInputs.make(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
         err.print(f"note: {known.note}")
     rows: list[StaticProfile] = []
@@ -66,7 +66,7 @@ def run_static(
     return rows
 
 
-def _drawn(request: SweepRequest) -> Sequence[Configuration]:
+def _draw(request: SweepRequest) -> Sequence[Configuration]:
     """All, or as many as ``--trials`` says: presets first, and as an exhaustive sweep goes on where the space can be
     listed; else at random, by the seed, since a search has nothing to learn from here."""
     configurations, strategy = request.configurations, request.strategy

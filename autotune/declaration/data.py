@@ -73,7 +73,7 @@ def check_views(
             )
 
 
-def with_converted(
+def declare_converted(
     data: Mapping[str, Data],
     accesses: Mapping[str, str],
     kernels: Collection[str],
@@ -120,7 +120,7 @@ def with_converted(
     return found
 
 
-def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+def check_drivers(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
     """A layout dimension of an array has one driver, has the other that it needs, and none that it excludes."""
     drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
     for policy in policies:
@@ -255,7 +255,7 @@ def _check_view(value: Mapping[str, Any], place: str) -> None:
         raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
 
 
-def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
+def read_windowed(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
     """The extent along which each array that says so may be cut, by the array's name."""
     found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
     for name, extent in found.items():

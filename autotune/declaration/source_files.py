@@ -23,7 +23,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
 
 
-def quoted_includes(text: str) -> list[str]:
+def find_quoted_includes(text: str) -> list[str]:
     """What a text includes by name in quotes, whether a condition leaves it out or not."""
     named = (_NAMED.match(directive[1]) for directive in _DIRECTIVE.finditer(text))
     return [match[1] for match in named if match and match[1]]
@@ -37,10 +37,10 @@ def sources(folder: Path, library: Path, ahead: Iterable[Path] = ()) -> dict[str
     FamilyError for an include whose file is only known to a preprocessor."""
     own = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     roots = sorted(path for path in own if path != folder / EDITORS_HEADER)
-    return reached([*roots, *ahead], folder, library)
+    return follow_includes([*roots, *ahead], folder, library)
 
 
-def reached(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:
+def follow_includes(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:
     """``roots`` and all that they include, by name. Raises FamilyError as ``sources`` does."""
     folders = [place for place in (library, folder) if place]
     left_out = {folder / EDITORS_HEADER}
@@ -57,7 +57,7 @@ def reached(roots: Iterable[Path], folder: Path, library: Path | None = None) ->
     return dict(sorted((_name(path, folder, library), path) for path in found))
 
 
-def hashed(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
+def hash_files(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
     """Each file with the sha256 of its bytes. Raises FamilyError."""
     try:
         return {name: (path, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in files.items()}
@@ -65,8 +65,8 @@ def hashed(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
         raise FamilyError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
 
 
-def together(files: Mapping[str, tuple[Path, str]]) -> str:
-    """sha256 over names and contents of what ``hashed`` gives."""
+def combine_digests(files: Mapping[str, tuple[Path, str]]) -> str:
+    """sha256 over names and contents of what ``hash_files`` gives."""
     lines = "".join(f"{digest} {name}\n" for name, (_, digest) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -45,7 +45,7 @@ class ToleranceRule:
     bounds: Mapping[str, Expression] = field(default_factory=dict)
     nan: str = EQUAL
 
-    def at(self, names: Mapping[str, Any], declared: str, where: str) -> Tolerance:
+    def evaluate(self, names: Mapping[str, Any], declared: str, where: str) -> Tolerance:
         """With ``names`` bound: options, policies, extents and scalars. Raises FamilyError."""
         found = {key: float(bound.evaluate(names)) for key, bound in self.bounds.items()}
         whose = "" if declared == FOR_FLOATS else f" of {declared.removeprefix(f'{FOR_FLOATS}.')}"
@@ -86,7 +86,7 @@ def tolerances_of(
     """The tolerance of each plain output and of each field of a record, ``hits.score``: its own, else its record's,
     else that of the family; whole numbers have only their own. Raises FamilyError."""
     at = {
-        key: rule.at(names, f"{FOR_FLOATS}.{key}" if key else FOR_FLOATS, where)
+        key: rule.evaluate(names, f"{FOR_FLOATS}.{key}" if key else FOR_FLOATS, where)
         for key, rule in rules.items()
     }
     found: dict[str, Tolerance] = {}

@@ -122,19 +122,19 @@ def view(array: Any, stream: int = 0) -> View | None:
     use it. Raises WorkloadError for one that cannot be used where it is."""
     if not is_on_gpu(array):
         return None
-    if dtype := _unnamed(array):
-        return _of_torch(array, dtype)
+    if dtype := _get_unnamed_type(array):
+        return _view_torch(array, dtype)
     described = getattr(array, "__cuda_array_interface__", None)
     if described is not None:
-        return _of_interface(array, described)
-    return _of_dlpack(array, int(array.__dlpack_device__()[1]), stream)
+        return _view_interface(array, described)
+    return _view_dlpack(array, int(array.__dlpack_device__()[1]), stream)
 
 
 def is_on_gpu(array: Any) -> bool:
     """Whether ``view`` gives one of ``array``; asks its library for nothing."""
     if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
         return False
-    if _unnamed(array):
+    if _get_unnamed_type(array):
         return bool(array.is_cuda)
     if getattr(array, "__cuda_array_interface__", None) is not None:
         return True
@@ -142,32 +142,32 @@ def is_on_gpu(array: Any) -> bool:
     return place is not None and int(place()[0]) in (_CUDA, _CUDA_MANAGED)
 
 
-def as_host(array: Any) -> Any:
+def to_host(array: Any) -> Any:
     """What numpy can take: a GPU's array is copied, one that only knows DLPack is wrapped, the rest is left alone."""
     if isinstance(array, View):
         return array.to_host()
-    if _unnamed(array):
+    if _get_unnamed_type(array):
         return _numbers(array)
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return array
 
 
-def fetched(array: Any) -> Any:
+def fetch(array: Any) -> Any:
     """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
     if reason := obstacle(array):
         raise WorkloadError(f"a tensor is given that no kernel can take: {reason}")
     seen = view(array)
-    return as_host(array if seen is None else seen)
+    return to_host(array if seen is None else seen)
 
 
-def as_writable(array: Any) -> NDArray[Any] | None:
+def get_writable(array: Any) -> NDArray[Any] | None:
     """The host's memory of ``array`` as numpy sees it: what is written there is in ``array``. None for anything but
     numpy's arrays and torch's tensors of the host."""
     if isinstance(array, np.ndarray):
         return array
     if _library(array) == "torch" and not obstacle(array) and array.device.type == "cpu":
-        memory: NDArray[Any] = elements.codes_of_torch(array) if _unnamed(array) else array.numpy()
+        memory: NDArray[Any] = elements.codes_of_torch(array) if _get_unnamed_type(array) else array.numpy()
         return memory
     return None
 
@@ -192,23 +192,23 @@ def obstacle(array: Any) -> str:
 _ELEMENTS = frozenset(("bool", *SCALAR_TYPES, *elements.TORCH_NAMES))  # what torch calls what can be declared
 
 
-def _unnamed(array: Any) -> np.dtype[Any] | None:
+def _get_unnamed_type(array: Any) -> np.dtype[Any] | None:
     """The elements of a tensor of torch that numpy has no name for; None for all else."""
     return elements.of_torch(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
 
 
 def _numbers(tensor: Any) -> Any:
     """A tensor of the host as numpy takes it: what it has no name for as float."""
-    return tensor.float().numpy() if _unnamed(tensor) else tensor.numpy()
+    return tensor.float().numpy() if _get_unnamed_type(tensor) else tensor.numpy()
 
 
-def _of_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
+def _view_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
     """A tensor on a GPU whose elements the CUDA Array Interface has no name for."""
     strides = tuple(int(step) * dtype.itemsize for step in tensor.stride())
     return _view(tensor, int(tensor.data_ptr()), tensor.shape, strides, dtype, ordinal=_ordinal(tensor))
 
 
-def _of_interface(array: Any, described: dict[str, Any]) -> View:
+def _view_interface(array: Any, described: dict[str, Any]) -> View:
     if described.get("mask") is not None:
         raise WorkloadError("an array with a mask is given; fill the masked elements first")
     kind = described["typestr"]
@@ -220,7 +220,7 @@ def _of_interface(array: Any, described: dict[str, Any]) -> View:
     return _view(array, address, shape, strides, np.dtype(kind), ordinal=_ordinal(array), stream=handle)
 
 
-def _of_dlpack(array: Any, ordinal: int, stream: int) -> View:
+def _view_dlpack(array: Any, ordinal: int, stream: int) -> View:
     """The producer makes the content ready for ``stream``."""
     capsule = array.__dlpack__(stream=stream or _LEGACY_STREAM)
     address, shape, steps, dtype = tensor(capsule)

@@ -12,22 +12,22 @@ from autotune.kernel_tuner.cache import read_cache
 from autotune.kernel_tuner.exchange import PHASES
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import Metrics, environment, error, warn
-from autotune.search import Search, Strategy, can_be_listed, listed
+from autotune.search import Search, Strategy, can_be_listed, list_configurations
 
 _MEASURED = [name for name, ours in PHASES.items() if ours]  # the phases that a configuration takes
 
 
-def simulated(
+def simulate(
     path: Path, parameters: Parameters, search: Mapping[str, Any], metrics: Metrics, goal: tuple[str, bool],
     tell: Callable[[Mapping[str, Any]], None], began: float,
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:  # fmt: skip
     """The results of a ``search`` (the words of a sweep) that takes its times from the cache file ``path``; a limit in
     seconds is of the time that measuring took then. Raises StoreError, UsageError."""
     content = read_cache(path)
-    members = tuple(listed(parameters.space) or ()) if can_be_listed(parameters.space) else None
+    members = tuple(list_configurations(parameters.space) or ()) if can_be_listed(parameters.space) else None
 
     def entry(configuration: Configuration) -> Any:
-        return content["cache"].get(",".join(map(str, parameters.given(configuration).values())))
+        return content["cache"].get(",".join(map(str, parameters.get_given(configuration).values())))
 
     walk = Search(
         parameters.space, members,

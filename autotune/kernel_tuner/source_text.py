@@ -18,7 +18,7 @@ def headers(text: str, folders: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     left = [text]
     while left and len(found) < _MOST_HEADERS:
-        for name in source_files.quoted_includes(left.pop()):
+        for name in source_files.find_quoted_includes(left.pop()):
             path = next((folder / name for folder in folders if (folder / name).is_file()), None)
             if path is not None and name not in found and ".." not in Path(name).parts:
                 found[name] = path.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from autotune import __version__
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry
-from autotune.record import Provenance, State, Study, added
+from autotune.record import Provenance, State, Study, describe_study
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
     {
@@ -49,7 +49,7 @@ def to_t4(study: Study) -> dict[str, Any]:
     """``study`` as a T4 results file: ``time`` in milliseconds is the objective, a median; single samples are not
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
     else 0."""
-    told = {**added(study), "device_name": study.about.device_name or study.device}
+    told = {**describe_study(study), "device_name": study.about.device_name or study.device}
     results = [
         (trial.configuration, {**entry(trial), "timestamp": study.about.date}) for trial in study.trials
     ]

@@ -45,7 +45,7 @@ class Dimension:
     needs: str = ""
     not_with: Mapping[str, str] = field(default_factory=dict)
 
-    def usual_of(self, data: Data) -> Any:
+    def get_usual(self, data: Data) -> Any:
         """The value of an array for which nothing is said."""
         return self.usual(data) if callable(self.usual) else self.usual
 
@@ -55,7 +55,7 @@ class Dimension:
 
     def keeps_rows(self, value: Any, data: Data) -> bool:
         """Whether an image may have the value."""
-        return self.leaves_rows(value, data) if self.leaves_rows else bool(value == self.usual_of(data))
+        return self.leaves_rows(value, data) if self.leaves_rows else bool(value == self.get_usual(data))
 
     def meaning(self, value: Any, data: Data, where: str) -> Any:
         """What a value stands for. Raises FamilyError, UnknownName."""
@@ -77,7 +77,7 @@ class Dimension:
         """Those of an export's ``Layout``. Raises FamilyError for a layout that no export has."""
         return self.exported(layout) if self.exported else {self.name: getattr(layout, self.name)}
 
-    def chosen(self, layout: Layout, value: Any, where: str) -> Layout:
+    def apply(self, layout: Layout, value: Any, where: str) -> Layout:
         """The layout with a value of this dimension. Raises FamilyError, UnknownName."""
         meaning = self.meaning(value, layout.data, where)
         return self.put(layout, meaning) if self.put else replace(layout, **{self.name: meaning})

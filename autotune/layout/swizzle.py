@@ -34,7 +34,7 @@ class Swizzle:
         """Where a column of a row lies, and which lies there: whole numbers, or arrays of them."""
         return column ^ (row % self.groups * self.width)
 
-    def moved(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:
+    def move(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:
         row, column = axes[-2:]
         return [self.column(at[row], each) if axis == column else each for axis, each in enumerate(at)]
 
@@ -51,7 +51,7 @@ class Swizzle:
         return {"groups": self.groups, "width_of_group": self.width}
 
 
-def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
+def parse_swizzle(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
     """What a layout policy's value says: ``none``, ``xor<groups>``, ``xor<groups>x<width>``. Raises FamilyError,
     UnknownName."""
     if value == "none":
@@ -73,7 +73,7 @@ def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | Non
 SWIZZLE = step_dimension(
     "swizzle",
     Swizzle,
-    lambda value, data, where: swizzle_of(value, data.shape, where),
+    lambda value, data, where: parse_swizzle(value, data.shape, where),
     Swizzle.header,
     probes=("xor2x2",),
 )

@@ -49,7 +49,7 @@ class Deviations:
     expected: Mapping[str, NDArray[Any]]
     _known: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
 
-    def of(self, execution: Execution) -> dict[str, float]:
+    def compute(self, execution: Execution) -> dict[str, float]:
         """By output, or field of one (``hits.score``), what the latest run of ``execution`` left."""
         found: dict[str, float] = {}
         for name, expected in self.expected.items():

@@ -55,7 +55,7 @@ class Protocol:
         """A JSON-ready dict."""
         return asdict(self)
 
-    def exactly(self, samples: int) -> "Protocol":
+    def fix_samples(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
         tuners that do so."""
         unlimited = replace(self, target_spread=0.0, seconds=_NO_LIMIT, abandon=_NO_LIMIT)
@@ -110,7 +110,7 @@ class _Sampler:
     def __call__(self, count: int) -> list[float]:
         while True:
             times = self.of.backend.sample(self.plan, count, self.of.cold)
-            reason = self.of.watch.throttled() if self.of.watch else ""
+            reason = self.of.watch.find_throttling() if self.of.watch else ""
             if not reason:
                 return times
             if self.retaken >= self.of.protocol.retakes:
@@ -230,7 +230,7 @@ def _turns(keys: Collection[Any], rounds: int) -> Iterator[tuple[int, Any]]:
 Producer = Callable[[Execution, float], Mapping[str, float]]
 
 # What measures a figure that takes calls of its own, on a device that may not tell it (DeviceError).
-PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.of})
+PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.open})
 
 
 def produce(

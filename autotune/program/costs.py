@@ -67,7 +67,7 @@ def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     for segment in listed:
         key = held, segment
         if key not in known:
-            known[key] = _passed(bound, held, segment, touched)
+            known[key] = _pass_segment(bound, held, segment, touched)
         held, ended, ran = known[key]
         epochs.update(ended)
         runs.update(ran)
@@ -76,7 +76,7 @@ def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     return Traffic(dict(runs), kept, {name: frozenset(ports) for name, ports in touched.items()})
 
 
-def _passed(
+def _pass_segment(
     bound: BoundProgram, held: tuple[_Now, ...], segment: Segment, touched: Mapping[str, set[Port]]
 ) -> _Passed:
     """What a segment makes of the arrays, the epochs that end in it, and what runs."""

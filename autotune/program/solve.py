@@ -87,7 +87,7 @@ def solve(problem: Problem) -> Solution:
                 many = Counter((*writers, *readers))  # one that is both counts twice
                 model.limit({due[before, after]: 1.0, **{number: -n for number, n in many.items()}}, -1.0)
     _limit_memory(problem, model, taken)
-    picks, bound = _solved(problem, model, taken)
+    picks, bound = _solve(problem, model, taken)
     return Solution(picks, cost(problem, picks), bound)
 
 
@@ -116,9 +116,7 @@ def _limit_memory(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
         model.limit({number: many * scale for number, many in total.items() if many}, upper=1.0)
 
 
-def _solved(
-    problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
-) -> tuple[dict[str, Choice], float]:
+def _solve(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]) -> tuple[dict[str, Choice], float]:
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
@@ -153,11 +151,11 @@ def greedy(problem: Problem) -> dict[str, Choice]:
     chose before it, the others as they are fastest alone."""
     picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
 
-    def with_it(one: Choice, step: str) -> float:
+    def compute_cost_with(one: Choice, step: str) -> float:
         return cost(problem, {**picks, step: one}).ms
 
     for step in sorted(picks, key=lambda one: -picks[one].ms * problem.traffic.runs.get(one, 0)):
-        picks[step] = min(problem.options[step], key=partial(with_it, step=step))
+        picks[step] = min(problem.options[step], key=partial(compute_cost_with, step=step))
     return picks
 
 

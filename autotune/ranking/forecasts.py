@@ -103,7 +103,7 @@ def by_cycles(forecasts: Sequence[Forecast]) -> list[Forecast]:
     return sorted((f for f in forecasts if f.launches), key=lambda f: (f.cycles, f.configuration.id))
 
 
-def unseen_policies(forecasts: Sequence[Forecast], policies: Sequence[Policy]) -> list[str]:
+def find_unseen_policies(forecasts: Sequence[Forecast], policies: Sequence[Policy]) -> list[str]:
     """The policies that the estimates do not see: nearly nowhere do two configurations that differ in them alone differ
     in cycles."""
     return [policy.name for policy in policies if _is_unseen(by_cycles(forecasts), policy)]

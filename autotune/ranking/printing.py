@@ -15,7 +15,7 @@ from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError
 from autotune.files import clean, data_root, write_text
 from autotune.ranking.estimate import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
+from autotune.ranking.forecasts import Forecast, by_cycles, find_unseen_policies
 from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 from autotune.report import pace
@@ -77,7 +77,7 @@ def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out:
             changes = one.configuration.changes(control)
             table.add_row(str(place), f"{one.cycles / best[0].cycles:.2f}", one.bound, changes)
         out.print(table)
-    if unseen := unseen_policies(forecasts, request.space.policies):
+    if unseen := find_unseen_policies(forecasts, request.space.policies):
         out.print(f"not told apart: {', '.join(unseen)} (they change no access of memory here)", markup=False)
     if lost:
         out.print(f"{len(lost)} were not traced: {lost[0].message}", markup=False)

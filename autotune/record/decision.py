@@ -121,7 +121,9 @@ def _ties(
         return [], ()
     if not aim.is_sum:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-        fastest = min(ranked, key=lambda t: t.measurement.first(aim.figure) if t.measurement else math.inf)
+        fastest = min(
+            ranked, key=lambda t: t.measurement.get_first(aim.figure) if t.measurement else math.inf
+        )
         # A record may hold an older sweep's finalists only.
         finalists = retimed if fastest in retimed else ranked
     best = finalists[0]
@@ -198,7 +200,7 @@ class Stretch:
     calls_to: float
 
 
-def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
+def find_cheapest(trials: Sequence[Trial]) -> list[Stretch]:
     """Which configuration has the least ``once + calls * time``, from one call on."""
     left = [t for t in trials if t.measurement and t.time_ms > 0]
     if not left:
@@ -251,11 +253,11 @@ def decide_classes(
     found = {}
     for name, group in sorted(groups.items()):
         if decision := decide(group, control, objective):
-            found[name] = compared(decision, [*trials, *beside], control)
+            found[name] = add_control(decision, [*trials, *beside], control)
     return found
 
 
-def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
+def add_control(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
     """``decision`` with the control that is among ``trials``, wherever that was tried."""
     measured = (t for t in trials if t.configuration == control and math.isfinite(t.cost(decision.objective)))
     return replace(decision, control=next(measured, None))
@@ -297,7 +299,7 @@ def margin(other: Trial | None, winner: Trial, objective: str = KERNEL) -> Margi
     return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
 
 
-def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
+def rank_trials(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
     """Those measured: the winner, then by the time that is shown of each, whether it was timed again or not."""
     winner = decision.winner.configuration if decision else None
     return sorted(fastest_first(trials), key=lambda t: t.configuration != winner)

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from autotune import __version__
-from autotune.declaration import Family, Inputs, Workload, single_presets
+from autotune.declaration import Family, Inputs, Workload, find_single_presets
 from autotune.files import include_dir
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
@@ -34,7 +34,7 @@ def header(
         device=device.slug,
         identity=_digest(parts),
         control=control,
-        presets=single_presets(family.space),
+        presets=find_single_presets(family.space),
         parts=parts,
         about=Provenance(
             title=family.title,

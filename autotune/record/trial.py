@@ -59,7 +59,7 @@ class Measurement:
         """The median of that figure; 0 where it was not measured."""
         return found.value if (found := self.figure(name)) else 0.0
 
-    def first(self, name: str) -> float:
+    def get_first(self, name: str) -> float:
         """As ``value``, of the time as it was before finalists were timed again."""
         return self.median_ms if name == TIME else self.value(name)
 

@@ -32,7 +32,7 @@ class Across:
         return self.studies[0].control
 
 
-def across(studies: Sequence[Study]) -> Across:
+def compare_across(studies: Sequence[Study]) -> Across:
     times = times_of(studies)
     chosen = minimax(times)
     return Across(

@@ -14,7 +14,7 @@ MOST_GROUPS = 40  # of the chart of states
 _SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work beside it
 
 
-def spent_s(trial: Trial) -> float:
+def sum_spent(trial: Trial) -> float:
     return sum(trial.phases_ms.get(phase, 0.0) for phase in _SPENT) / 1000
 
 
@@ -22,7 +22,7 @@ def improvements(trials: Sequence[Trial]) -> list[tuple[int, float, Trial]]:
     """(number of trials, their seconds so far, the trial) for each that was better than all before it. Times are those
     of the first measurement, as they were known then."""
     best, found = math.inf, []
-    seconds = list(accumulate(map(spent_s, trials)))
+    seconds = list(accumulate(map(sum_spent, trials)))
     for i, trial in enumerate(trials):
         if trial.measurement and trial.measurement.median_ms < best:
             best = trial.measurement.median_ms
@@ -36,7 +36,7 @@ def search_blocks(study: Study) -> list[Block]:
     blocks = []
     if found:
         at = [(*(one[:2]), one[2].measurement.median_ms) for one in found if one[2].measurement]
-        total = len(trials), sum(map(spent_s, trials))
+        total = len(trials), sum(map(sum_spent, trials))
         columns = (
             Column("trial", "trial", "count"), Column("seconds", "after", "seconds"), TIME, CONFIGURATION
         )  # fmt: skip
@@ -56,7 +56,7 @@ def search_blocks(study: Study) -> list[Block]:
             blocks.append(Block(chart=chart, half=len(charts) > 1))
         caption = "Each trial that was better than all before it"
         blocks.append(Block(table=Table("best_so_far", caption, columns, tuple(rows)), folded_table=True))
-    return [*blocks, _states(study), *_busy(study)]
+    return [*blocks, _states(study), *_show_busy(study)]
 
 
 def _states(study: Study) -> Block:
@@ -74,14 +74,14 @@ def _states(study: Study) -> Block:
     rows = []
     for state in known:
         of = [t for t in study.trials if t.state == state]
-        rows.append((state, len(of), len(of) / len(study.trials), sum(map(spent_s, of))))
+        rows.append((state, len(of), len(of) / len(study.trials), sum(map(sum_spent, of))))
     alt = "States of the trials, in the order in which they were recorded"
     table = Table("states", "Trials by state", columns, tuple(rows))
     return Block(title="States over time", chart=stacked("states", alt, counts, list(places), width) if known else None,
                  table=table, stacked=False)  # fmt: skip
 
 
-def _busy(study: Study) -> list[Block]:
+def _show_busy(study: Study) -> list[Block]:
     """The seconds of the sweep and how much of them the device ran kernels."""
     seconds = study.about.phases_s
     rows = [(name, float(value)) for name, value in seconds.items()]

@@ -27,7 +27,7 @@ _TIMES = (
 )  # fmt: skip
 
 
-def why_blocks(
+def make_blocks(
     study: Study,
     decision: Decision,
     trials: Sequence[Trial],
@@ -132,7 +132,7 @@ def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]])
     return Table(f"occupancy_{kernel}", caption, columns, tuple(rows))
 
 
-def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
+def _group(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
     return [(*key, *_times([trial.time_ms for trial in members])) for key, members in groups.items()]
 
 
@@ -153,7 +153,7 @@ def _spills(timed: Sequence[Trial]) -> Block | None:
             title="Spills", half=True, text="No kernel of any timed configuration spills registers to memory."
         )
     columns = (Column("kernel", "most in"), Column("spill_bytes", "bytes", "count"), *_TIMES)
-    rows = _grouped(dict(sorted(groups.items(), key=lambda item: item[0][1])))
+    rows = _group(dict(sorted(groups.items(), key=lambda item: item[0][1])))
     caption = "Times by the bytes of registers that a thread writes to memory and reads back"
     return Block(title="Spills", table=Table("spills", caption, columns, tuple(rows)), half=True)
 
@@ -173,7 +173,7 @@ def _footprints(timed: Sequence[Trial]) -> Block | None:
         *_TIMES,
     )
     caption = "Times by the device memory that the data takes"
-    table = Table("footprint", caption, columns, tuple(_grouped(groups)))
+    table = Table("footprint", caption, columns, tuple(_group(groups)))
     return Block(title="Footprint", table=table, half=True)
 
 
@@ -200,7 +200,9 @@ def _counters(study: Study, timed: Sequence[Trial], roles: Roles) -> Block:
 FASTEST = 20
 
 
-def of_ceiling(study: Study, trial: Trial, ceilings: Mapping[str, Any] | None) -> dict[str, float]:
+def compute_ceiling_shares(
+    study: Study, trial: Trial, ceilings: Mapping[str, Any] | None
+) -> dict[str, float]:
     """Ceiling -> the share of it that the trial reached (0..1), for each that is known of this device and for which
     the record says how much of it a call needs. Empty when there is none.
 
@@ -238,7 +240,7 @@ def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any]
             named.setdefault(one, name)
     ranked = fastest_first(study.trials)
     chosen = [t for t in ranked if t.configuration in named or t in ranked[:FASTEST]]
-    found = [(t, of_ceiling(study, t, ceilings)) for t in chosen]
+    found = [(t, compute_ceiling_shares(study, t, ceilings)) for t in chosen]
     units_known = list(dict.fromkeys(name for _, of in found for name in of))
     if not units_known or ceilings is None:
         return []

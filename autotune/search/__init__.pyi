@@ -3,8 +3,8 @@ from .members import (
     MOST_LISTED as MOST_LISTED,
     Unlisted as Unlisted,
     can_be_listed as can_be_listed,
-    listed as listed,
-    narrowed as narrowed,
+    list_configurations as list_configurations,
+    narrow as narrow,
 )
 from .search import Search as Search
 from .strategy import SAMPLERS as SAMPLERS, Strategy as Strategy

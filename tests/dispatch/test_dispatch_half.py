@@ -184,4 +184,4 @@ def test_dlpack_has_names_for_them() -> None:
     assert of_dlpack(4, 16) == STORAGES["bfloat16"].dtype
     assert of_dlpack(10, 8) == STORAGES["float8_e4m3"].dtype
     assert of_dlpack(2, 16) is None
-    assert foreign.as_host(NUMBERS) is NUMBERS
+    assert foreign.to_host(NUMBERS) is NUMBERS

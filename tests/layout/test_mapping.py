@@ -14,7 +14,7 @@ from autotune.layout.curve import CURVES, Curve, curve_of
 from autotune.layout.dimensions import Padding, padding_of, tiles_of
 from autotune.layout.layout import Layout
 from autotune.layout.mapping import Mapping
-from autotune.layout.swizzle import Swizzle, swizzle_of
+from autotune.layout.swizzle import Swizzle, parse_swizzle
 
 ROWS = ("i", "j")
 
@@ -132,9 +132,9 @@ def test_values() -> None:
     assert curve_of("morton", ("n", "n"), "p") == Curve("morton", (0, 1))
     assert curve_of("morton16", ROWS, "p") == Curve("morton", (0, 1), 16)
     assert curve_of({"curve": "morton", "along": ["c", "a"]}, ("a", "b", "c"), "p") == Curve("morton", (0, 2))
-    assert swizzle_of("none", ROWS, "p") is swizzle_of("xor1", ROWS, "p") is None
-    assert swizzle_of("xor8", ROWS, "p") == Swizzle(8)
-    assert swizzle_of("xor8x4", ROWS, "p") == Swizzle(8, 4)
+    assert parse_swizzle("none", ROWS, "p") is parse_swizzle("xor1", ROWS, "p") is None
+    assert parse_swizzle("xor8", ROWS, "p") == Swizzle(8)
+    assert parse_swizzle("xor8x4", ROWS, "p") == Swizzle(8, 4)
     assert padding_of("64B+1", "p") == Padding(64, 1, True, False)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import load_family
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.ranking import static_ranking
 from autotune.ranking.forecasts import Forecast, by_cycles
 
@@ -19,7 +19,7 @@ def found() -> dict[str, Forecast]:
     family = load_family("allpairs")
     rows = [StaticProfile("sm_90", family.space.configuration(text), (PROFILE,)) for text in TEXTS]
     rows.append(StaticProfile("sm_90", family.space.configuration("memory=constant"), message="too large"))
-    ranking = static_ranking(family, "primer", bundled("workloads") / "data", rows, 1)
+    ranking = static_ranking(family, "primer", find_bundled("workloads") / "data", rows, 1)
     return dict(zip((*TEXTS, "refused"), ranking, strict=True))
 
 
