@@ -249,13 +249,13 @@ def program(
     """What a program says. It and what it starts are a process group of their own, which ends with this call, and with
     this process, however either ends. Raises OSError for a command that cannot be run, and
     subprocess.TimeoutExpired."""
-    found = shutil.which(command[0])
-    if not found:
+    path = shutil.which(command[0])
+    if not path:
         raise FileNotFoundError(errno.ENOENT, "No such file, or not an executable one", command[0])
     reads, writes = os.pipe()  # no other process has the end that writes
     try:
         running = subprocess.Popen(
-            ["/bin/sh", "-c", guard(), "sh", found, *command[1:]],
+            ["/bin/sh", "-c", guard(), "sh", path, *command[1:]],
             cwd=folder, env=environment, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", process_group=0,
         )  # fmt: skip

@@ -111,8 +111,8 @@ class Uses:
     @cached_property
     def pointers(self) -> dict[str, Pointer]:
         variables = [self.function.variables[c.location.offset] for c in self.function.parameters]
-        found = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
-        for pointer in found:
+        pointers = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
+        for pointer in pointers:
             try:
                 _Followed(self.function, pointer).collect(pointer.variable, ())
             except NotFollowed as problem:
@@ -123,7 +123,7 @@ class Uses:
                     "a number of 16 bits is read and written as a whole only",
                     self.function.source.line(pointer.variable.place),
                 )
-        return {pointer.name: pointer for pointer in found}
+        return {pointer.name: pointer for pointer in pointers}
 
 
 @dataclass
@@ -205,7 +205,7 @@ class _Followed:
     def _call(self, call: Cursor, node: Cursor, name: Cursor, offset: Sum) -> None:
         function, arguments = call.spelling, list(call.get_arguments())
         if function.startswith("atomic") or function == "__ldg":
-            self._by_address(call, node, offset or ZERO)
+            self._follow_address(call, node, offset or ZERO)
         elif not offset and node in arguments and function in self.function.source.functions:
             line = self.function.source.line(span(name)[0])
             self.pointer.passed.append(Passed(function, arguments.index(node), line))
@@ -277,7 +277,7 @@ class _Followed:
                 node, call = self.function.find_around(parent)
                 if kind(call) != "CALL_EXPR":
                     raise NotFollowed(f"the address of an element of {name} is kept")
-                self._by_address(call, node, plain.index, plain.member)
+                self._follow_address(call, node, plain.index, plain.member)
             case "VAR_DECL" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if self.pointer.is_constant:
                 self._add(whole)
             case "CALL_EXPR":
@@ -310,7 +310,7 @@ class _Followed:
             return bool(children(parent)[-1] == cursor)
         return kind(parent) in ("COMPOUND_STMT", "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT")
 
-    def _by_address(self, call: Cursor, node: Cursor, index: Sum, member: str = "") -> None:
+    def _follow_address(self, call: Cursor, node: Cursor, index: Sum, member: str = "") -> None:
         function = call.spelling
         is_added = function == "atomicAdd" and not member and self._is_statement(call)
         if function == "__ldg" and not member:

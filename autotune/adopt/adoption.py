@@ -105,13 +105,13 @@ class Adopter:
     @staticmethod
     def _enlarge_sizes(adoption: Adoption) -> dict[str, int]:
         """Room for what was touched behind an array whose size nothing tells."""
-        declaration, found = adoption.declaration, {}
+        declaration, enlarged = adoption.declaration, {}
         for name, (_, last) in adoption.outcome.beyond.items():
             array = declaration.arrays.all[name]
             if declaration.is_open(array):
                 inner = math.prod(declaration.small[0].get(other, 1) for other in array.shape[1:])
-                found[array.shape[0]] = -(-last // (array.element.bytes * inner))
-        return found
+                enlarged[array.shape[0]] = -(-last // (array.element.bytes * inner))
+        return enlarged
 
     @staticmethod
     def _describe_overrun(outcome: Outcome) -> str:

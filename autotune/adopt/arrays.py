@@ -103,15 +103,15 @@ class Arrays:
 
     @cached_property
     def all(self) -> dict[str, Array]:
-        found = {name: self._element(pointer) for name, pointer in self.uses.pointers.items()}
-        for array in found.values():
+        elements = {name: self._element(pointer) for name, pointer in self.uses.pointers.items()}
+        for array in elements.values():
             if array.name not in self.flat:
                 array.by = strides([access.index for access in array.accesses])
         # What a caller gives says how large it is, so that comes first where outputs share an extent with it.
-        for array in sorted(found.values(), key=lambda array: array.is_written and not array.is_read):
+        for array in sorted(elements.values(), key=lambda array: array.is_written and not array.is_read):
             array.shape = self._shape(array)
-        _Links(self.function, list(found.values()), self._parameters).find()
-        return found
+        _Links(self.function, list(elements.values()), self._parameters).find()
+        return elements
 
     def _element(self, pointer: Pointer) -> Array:
         element, why = element_of(pointer.element)
@@ -163,15 +163,15 @@ class Arrays:
         if room and not room.isdigit():
             return self._name_extent(room if room.isidentifier() else own, room)
         said = (self.limit(first) or self._find_enclosing_stride(first) for first in array.firsts)
-        found = [text for text in said if text] or [
+        extents = [text for text in said if text] or [
             t for t in map(self._find_launch_bound, array.firsts) if t
         ]
-        if room and not any(map(identifiers, found)):
-            found = [room]
-        if not found:
+        if room and not any(map(identifiers, extents)):
+            extents = [room]
+        if not extents:
             return self._find_shared_extent(array, own)
-        text = max(found, key=lambda said: (found.count(said), len(said)))
-        parameter = next((said for said in found if said in self._parameters), "")
+        text = max(extents, key=lambda said: (extents.count(said), len(said)))
+        parameter = next((said for said in extents if said in self._parameters), "")
         if parameter and re.fullmatch(rf"{parameter} - \d+", text):
             text = parameter
         return self._name_extent(text if text.isidentifier() else own, text)

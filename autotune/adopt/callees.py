@@ -31,11 +31,11 @@ class Callees:
         """Give each pointer of the kernel that is passed on what the functions do with it, or a reason to stay one."""
         for pointer in self.kernel.pointers.values():
             if not pointer.reason:
-                found: dict[_Key, Pointer] = {}
-                pointer.keep_plain(*self._reach(pointer, found, 0))
+                followed: dict[_Key, Pointer] = {}
+                pointer.keep_plain(*self._reach(pointer, followed, 0))
                 if not pointer.reason:
-                    pointer.through = list(found.values())
-                    self.followed |= found
+                    pointer.through = list(followed.values())
+                    self.followed |= followed
         self._settle()
 
     def _settle(self) -> None:

@@ -93,9 +93,9 @@ class Declaration:
     @cached_property
     def scalars(self) -> dict[str, str]:
         """The kernel's numbers that no shape decides, with their types. Raises FamilyError for other parameters."""
-        found, function, shaped = {}, self.function, {*self.arrays.all, *self.bound}
+        scalars, function, shaped = {}, self.function, {*self.arrays.all, *self.bound}
         for cursor in (c for c in function.parameters if c.spelling not in shaped):
-            type_ = found[cursor.spelling] = type_name(cursor.type)
+            type_ = scalars[cursor.spelling] = type_name(cursor.type)
             if not type_ or "float16" in type_:
                 why = "a family's kernel takes arrays and numbers: pass its members one by one"
                 if type_:
@@ -106,8 +106,8 @@ class Declaration:
                 )
         for extent in self.arrays.extents.values():
             if extent.is_given and extent.name not in self.bound:
-                found.setdefault(extent.name, "int32")
-        return found
+                scalars.setdefault(extent.name, "int32")
+        return scalars
 
     def shape(self, array: Array) -> list[str]:
         """Names of extents; those of a number that the caller gives are named for it."""
@@ -296,14 +296,14 @@ class Declaration:
         names = [cursor.spelling for cursor in self.function.parameters]
         given = [self.name_array(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
         grid = (quote(self._write_over_extents(item)) for item in self.geometry.grid)
-        found = {
+        launch = {
             "arguments": format_list(given),
             "grid": format_list(grid),
             "block": format_list(self.geometry.block),
         }
         if self.shared_bytes:
-            found["shared_bytes"] = quote(self._write_over_extents(self.shared_bytes))
-        return found
+            launch["shared_bytes"] = quote(self._write_over_extents(self.shared_bytes))
+        return launch
 
     def _write_over_extents(self, text: str) -> str:
         """An expression over extents, by the names that they have in the end."""

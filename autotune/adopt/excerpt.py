@@ -125,16 +125,16 @@ class Excerpt:
         for piece in self.all:
             for name in piece.names:
                 uses.setdefault(name, set()).update(piece.uses)
-        found: set[str] = set()
+        needed: set[str] = set()
         opened = {
             name for piece in self.all if kind(piece.cursor) == "USING_DIRECTIVE" for name in piece.uses
         }
         new = {self.kernel.spelling, *(name for name in uses if name.startswith("operator"))}
         new |= opened & self._toolkit.keys()
         while new:
-            found |= new
-            new = {other for name in new for other in uses.get(name, ())} - found
-        return found
+            needed |= new
+            new = {other for name in new for other in uses.get(name, ())} - needed
+        return needed
 
     @cached_property
     def _toolkit(self) -> dict[str, list[str]]:

@@ -90,11 +90,11 @@ def divide(sum_: Sum, stride: Factor) -> tuple[Sum, Sum]:
 
 def strides(indices: Sequence[Sum], most: int = 4) -> list[Factor]:
     """The strides that all ``indices`` of one array share, innermost first, as factors of one another."""
-    found: list[Factor] = []
-    while len(found) < most - 1 and (stride := _find_common_factor(indices)) is not None:
-        found.append(stride)
+    strides: list[Factor] = []
+    while len(strides) < most - 1 and (stride := _find_common_factor(indices)) is not None:
+        strides.append(stride)
         indices = [divide(index, stride)[0] for index in indices]
-    return found
+    return strides
 
 
 def _find_common_factor(indices: Sequence[Sum]) -> Factor | None:
@@ -125,11 +125,11 @@ def _strides_of(product: Term) -> Iterator[Factor]:
 
 def split(index: Sum, by: Sequence[Factor]) -> list[Sum]:
     """One index for each extent, outermost first."""
-    found: list[Sum] = []
+    indices: list[Sum] = []
     for stride in by:
         index, remainder = divide(index, stride)
-        found.append(remainder)
-    return [index, *reversed(found)]
+        indices.append(remainder)
+    return [index, *reversed(indices)]
 
 
 def write(sum_: Sum, text: Callable[[Factor], str]) -> str:

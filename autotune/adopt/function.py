@@ -89,14 +89,14 @@ class Function:
 
     @cached_property
     def _parents(self) -> dict[int, Cursor]:
-        found: dict[int, Cursor] = {}
+        parents: dict[int, Cursor] = {}
         depths = {self.cursor.hash: 0}
         for parent in walk(self.cursor):
             for child in children(parent):
-                found[child.hash], depths[child.hash] = parent, depths[parent.hash] + 1
+                parents[child.hash], depths[child.hash] = parent, depths[parent.hash] + 1
         if max(depths.values()) > _DEEPEST:
             raise RecursionError  # here, since Python ignores one within a callback of libclang
-        return found
+        return parents
 
     def parent(self, cursor: Cursor) -> Cursor:
         """What stands around it; the function where nothing of it does."""
@@ -112,13 +112,13 @@ class Function:
     def variables(self) -> dict[int, Variable]:
         """By the place of their declaration."""
         declared = walk(self.cursor, "VAR_DECL", "PARM_DECL")
-        found = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
+        variables = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
         for cursor in names_in(self.body):
-            named = found.get(cursor.referenced.location.offset) if cursor.referenced else None
+            named = variables.get(cursor.referenced.location.offset) if cursor.referenced else None
             # A value is read through a conversion that nobody wrote; whatever else is done with a variable changes it.
             if named and kind(self.find_around(cursor, ("PAREN_EXPR",))[1]) != "UNEXPOSED_EXPR":
                 named.changes.append(span(cursor)[0])
-        return found
+        return variables
 
     def variable(self, cursor: Cursor) -> Variable | None:
         """The one that the cursor names."""
@@ -255,7 +255,7 @@ class Function:
     @cached_property
     def bounds(self) -> list[Bound]:
         """What comparisons say: loops and conditions first, and those under which threads leave last."""
-        found = []
+        bounds = []
         for cursor in walk(self.body, "BINARY_OPERATOR"):
             if (operator := binary(cursor)) not in _MIRRORED:
                 continue
@@ -268,10 +268,10 @@ class Function:
                     continue
                 more = 1 if seen in ("<=", ">") else 0
                 if any(map(is_block, walk(one))):
-                    found.append(Bound(None, one, other, more, is_loop, is_exit))
+                    bounds.append(Bound(None, one, other, more, is_loop, is_exit))
                 for variable, plus in self._offset(one):
-                    found.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
-        return sorted(found, key=lambda bound: (bound.is_exit, not bound.is_loop))
+                    bounds.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
+        return sorted(bounds, key=lambda bound: (bound.is_exit, not bound.is_loop))
 
     def bounds_of(self, variable: Variable) -> Iterator[Bound]:
         return (bound for bound in self.bounds if bound.variable is variable)

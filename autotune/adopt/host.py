@@ -88,7 +88,7 @@ class HostProgram:
     @cached_property
     def calls(self) -> "list[HostCall]":
         """Every ``kernel<values><<<grid, block>>>(arguments)``."""
-        found = []
+        calls = []
         begin = rf"\b{re.escape(self.kernel)}\s*(?:<(?P<values>[^<>;(){{}}]*)>\s*)?<<<"
         for name, text in self.texts.items():
             for match in re.finditer(begin, text):
@@ -100,8 +100,8 @@ class HostProgram:
                 values = [v.strip() for v in (match["values"] or "").split(",") if v.strip()]
                 arguments, configuration = split(_get_inside(text, opened)), split(text[match.end() : end])
                 scope = _scope(text, match.start())
-                found.append(HostCall(self, where, scope, arguments, configuration, values))
-        return found
+                calls.append(HostCall(self, where, scope, arguments, configuration, values))
+        return calls
 
     @cached_property
     def launch(self) -> HostLaunch | None:

@@ -66,15 +66,15 @@ class KernelLaunch:
     def geometry(self) -> LaunchShape:
         """Raises UsageError where nothing bounds the blocks and no launch is known."""
         is_plain = self.host and all(item.isalnum() or item.isidentifier() for item in self.host.block)
-        found = self._from_host(self.host) if self.host and is_plain else self._from_bounds()
-        others = math.prod(int(item) for item in found.block if item.isdigit())
-        for name, values in found.policies.items():
+        shape = self._from_host(self.host) if self.host and is_plain else self._from_bounds()
+        others = math.prod(int(item) for item in shape.block if item.isdigit())
+        for name, values in shape.policies.items():
             fitting = tuple(v for v in values if v * others <= _MOST_THREADS)
-            found.policies[name] = fitting or (values[:1] if self.host and is_plain else (1,))
-        while len(found.grid) > 1 and found.grid[-1] == "1" and found.block[-1] == "1":
-            found.grid.pop()
-            found.block.pop()
-        return found
+            shape.policies[name] = fitting or (values[:1] if self.host and is_plain else (1,))
+        while len(shape.grid) > 1 and shape.grid[-1] == "1" and shape.block[-1] == "1":
+            shape.grid.pop()
+            shape.block.pop()
+        return shape
 
     def _name(self, axis: str, free: int) -> str:
         name = "block_size" if free == 1 else f"block_{axis}"
@@ -83,14 +83,14 @@ class KernelLaunch:
         return name
 
     def _from_bounds(self) -> LaunchShape:
-        found = LaunchShape()
+        shape = LaunchShape()
         read = [axis for axis in "xyz" if self._reads("threadIdx", axis) or self._reads("blockIdx", axis)]
         axes = "xyz"[: "xyz".index(read[-1]) + 1] if read else "x"
         free = [axis for axis in axes if self._is_free(axis)]
         for axis in axes:
             if axis in free:
                 block = self._name(axis, len(free))
-                found.policies[block] = _BLOCKS[len(free)][free.index(axis)]
+                shape.policies[block] = _BLOCKS[len(free)][free.index(axis)]
             else:
                 block = str(self._find_fixed_block(axis) if self._reads("threadIdx", axis) else 1)
             grid = self._find_bounded_grid(axis, block)
@@ -100,14 +100,14 @@ class KernelLaunch:
                     f"{axis}, and {self.not_understood or 'no launch of it is in its file'}: say how it is launched, "
                     "over its numbers, as in --grid 'ceil_div(n, 16), ceil_div(m, 16)' --block '16, 16'"
                 )
-            found.grid.append(grid)
-            found.block.append(block)
-        found.where += f"; {self.not_understood}" if self.not_understood else ""
-        return found
+            shape.grid.append(grid)
+            shape.block.append(block)
+        shape.where += f"; {self.not_understood}" if self.not_understood else ""
+        return shape
 
     def _from_host(self, host: HostLaunch) -> LaunchShape:
         """With a block that can be chosen where the kernel reads blockDim and the grid follows from it."""
-        found = LaunchShape(where=f"as in {host.where}")
+        shape = LaunchShape(where=f"as in {host.where}")
         rank = max(len(host.grid), len(host.block))
         grid, block = ([*texts, *["1"] * (rank - len(texts))] for texts in (host.grid, host.block))
         chosen: dict[int, str] = {}
@@ -125,21 +125,21 @@ class KernelLaunch:
             names[n] = self._name("xyz"[n], len(chosen)) if twin is None else names[twin]
             usual = _BLOCKS[len(chosen)][list(chosen).index(n)] if twin is None else _SQUARES
             first = [int(block[n])] if block[n].isdigit() else []
-            found.policies[names[n]] = tuple(dict.fromkeys([*first, *usual]))
+            shape.policies[names[n]] = tuple(dict.fromkeys([*first, *usual]))
         opened = {block[n]: name for n, name in names.items() if not block[n].isdigit()}
 
         def with_names(text: str, axis_name: str = "BLOCK") -> str:
             return re.sub(r"\w+", lambda word: opened.get(word[0], word[0]), text).replace("BLOCK", axis_name)
 
         for n, axis in enumerate("xyz"[:rank]):
-            found.grid.append(with_names(chosen.get(n) or grid[n], names.get(n, "BLOCK")))
-            found.block.append(names.get(n, block[n]))
-            is_guarded = self._find_bounded_grid(axis, found.block[n]) is not None
-            found.divided += [
-                (what, by) for what, by, is_up in divisors(found.grid[n]) if not (is_up and is_guarded)
+            shape.grid.append(with_names(chosen.get(n) or grid[n], names.get(n, "BLOCK")))
+            shape.block.append(names.get(n, block[n]))
+            is_guarded = self._find_bounded_grid(axis, shape.block[n]) is not None
+            shape.divided += [
+                (what, by) for what, by, is_up in divisors(shape.grid[n]) if not (is_up and is_guarded)
             ]
-        found.shared_bytes = with_names(host.shared_bytes)
-        return found
+        shape.shared_bytes = with_names(host.shared_bytes)
+        return shape
 
     def _can_choose(self, axis: str, block: int) -> bool:
         """Where it has no array in shared memory of a size that the source fixes."""
@@ -240,12 +240,12 @@ class KernelLaunch:
         starts = [(v, v.initial) for v in self.function.variables.values() if v.initial is not None]
         held = [(v, self._adds_thread(start, axis)) for v, start in starts]
         for with_thread in (True, False):
-            for variable in (v for v, found in held if found is with_thread):
+            for variable in (v for v, holds_thread in held if holds_thread is with_thread):
                 yield from ((bound, with_thread) for bound in self.function.bounds_of(variable))
         direct = [bound for bound in self.function.bounds if bound.variable is None]
         for bound in sorted(direct, key=lambda bound: -span(bound.compared)[0]):
-            if (found := self._adds_thread(bound.compared, axis)) is not None:
-                yield bound, found
+            if (holds_thread := self._adds_thread(bound.compared, axis)) is not None:
+                yield bound, holds_thread
 
     def _adds_thread(self, cursor: Cursor, axis: str) -> bool | None:
         """Whether it has a thread's number in it, too; None where it has not that of a block."""

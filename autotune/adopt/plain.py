@@ -69,10 +69,10 @@ def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
     head = find_close(text, opened, ("<", ">")) + 1  # where `template <...>` ends
     names = {c.spelling: c for c in children(cursor) if kind(c).startswith("TEMPLATE_")}
     defaults = [item.partition("=")[2].strip() for item in split(text[opened + 1 : head - 1])]
-    found = dict(zip(names, [*values, *defaults[len(values) :]], strict=False))
+    given = dict(zip(names, [*values, *defaults[len(values) :]], strict=False))
     everything = "\n".join(content.decode("utf-8", "replace") for content in source.files.values())
     for name in names:
-        value = found.get(name, "")
+        value = given.get(name, "")
         if not value or re.search(rf"\btemplate\s*<[^>]*\w\s+{re.escape(value)}\s*[,>=]", everything):
             some = ", ".join(map(_example, names.values()))
             raise FamilyError(
@@ -80,7 +80,7 @@ def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
                 f"in its file gives a value of {name}: add them, as in --kernel '{cursor.spelling}<{some}>'"
             )
     lines = "\n" * text.count("\n", 0, head)
-    body = _TOKENS.sub(lambda token: found.get(token[0], token[0]), text[head:])
+    body = _TOKENS.sub(lambda token: given.get(token[0], token[0]), text[head:])
     return f"{source.text(0, begin)}{lines}{body}{source.text(end)}"
 
 

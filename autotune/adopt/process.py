@@ -107,8 +107,8 @@ def _serve(pipe: Connection, asked: AdoptRequest) -> None:
 def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     name, _, values = asked.kernel.partition("<")
     source = read_source(asked.path, asked.options).find_source_of(name)
-    found = source.kernel(name)
-    family = family_name(asked.out_folder.name if asked.out_folder else found.spelling)
+    kernel = source.kernel(name)
+    family = family_name(asked.out_folder.name if asked.out_folder else kernel.spelling)
     folder = asked.out_folder or Path(family)
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} is there already, and nothing is overwritten: name another one with -o")
@@ -116,7 +116,9 @@ def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))
     given = split(values.rpartition(">")[0]) if values else ()
-    adoption = Adopter(source, found.spelling, family, defines, given, asked.grid, asked.block, told_).adopt()
+    adoption = Adopter(
+        source, kernel.spelling, family, defines, given, asked.grid, asked.block, told_
+    ).adopt()
     lines = list(report(adoption, asked.path))
     adoption.files["adopted.txt"] = "\n".join(lines) + "\n"
     try:

@@ -60,13 +60,13 @@ class Budget:
 def measure_coverage(outcome: Outcome, arrays: Sequence[Array]) -> dict[str, float]:
     """The part of each array that is written which the threads came to: what is read and written is touched; what is
     only written counts as reached where another array is read at the same expression, and left."""
-    found = {}
+    coverage = {}
     for array in (a for a in arrays if a.name in outcome.written):
         keys = _keys(array)
         twins = [a.name for a in arrays if a.shape == array.shape and a is not array and keys & _keys(a)]
         own = (outcome.touched if array.is_read else outcome.written)[array.name]
-        found[array.name] = max([own, *(outcome.touched.get(name, 0.0) for name in twins)])
-    return found
+        coverage[array.name] = max([own, *(outcome.touched.get(name, 0.0) for name in twins)])
+    return coverage
 
 
 def _keys(array: Array) -> set[str]:
@@ -102,15 +102,15 @@ class Proof:
                 return replace(outcome, is_proved=False, why=why)
             self.told(f"run {seed} of {len(sizes)}, {self.budget.left:.0f} s left")
             begun = time.monotonic()
-            found = self._run_once(images, inputs, seed)
+            run = self._run_once(images, inputs, seed)
             self.budget.left -= time.monotonic() - begun
-            outcome.take(found)
+            outcome.take(run)
             if not outcome.is_proved:
                 sizes_ = ", ".join(f"{name}={value}" for name, value in {**given, "seed": seed}.items())
                 outcome.why += f" ({sizes_})"
-                if found.differs and self._can_fill:
+                if run.differs and self._can_fill:
                     outcome.why += _UNWRITTEN
-                if found.crashed and self.declaration.guesses:
+                if run.crashed and self.declaration.guesses:
                     outcome.why += f"; a guess may be wrong: {', '.join(self.declaration.guesses)}"
                 break
         return outcome
@@ -224,12 +224,12 @@ class Proof:
         try:
             if not child.poll(time.monotonic() + max(1.0, self.budget.left)):
                 return Outcome(False, f"the runs took more than {_SECONDS:.0f} s")
-            found: Outcome = child.pipe.recv()
+            outcome: Outcome = child.pipe.recv()
         except (EOFError, ConnectionResetError):
             return Outcome(False, f"the run died: {child.death()}", crashed=True)
         finally:
             child.close()
-        return found
+        return outcome
 
 
 def flatten(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -87,17 +87,17 @@ def sweep(
     AutotuneError.
     """
     asked = locals()
-    found = _family(family)
-    _check_arguments(found, asked)
+    loaded = _family(family)
+    _check_arguments(loaded, asked)
     options = {name: _field(option, asked[option.argument]) for name, option in _BY_NAME.items()}
-    request = SweepRequest(family=found, **options)
+    request = SweepRequest(family=loaded, **options)
     given = _collect_inputs(inputs or {}, named, workload)
     request.check()
     if reference is not None and expected is not None:
         raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
     case = _case(request, workload, given, cold, reference if expected is None else expected)
     swept = _sweep(request, case, progress)
-    return SweepResult(found, swept.study, request, swept.wall_s, dict(swept.phases))
+    return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
 _BY_NAME = {name: option for name, option in OPTIONS.items() if name != "workloads"}

@@ -54,14 +54,14 @@ class Alternatives:
         return cls(first, tuple(listed))
 
     def _list_all(self) -> list[dict[str, Any]]:
-        found = []
+        configurations = []
         for one in product(*self.values.values()):
-            found.append(dict(zip(self.values, one, strict=True)))
-            if len(found) > _MOST_LISTED:
+            configurations.append(dict(zip(self.values, one, strict=True)))
+            if len(configurations) > _MOST_LISTED:
                 raise UsageError(
                     f"where= is asked about each combination, and these are over {_MOST_LISTED:,}: list fewer values"
                 )
-        return found
+        return configurations
 
     @cached_property
     def words(self) -> Mapping[str, tuple[int | str, ...]]:
@@ -102,11 +102,11 @@ def _list_values(name: str, some: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _remove_duplicates(some: Iterable[Any]) -> tuple[Any, ...]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in some:
-        if not any(_is_same(value, other) for other in found):
-            found.append(value)
-    return tuple(found)
+        if not any(_is_same(value, other) for other in distinct):
+            distinct.append(value)
+    return tuple(distinct)
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -44,21 +44,21 @@ class Decider:
     def decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values for such a call; None where another process is at it, and the fallback is to be run. Raises
         AutotuneError."""
-        found = find_winners(problem, self.policies)
-        if found.is_exact:
-            return self._values(found)
+        winners = find_winners(problem, self.policies)
+        if winners.is_exact:
+            return self._values(winners)
         if self.is_frozen or functions.is_measuring():
-            return self._take_nearest(found)
+            return self._take_nearest(winners)
         with self._claim_tuning(problem) as is_mine:
             if not is_mine:
                 return None
-            found = find_winners(problem, self.policies)
-            if found.is_exact:  # the other process has tuned it
-                return self._values(found)
+            winners = find_winners(problem, self.policies)
+            if winners.is_exact:  # the other process has tuned it
+                return self._values(winners)
             chosen: Sequence[Any] = ()
-            if self.refine and found.best is not None and found.best.match in ("predicted", "nearest"):
+            if self.refine and winners.best is not None and winners.best.match in ("predicted", "nearest"):
                 default = self.choices.configuration(self.choices.default)
-                chosen = list(dict.fromkeys([default, *found.configurations[:_NEAR]]))
+                chosen = list(dict.fromkeys([default, *winners.configurations[:_NEAR]]))
             result = tune_problem(problem, self.check, inputs, chosen=chosen, **self.options)
             result.save_policy(self.policies)
             return dict(result.configuration)

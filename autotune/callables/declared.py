@@ -136,13 +136,13 @@ class Declared:
         """An output's own, where it has floating point."""
         if self.tolerance:
             return dict(self.tolerance)
-        found = {}
+        tolerances = {}
         for name, entry in data.items():
             if entry["role"] == "output" and "float" in entry["type"]:
-                found[name] = dict(
+                tolerances[name] = dict(
                     zip(("relative", "absolute"), TOLERANCES.get(entry["type"], _COARSE), strict=True)
                 )
-        return found
+        return tolerances
 
     @property
     def _features(self) -> list[str]:

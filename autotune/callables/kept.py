@@ -184,11 +184,11 @@ def crew(names: Sequence[str], trial_seconds: float, calls: Calls, count: int) -
     how many compile. Raises DeviceError."""
     of = (os.getpid(), Path.cwd(), [*sys.path], dict(os.environ), list(names), trial_seconds)
     with _lock:
-        found = _kept.pop() if _kept else None
-    if found and not found.suits(of, count):
-        found.stop()
-        found = None
-    using = found or Crew.start(of, names, trial_seconds, calls, count)
+        idle = _kept.pop() if _kept else None
+    if idle and not idle.suits(of, count):
+        idle.stop()
+        idle = None
+    using = idle or Crew.start(of, names, trial_seconds, calls, count)
     try:
         yield using
         for worker in using.workers:
@@ -229,10 +229,10 @@ def end_kept() -> None:
 def _files() -> dict[str, int]:
     """When each file of the project that is imported was edited."""
     own, installed = str(Path(__file__).parents[1]), (sys.base_prefix, sysconfig.get_path("stdlib"))
-    found = {}
+    times = {}
     for module in [*sys.modules.values()]:
         file = getattr(module, "__file__", None) or ""
         if file and "-packages" not in file and not file.startswith((own, *installed)):
             with suppress(OSError):
-                found[file] = Path(file).stat().st_mtime_ns
-    return found
+                times[file] = Path(file).stat().st_mtime_ns
+    return times

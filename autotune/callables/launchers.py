@@ -104,11 +104,11 @@ class _Numba(LibraryLaunch):
     kernel: Importable
 
     def _make(self, constants: Mapping[str, Any]) -> Any:
-        found = self.kernel.find()
-        given = getattr(found, "targetoptions", {})
+        kernel = self.kernel.find()
+        given = getattr(kernel, "targetoptions", {})
         options = {name: given[name] for name in _NUMBA_OPTIONS if given.get(name) is not None}
         jit = import_module("numba.cuda").jit
-        return jit(**options)(_with_globals(found.py_func, constants)) if constants else found
+        return jit(**options)(_with_globals(kernel.py_func, constants)) if constants else kernel
 
     def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
         made[grid, block, 0, shared](*arguments)
@@ -215,15 +215,15 @@ def _to_tuple(some: Extents) -> tuple[Extent, ...]:
 
 def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:
     """What an expression may read."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name, value in given.items():
         if len(getattr(value, "shape", ())):
-            found |= {f"{name}_{axis}": int(extent) for axis, extent in enumerate(value.shape)}
+            numbers |= {f"{name}_{axis}": int(extent) for axis, extent in enumerate(value.shape)}
         elif isinstance(value, str):
-            found[name] = value
+            numbers[name] = value
         elif hasattr(value, "item") or isinstance(value, int | float):
-            found[name] = value.item() if hasattr(value, "item") else value
-    return found
+            numbers[name] = value.item() if hasattr(value, "item") else value
+    return numbers
 
 
 def _number(extent: Extent, names: Mapping[str, Any]) -> int:

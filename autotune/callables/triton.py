@@ -320,11 +320,11 @@ _OWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")  # of a
 def _values(config: Any, configs: Sequence[Any]) -> dict[str, Any]:
     """What a configuration chooses, by name: the same names for all ``configs``, None for what it leaves out."""
     plain = [one.all_kwargs() for one in (*configs, config)]
-    found = {name: plain[-1].get(name) for one in plain for name in one}
+    values = {name: plain[-1].get(name) for one in plain for name in one}
     keys = [repr(sorted((name, repr(value)) for name, value in one.items())) for one in plain[:-1]]
     if len(set(keys)) < len(keys):  # some differ in their hooks alone
-        found["number"] = next((i for i, one in enumerate(configs) if one is config), len(configs))
-    return found
+        values["number"] = next((i for i, one in enumerate(configs) if one is config), len(configs))
+    return values
 
 
 def _config(values: Mapping[str, Any]) -> Any:
@@ -342,15 +342,15 @@ def _spans(tensors: Mapping[str, Any], zeroed: Sequence[Any]) -> dict[str, Any]:
     """Each tensor as a line of the memory from its first element to its last, whatever its strides; the very same
     object for the very same memory, and zeros for what is to be zero."""
     made: dict[Any, Any] = {}
-    found = {}
+    spans = {}
     for name, tensor in tensors.items():
         steps = zip(tensor.shape, tensor.stride(), strict=True)
         span = 1 + sum((extent - 1) * step for extent, step in steps)
         line = tensor.detach().as_strided((span,), (1,))
         if any(tensor is one for one in zeroed):
             line = line.new_zeros(span)
-        found[name] = made.setdefault((tensor.data_ptr(), span, tensor.dtype), line)
-    return found
+        spans[name] = made.setdefault((tensor.data_ptr(), span, tensor.dtype), line)
+    return spans
 
 
 def _function(kernel: Any) -> Any:

@@ -163,9 +163,9 @@ class CallProblem:
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
-        found = name or functions.name_of(function)
+        called = name or functions.name_of(function)
         declared = Declared(
-            name=family_name(found, kinds, told),
+            name=family_name(called, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
             numbers=numbers, choices=choices, key=tuple(key),
             digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
@@ -180,7 +180,7 @@ class CallProblem:
             pickle.dumps(calls)
         except Exception as problem:
             raise UsageError(
-                f"what {found} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
+                f"what {called} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
                 f"{problem}): arrays, numbers, texts and what pickle takes can"
             ) from problem
         return cls(function, arrays, calls, declared, tuple(outputs))
@@ -268,7 +268,7 @@ def tune_problem(
         declared = _find_layouts(
             declared, Layouts.read(layouts, declared.arrays), our.workers[0], contents, expected
         )
-        family, found = _bind(declared, contents)
+        family, bound = _bind(declared, contents)
         seconds.record_phase("declare")
         request = CallRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
@@ -278,7 +278,7 @@ def tune_problem(
         request.check()
         swept = _sweep(
             request,
-            Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+            Case(workload=_workload(family, bound, cold), inputs=bound, reference=expected),
             our,
             progress,
         )

@@ -38,15 +38,15 @@ def compare_command(
     ``every``: any configuration) became slower by more than ``threshold`` percent; StoreError, PolicyFileError."""
     if out_ is not None and out_.suffix != ".csv":
         raise StoreError(f"--out {out_}: the name must end in .csv")
-    found = comparisons(read_side(a), read_side(b))
-    for one in found:
+    compared = comparisons(read_side(a), read_side(b))
+    for one in compared:
         _print(one, options.out)
     if out_ is not None:
-        options.out.print(f"comparison   {_write_table(found, out_)}")
-    worse = [(one, row) for one in found for row in one.regressions(threshold / 100, every=every)]
+        options.out.print(f"comparison   {_write_table(compared, out_)}")
+    worse = [(one, row) for one in compared for row in one.regressions(threshold / 100, every=every)]
     if markdown is not None:
         sections = (
-            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in found
+            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in compared
         )
         append(markdown, "\n".join(sections) + "\n")
     if worse:

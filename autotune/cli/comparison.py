@@ -93,13 +93,13 @@ def read_side(where: str) -> list[Side]:
 
 def sides_of(studies: Sequence[Study]) -> list[Side]:
     """Each study as a side; where several workloads share a family and device, with the choice for all of them."""
-    found = []
+    sides = []
     for study in studies:
         group = [s for s in studies if (s.family, s.device) == (study.family, study.device)]
         times = times_of(group)
         common = minimax(times) if len(times) > 1 else None
         roles = study.roles(study.decision, common.configuration if common else None)
-        found.append(
+        sides.append(
             Side(
                 family=study.family, workload=study.workload, device=study.device,
                 times={
@@ -109,7 +109,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
                 roles={name: one.id for name, one in roles.items()},
             )
         )  # fmt: skip
-    return found
+    return sides
 
 
 def comparisons(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:

@@ -163,13 +163,13 @@ def _say_prediction(
     if known is None or known.own is None or known.own.prediction is None:
         return
     rule = known.own.prediction
-    found = basis(family, known.own, inputs.options, rule.accuracy)
-    if found is None:
+    rests_on = basis(family, known.own, inputs.options, rule.accuracy)
+    if rests_on is None:
         return
-    where = found.place(values)
+    where = rests_on.place(values)
     lost = {name: loss_percent(regret) for name, regret in rule.left_out.items()}
     out.print(
-        f"predicted from {len(found.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
+        f"predicted from {len(rests_on.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
         f"with the nearest entry {lost['nearest']}; the nearest of them, {where.nearest}, is a factor of "
         f"{math.exp(where.distance):.3g} away"
     )
@@ -189,14 +189,14 @@ def _collect_recorded_times(
     own = next((item.entry for item in listed if item.match == "exact" and not item.refusal), None)
     if own is None or own.objective != KERNEL or known is None or known.own is None:
         return {}
-    found = {family.space.control: own.median_ms * own.margin_over_control}
+    recorded = {family.space.control: own.median_ms * own.margin_over_control}
     kept = known.own.prediction.kept if known.own.prediction else {}
-    found |= {
+    recorded |= {
         Configuration(kept[name].configuration): ms for name, ms in own.times_ms.items() if name in kept
     }
     with suppress(AutotuneError):  # there need not be one
-        found[family.space.configuration(own.runner_up)] = own.runner_up_ms
-    return {**found, Configuration(own.configuration): own.median_ms}
+        recorded[family.space.configuration(own.runner_up)] = own.runner_up_ms
+    return {**recorded, Configuration(own.configuration): own.median_ms}
 
 
 def _figures(item: Entry) -> str:

@@ -244,11 +244,11 @@ def parse_narrowed(items: Iterable[str]) -> dict[str, list[str]]:
 
 def parse_sizes(items: Iterable[str]) -> dict[str, float]:
     """``["height=1000"]`` -> {"height": 1000}. Raises UsageError."""
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for item in items:
         name, _, number = item.partition("=")
         try:
-            found[name.strip()] = float(number) if "." in number else int(number)
+            sizes[name.strip()] = float(number) if "." in number else int(number)
         except ValueError:
             raise UsageError(f"--size {item!r} is not NAME=N, with a number, as --size taps=9") from None
-    return found
+    return sizes

@@ -73,11 +73,11 @@ def plan_command(
     policies: Path | None,
     **asked: Any,
 ) -> None:
-    found, names = load_family(family), ranges(over)
+    loaded, names = load_family(family), ranges(over)
     planned = Plan(
-        request=SweepRequest(family=found, **asked),
+        request=SweepRequest(family=loaded, **asked),
         policies=policy_folder(policies),
-        template=template(found, workload, list(names)),
+        template=template(loaded, workload, list(names)),
         over=prediction.Range(names, condition(where, names)),
         regret=share(regret),
         sizes=sizes,
@@ -121,52 +121,52 @@ class _Progress:
 
 def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
     """``["instances=64..65536"]`` -> {"instances": (64, 65536)}. Raises UsageError."""
-    found: dict[str, tuple[int, int]] = {}
+    parsed: dict[str, tuple[int, int]] = {}
     for item in items:
         told = _RANGE.fullmatch(item)
-        if told is None or not 1 <= int(told[2]) <= int(told[3]) or told[1] in found:
+        if told is None or not 1 <= int(told[2]) <= int(told[3]) or told[1] in parsed:
             raise UsageError(
                 f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
             )
-        found[told[1]] = int(told[2]), int(told[3])
-    if not 1 <= len(found) <= prediction.Range.most:
-        raise UsageError(f"--over names {len(found)} numbers; give 1 to {prediction.Range.most}")
-    return found
+        parsed[told[1]] = int(told[2]), int(told[3])
+    if not 1 <= len(parsed) <= prediction.Range.most:
+        raise UsageError(f"--over names {len(parsed)} numbers; give 1 to {prediction.Range.most}")
+    return parsed
 
 
 def share(text: str) -> float:
     """``5%`` or ``0.05`` -> 0.05. Raises UsageError."""
     number = text.strip().removesuffix("%")
     try:
-        found = float(number) / (100 if text.strip().endswith("%") else 1)
+        part = float(number) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
-        found = -1.0
-    if not 0 < found < 10:
+        part = -1.0
+    if not 0 < part < 10:
         raise UsageError(f"cannot read --regret {text!r}: write a share as 5% or 0.05")
-    return found
+    return part
 
 
 def condition(text: str, names: Mapping[str, tuple[int, int]]) -> Callable[[prediction.Point], bool]:
     """What ``--where`` says of a point; an empty text holds everywhere. Raises UnknownName, FamilyError."""
     if not text:
         return lambda _point: True
-    found = Expression(text)
-    for name in found.names:
+    expression = Expression(text)
+    for name in expression.names:
         if name not in names:
             raise UnknownName("number", name, names, "--over")
-    return lambda point: bool(found.evaluate(dict(point)))
+    return lambda point: bool(expression.evaluate(dict(point)))
 
 
 def template(family: Family, named: str, names: Sequence[str]) -> Workload:
     """The workload ``named``, or the family's first one that has all the numbers ``names``. Raises UsageError."""
     if named:
-        found = load_workload(family, named)
-        if missing := [name for name in names if name not in numbers(family, found)]:
-            listed = ", ".join(numbers(family, found)) or "none"
+        workload = load_workload(family, named)
+        if missing := [name for name in names if name not in numbers(family, workload)]:
+            listed = ", ".join(numbers(family, workload)) or "none"
             raise UsageError(
-                f"--over {missing[0]}: workload {found.name} has no such number ({listed}); name another with -w"
+                f"--over {missing[0]}: workload {workload.name} has no such number ({listed}); name another with -w"
             )
-        return found
+        return workload
     known = [load_workload(family, name) for name in workloads(family)]
     fitting = [one for one in known if set(names) <= set(numbers(family, one))]
     if not fitting:
@@ -296,15 +296,15 @@ def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:
 
 def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     assert state.path is not None
-    found = _promise(plan, state)
-    if found is None:
+    promise = _promise(plan, state)
+    if promise is None:
         out.print(
             f"policy file  {state.path}; {len(state.points)} sizes are too few for a promise: {_FEWEST} are needed"
         )
         return
-    record_coverage(state.path, plan.over.numbers, found)
+    record_coverage(state.path, plan.over.numbers, promise)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
     verdict = f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
-    verdict = "" if found <= plan.regret else verdict
-    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(found)}{verdict}")
+    verdict = "" if promise <= plan.regret else verdict
+    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{verdict}")

@@ -68,13 +68,13 @@ def profile_command(
         configurations=tuple(one.id for one in which), result="",
     )  # fmt: skip
     out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
-    found, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
+    launches, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
     for one, reason in result.failed.items():
         out.print(f"not profiled {one}: {reason}")
-    if not found:
+    if not launches:
         raise DeviceError("ncu counted no kernel of the family; nothing was kept")
-    keep(store, study, found, result)
-    print_counters(found, out)
+    keep(store, study, launches, result)
+    print_counters(launches, out)
     if "://" not in record:
         from autotune.cli.report import report
 
@@ -83,18 +83,18 @@ def profile_command(
 
 def find_recorded(store: Store, family: Family, workload: str, record: str) -> Study:
     """The newest study of ``family`` on a GPU in ``store``, on ``workload`` where one is named. Raises StoreError."""
-    found = [
+    studies = [
         s for s in store.studies()
         if s.family == family.name and (not workload or s.workload == workload)
         and s.about.device_kind == "cuda"
     ]  # fmt: skip
-    if not found:
+    if not studies:
         what = f"{family.name} on {workload}" if workload else family.name
         raise StoreError(
             f"{record} has no study of {what} on a GPU to keep counters in: run autotune sweep first, or name its "
             "record with --record"
         )
-    return find_newest(found)
+    return find_newest(studies)
 
 
 def choose(study: Study, family: Family, named: Sequence[str], top: int | None) -> list[Configuration]:

@@ -206,11 +206,11 @@ def families_command() -> None:
 @options.option("--count", is_flag=True, help="Only the number.")
 def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]], count: bool) -> None:
     loaded = load_family(family)
-    found = loaded.space.configurations(preset, narrowed)
+    configurations = loaded.space.configurations(preset, narrowed)
     if not count:
-        for configuration in found:
+        for configuration in configurations:
             print(configuration.id)
-    told = f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
+    told = f"{len(configurations)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
     print(told, file=sys.stderr)
 
 

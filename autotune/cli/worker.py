@@ -65,15 +65,15 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
 def _await_requests(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
     """What sweeps ask for, when there is one. Raises StoreError."""
     store, until = Store(where), time.monotonic() + wait_s
-    while not (found := store.list_requests()):
+    while not (requests := store.list_requests()):
         if time.monotonic() > until:
             raise StoreError(
                 f"no sweep began in {store.where} within {wait_s:g} s: start `autotune sweep … --store` with it on one "
                 "host, or wait longer (--wait)"
             )
         time.sleep(_LOOK_S)
-    err.print(f"{len(found)} to join in {store.where}")
-    return found
+    err.print(f"{len(requests)} to join in {store.where}")
+    return requests
 
 
 def _join(

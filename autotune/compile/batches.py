@@ -149,7 +149,7 @@ def compile_many(
     """
     if any(variant.is_alone for variant in batch.variants):
         batch_size = min(batch_size, _ALONE)
-    found, missing = _look_up(batch, toolchain, cache)
+    cached, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
     processes = limit_processes(processes, len(uncached), batch_size)
     chunks = deque(split_into_chunks(batch, uncached, processes, batch_size, early))
@@ -157,7 +157,7 @@ def compile_many(
     waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()
 
     def submit(chunk: Batch) -> None:
-        known, still_missing = found, chunk.select([])
+        known, still_missing = cached, chunk.select([])
         if any(variant.key in uncached for variant in chunk.variants):
             # A sweep beside this one may have been faster.
             known, still_missing = _look_up(chunk, toolchain, cache)

@@ -126,7 +126,7 @@ def _library() -> Any:
 def _version() -> tuple[int, int]:
     """Of the library that the binding will find, asked for without the binding, which takes long to import and
     is not needed where all binaries are in the cache."""
-    found = [
+    versions = [
         path
         for folder in dict.fromkeys(sys.path)
         for place in _IN_WHEELS
@@ -135,9 +135,9 @@ def _version() -> tuple[int, int]:
     is_bound = sys.modules.get(_BINDING, _BINDING) is not None and any(
         Path(folder, *_BINDING.split(".")[:-1]).is_dir() for folder in sys.path
     )
-    if is_bound and len(found) == 1:
+    if is_bound and len(versions) == 1:
         major, minor = ctypes.c_int(), ctypes.c_int()
-        if ctypes.CDLL(str(found[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
+        if ctypes.CDLL(str(versions[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
             return major.value, minor.value
     _, first, second = _library().nvrtcVersion()
     return first, second

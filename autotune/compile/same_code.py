@@ -191,13 +191,13 @@ def _collect_references(module: _Module, code: bytes) -> list[str]:
     An instruction's constant operand is a bank (5 bits from 54) and a byte offset (16 bits from 38), from sm_70 to
     sm_120 alike. Other instructions may have such bits by chance: a name too many only makes a digest more special.
     """
-    found = []
+    references = []
     for at in range(0, len(code) - _INSTRUCTION + 1, _INSTRUCTION):
         operands = int.from_bytes(code[at : at + 8], "little")
         bank, offset = operands >> 54 & 31, operands >> 38 & 0xFFFF
         if bank in (_USER_CONSTANTS, _ADDRESSES) and (name := module.find_content(bank, offset)):
-            found.append(f"{at} {name}")
-    return found
+            references.append(f"{at} {name}")
+    return references
 
 
 @lru_cache(maxsize=8)  # variants of a batch lie in one file, and are asked for in turn

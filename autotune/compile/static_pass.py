@@ -105,15 +105,15 @@ def _numbers(
     for name in given:
         if name not in {*family.extents, *family.scalars}:
             raise UnknownName("size", name, [*family.extents, *family.scalars], f"family {family.name}")
-    found: dict[str, float] = {**given}
+    numbers: dict[str, float] = {**given}
     scalars = {name: scalar.value for name, scalar in family.scalars.items()}
     for name, value in (*family.extents.items(), *scalars.items()):
-        if name in found or value is None or not value.names <= {*found, *options}:
+        if name in numbers or value is None or not value.names <= {*numbers, *options}:
             continue
-        made = value.evaluate({**options, **found})
+        made = value.evaluate({**options, **numbers})
         if not isinstance(made, str):
-            found[name] = made
-    return found
+            numbers[name] = made
+    return numbers
 
 
 def static_toolchain(arch: str, compiler: str = "") -> Toolchain:

@@ -62,7 +62,7 @@ class _Declared:
         return itertools.product(self.choices(*one), self.choices(*two))
 
 
-def derived_constraints(
+def derive_constraints(
     data: Mapping[str, Data], space: Space, means: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Constraint, ...]:
     """What follows from the declaration, beyond the constraints of ``space``. ``means`` has what each policy's values
@@ -70,17 +70,17 @@ def derived_constraints(
     declared = _Declared(data, space.policies, means)
     kept: list[Constraint] = []
     said = {constraint.require.text for constraint in space.constraints}
-    for found in (
+    for derived in (
         *_accesses(declared),
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
         *_derive_converted(declared),
     ):
-        constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
-        if found.text in said:
+        constraint = Constraint(Expression(derived.text, "a constraint of its layouts"), derived.reason)
+        if derived.text in said:
             continue
-        if found.is_needed or _leaves_presets(space, (*kept, constraint)):
+        if derived.is_needed or _leaves_presets(space, (*kept, constraint)):
             kept.append(constraint)
     return tuple(kept)
 

@@ -209,12 +209,12 @@ def _check_count(function: str, given: int) -> None:
 def _table(node: ast.expr) -> Mapping[Any, Any] | None:
     """What ``node`` looks up, where it is a mapping of numbers, words and tuples of them."""
     try:
-        found = ast.literal_eval(node)
+        table = ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):
         return None
-    parts = [part for pair in found.items() for part in pair] if isinstance(found, dict) else [None]
+    parts = [part for pair in table.items() for part in pair] if isinstance(table, dict) else [None]
     plain = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
-    return found if all(isinstance(one, (int, float, str)) for one in plain) else None
+    return table if all(isinstance(one, (int, float, str)) for one in plain) else None
 
 
 def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:

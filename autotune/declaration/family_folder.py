@@ -146,7 +146,7 @@ class Family:
         for two."""
         policies = self.space.order_policies
         functions: Mapping[PolicyValue, Any] = getattr(self.module, "orders", {}) if policies else {}
-        found: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
+        orders: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
         for policy, value in ((each, value) for each in policies for value in each.values):
             place = f"family {self.name}: policy {policy.name}"
             declared = self.declared_orders.get(policy.name, {}).get(str(value))
@@ -160,8 +160,8 @@ class Family:
                     f"value {AS_GIVEN} if it stands for no order, or say in means which it is of {', '.join(ORDERS)}"
                 )
             if made := declared or functions.get(value):
-                found[policy.name, value] = made
-        return found
+                orders[policy.name, value] = made
+        return orders
 
     def list_cleared(self, names: Mapping[str, Any]) -> list[str]:
         """The arrays that a launch needs cleared first, with ``names`` bound."""
@@ -186,11 +186,11 @@ class Family:
     def compute_known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
         """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
         that are computed from options and from one another."""
-        found: dict[str, int] = {}
+        known: dict[str, int] = {}
         for name, value in self.extents.items():
-            if value is not None and value.names <= {*chosen, *found}:
-                found[name] = value.integer({**chosen, **found})
-        return found
+            if value is not None and value.names <= {*chosen, *known}:
+                known[name] = value.integer({**chosen, **known})
+        return known
 
     def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,

@@ -51,13 +51,13 @@ def is_edited(known: Mapping[str, str]) -> bool:
 
 def _follow_imports(file: Path) -> set[Path]:
     """``file`` and all that it imports, and so on."""
-    found, todo = {file}, [file]
+    files, todo = {file}, [file]
     while todo:
         path = todo.pop()
-        fresh = set(_imports(path)) - found if path.suffix == ".py" else set()
-        found |= fresh
+        fresh = set(_imports(path)) - files if path.suffix == ".py" else set()
+        files |= fresh
         todo += fresh
-    return found
+    return files
 
 
 def _imports(path: Path) -> Iterator[Path]:

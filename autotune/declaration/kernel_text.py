@@ -50,13 +50,13 @@ def signature(text: str, kernel: str) -> tuple[Parameter, ...]:
 def definition(bare: str, name: str, ahead: str = r"\b__global__\b[^;{}]*?") -> Definition | None:
     """The definition of the kernel ``name`` in a text without comments, with ``ahead`` of its name; None where there is
     none."""
-    for found in re.finditer(rf"{ahead}\b{re.escape(name)}\s*\(", bare):
-        end = _find_closing(bare, found.end() - 1)
+    for match in re.finditer(rf"{ahead}\b{re.escape(name)}\s*\(", bare):
+        end = _find_closing(bare, match.end() - 1)
         begin = re.compile(r"\s*\{").match(bare, end + 1)
         if end < 0 or begin is None:
             continue
         close = _find_closing(bare, begin.end() - 1)
-        body, at, parameters = bare[begin.end() : close], found.end(), []
+        body, at, parameters = bare[begin.end() : close], match.end(), []
         for part in _parts(bare[at:end]):
             if text := " ".join(part.split()):
                 first = at + len(part) - len(part.lstrip())

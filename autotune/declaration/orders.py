@@ -131,7 +131,7 @@ def read_orders(
     """The orders that ``means`` of an order policy over ``spaces`` declares, by the text of its values. Raises
     FamilyError for what is no order, and for what it takes and cannot be had."""
     inputs = {name: array for name, array in data.items() if array.role == "input"}
-    found = {}
+    orders = {}
     for value, meaning in meanings.items():
         told = {"order": meaning} if isinstance(meaning, str) else meaning
         where = f"{place}: means: {value}"
@@ -143,8 +143,8 @@ def read_orders(
         _check(told["order"], takes, where)
         for space in spaces:
             _check_data(told["order"], takes, space, inputs, where)
-        found[value] = DeclaredOrder(told["order"], takes, inputs)
-    return found
+        orders[value] = DeclaredOrder(told["order"], takes, inputs)
+    return orders
 
 
 def _check(order: str, takes: Mapping[str, Any], where: str) -> None:

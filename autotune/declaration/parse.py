@@ -25,7 +25,7 @@ from autotune.declaration.data import (
     declare_converted,
     read_windowed,
 )
-from autotune.declaration.derived import derived_constraints
+from autotune.declaration.derived import derive_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, read_orders
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
@@ -100,14 +100,14 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
     check_drivers(data, policies, where)
-    found = accesses(content, where)
+    kinds = accesses(content, where)
     structs, is_plain = content.get("structs", {}), content.get("choices") == "macros"
     if structs and is_plain:
         raise FamilyError(
             f"{where}: structs are members of Policy, which a source with choices: macros does not have"
         )
-    data = declare_converted(data, found, content["kernels"], is_plain, where)
-    check_policies(found, policies, where)
+    data = declare_converted(data, kinds, content["kernels"], is_plain, where)
+    check_policies(kinds, policies, where)
     check_views(data, policies, {key for key, value in content["data"].items() if "used" in value}, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     numbers = {**content.get("scalars", {}), **content.get("launch", {})}
@@ -122,7 +122,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     numbered = [content.get(key, {}) for key in ("scalars", "launch")]
     _check_distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
     taken = _Taken(
-        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled), structs
+        (*data, *scalars, *extents), kinds, (*options, *(p.name for p in policies)), tuple(compiled), structs
     )
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
@@ -140,15 +140,15 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "kernels": kernels,
         "compiled": compiled,
         "choices": content.get("choices", "struct"),
-        "accesses": found,
-        "symbols": symbols(content, found),
+        "accesses": kinds,
+        "symbols": symbols(content, kinds),
         "extent_types": extent_types(content, extents),
         "passed_extents": frozenset(
             name
             for name, value in content.get("extents", {}).items()
             if isinstance(value, Mapping) and not value.get("static", True)
         ),
-        "beginnings": beginnings(content, found, policies, where),
+        "beginnings": beginnings(content, kinds, policies, where),
         "space": _space(content, policies, data, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
@@ -191,15 +191,15 @@ def _conditions(
     data: Mapping[str, Any], names: Collection[str], where: str
 ) -> dict[str, dict[str, Expression]]:
     """``zero`` and ``used`` of the arrays that have them."""
-    found: dict[str, dict[str, Expression]] = {"zero": {}, "used": {}}
+    parsed: dict[str, dict[str, Expression]] = {"zero": {}, "used": {}}
     for name, value in data.items():
         place = f"{where}: data {name}"
-        for key, conditions in found.items():
+        for key, conditions in parsed.items():
             if text := str(value.get(key, "")):
                 conditions[name] = Expression(text, f"{place}: {key}").require(names)
-        if name in found["used"] and (value["role"] not in ("input", "view") or "converted" in value):
+        if name in parsed["used"] and (value["role"] not in ("input", "view") or "converted" in value):
             raise FamilyError(f"{place}: used is for inputs and plain views, and this is {value['role']}")
-    return found
+    return parsed
 
 
 def _space(
@@ -214,7 +214,7 @@ def _space(
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
         space.check()
-        space = replace(space, constraints=constraints + derived_constraints(data, space, means))
+        space = replace(space, constraints=constraints + derive_constraints(data, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:

@@ -144,13 +144,13 @@ def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]
             f"source {os.fspath(source)!r} is no file and no kernel's text (which has __global__): correct the path"
         )
     main = path.resolve()
-    found = follow_includes([main], main.parent)
-    if outside := [each for each in found if each.startswith("..")]:
+    files = follow_includes([main], main.parent)
+    if outside := [each for each in files if each.startswith("..")]:
         raise UsageError(
             f"{path} includes {outside[0]}, which lies outside of its folder: give the texts of such files in headers, "
             "by the names that the source includes"
         )
-    texts = {key: each.read_text(encoding="utf-8") for key, each in found.items() if each != main}
+    texts = {key: each.read_text(encoding="utf-8") for key, each in files.items() if each != main}
     source_name = path.name if path.suffix in (".cu", ".cuh") else f"{path.stem}.cu"
     return {source_name: main.read_text(encoding="utf-8"), **texts, **headers}
 
@@ -174,12 +174,12 @@ def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str,
 
 def _constraints(value: Any) -> list[Any]:
     """Of a constraint, a text is the condition and its own reason; a pair has both."""
-    found = []
+    constraints = []
     for each in [value] if isinstance(value, str) else value:
         pair = (each, each) if isinstance(each, str) else each
         is_pair = isinstance(pair, tuple) and len(pair) == 2
-        found.append({"require": pair[0], "reason": pair[1]} if is_pair else each)
-    return found
+        constraints.append({"require": pair[0], "reason": pair[1]} if is_pair else each)
+    return constraints
 
 
 def _extents(value: Any) -> Any:

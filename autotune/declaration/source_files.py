@@ -45,16 +45,16 @@ def follow_includes(roots: Iterable[Path], folder: Path, library: Path | None = 
     folders = [place for place in (library, folder) if place]
     left_out = {folder / EDITORS_HEADER}
     todo = list(roots)
-    found = set(todo)
+    files = set(todo)
     while todo:
         path = todo.pop()
         for name, is_quoted in _includes(path):
             target = _target(name, [*([path.parent] if is_quoted else []), *folders])
             is_shim = target and library and target.suffix == _SHIM and target.is_relative_to(library)
-            if target and not is_shim and target not in found | left_out:
-                found.add(target)
+            if target and not is_shim and target not in files | left_out:
+                files.add(target)
                 todo.append(target)
-    return dict(sorted((_name(path, folder, library), path) for path in found))
+    return dict(sorted((_name(path, folder, library), path) for path in files))
 
 
 def hash_files(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
@@ -78,17 +78,17 @@ def _includes(path: Path) -> list[tuple[str, bool]]:
     except OSError as problem:
         raise FamilyError(f"{path} cannot be read: {problem.strerror or problem}") from None
     text = os.fsdecode(content).replace("\r\n", "\n").replace("\\\n", "")
-    found = []
+    includes = []
     for directive in _DIRECTIVE.finditer(text):
         if named := _NAMED.match(directive[1]):
-            found.append((named[1] or named[2], bool(named[1])))
+            includes.append((named[1] or named[2], bool(named[1])))
         elif re.match(r"[A-Za-z_]", directive[1]):
             raise FamilyError(
                 f"{path} has `{directive[0].strip()}`: which file that is, only a preprocessor knows, so that nobody "
                 "could tell when what was measured with it is out of date; write the file's name, under #if for each "
                 "case where there are several"
             )
-    return found
+    return includes
 
 
 def _target(name: str, places: Iterable[Path]) -> Path | None:

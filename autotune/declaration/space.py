@@ -180,26 +180,26 @@ class Space:
         what is possible. Raises UnknownName, and UsageError when nothing is left."""
         held_to = self.select_values(narrowed or {})
         steps = Steps(_MOST_STEPS)
-        found: dict[Configuration, None] = {}
+        configurations: dict[Configuration, None] = {}
         for configuration in self._members(preset, held_to, steps):
-            found[configuration] = None
-            if len(found) > _MOST_MEMBERS:
+            configurations[configuration] = None
+            if len(configurations) > _MOST_MEMBERS:
                 break
-        if steps.are_spent or len(found) > _MOST_MEMBERS:
+        if steps.are_spent or len(configurations) > _MOST_MEMBERS:
             raise UsageError(
                 f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
                 "few among too many); narrow it with --set, or sweep with --search"
             )
-        if not found and held_to and self.explore:
+        if not configurations and held_to and self.explore:
             return self.possible.configurations(preset, narrowed)
-        if not found:
+        if not configurations:
             held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
             reasons = sorted({c.reason for c in self.rules})
             raise UsageError(
                 f"no configuration is left of preset {preset!r} with {held}: every combination breaks a constraint "
                 f"({' | '.join(reasons)}); widen --set or take another preset"
             )
-        return tuple(found)
+        return tuple(configurations)
 
     def select_values(self, narrowed: Mapping[str, Sequence[object]]) -> dict[str, tuple[PolicyValue, ...]]:
         """The declared values that ``narrowed`` has, as values or as their text. Raises UnknownName."""
@@ -264,12 +264,12 @@ class Space:
         """The configuration that ``text`` names: a preset of one configuration, or ``k=v,k=v`` with defaults for
         what is not named. Raises UnknownName, and UsageError when it is outside the space."""
         if "=" not in text:
-            found = self.configurations(text)
-            if len(found) != 1:
+            members = self.configurations(text)
+            if len(members) != 1:
                 raise UsageError(
-                    f"preset {text!r} holds {len(found)} configurations; name one as policy=value,…"
+                    f"preset {text!r} holds {len(members)} configurations; name one as policy=value,…"
                 )
-            return found[0]
+            return members[0]
         named: dict[str, PolicyValue] = {}
         for pair in text.split(","):
             name, separator, value = (part.strip() for part in pair.partition("="))

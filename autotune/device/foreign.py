@@ -49,18 +49,18 @@ def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, 
     """(address, shape, strides in elements or None for none, elements). The capsule is not marked as used, so that its
     own end gives the memory back: keep it as long as the array. Raises WorkloadError for elements without a name in
     numpy."""
-    found = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
-    kind, bits = _KINDS.get(found.dtype.code), found.dtype.bits
-    narrow = elements.of_dlpack(found.dtype.code, bits)
-    if (kind is None and narrow is None) or found.dtype.lanes != 1 or bits % 8:
+    managed = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
+    kind, bits = _KINDS.get(managed.dtype.code), managed.dtype.bits
+    narrow = elements.find_dlpack_type(managed.dtype.code, bits)
+    if (kind is None and narrow is None) or managed.dtype.lanes != 1 or bits % 8:
         raise WorkloadError(
-            f"DLPack elements of code {found.dtype.code}, {bits} bits and {found.dtype.lanes} lanes have no name "
+            f"DLPack elements of code {managed.dtype.code}, {bits} bits and {managed.dtype.lanes} lanes have no name "
             "in numpy; convert them first"
         )
-    axes = range(found.ndim)
-    strides = tuple(found.strides[axis] for axis in axes) if found.strides else None
-    shape = tuple(found.shape[axis] for axis in axes)
-    return (found.data or 0) + found.byte_offset, shape, strides, narrow or np.dtype(f"{kind}{bits // 8}")
+    axes = range(managed.ndim)
+    strides = tuple(managed.strides[axis] for axis in axes) if managed.strides else None
+    shape = tuple(managed.shape[axis] for axis in axes)
+    return (managed.data or 0) + managed.byte_offset, shape, strides, narrow or np.dtype(f"{kind}{bits // 8}")
 
 
 _CUDA, _CUDA_MANAGED = 2, 13  # DLDeviceType
@@ -90,7 +90,7 @@ class View:
     @property
     def is_contiguous(self) -> bool:
         """Whether the last index is the contiguous one, with no gaps."""
-        return self.strides == _packed_strides(self.shape, self.dtype.itemsize)
+        return self.strides == _compute_packed_strides(self.shape, self.dtype.itemsize)
 
     @property
     def can_be_fetched(self) -> bool:
@@ -194,7 +194,7 @@ _ELEMENTS = frozenset(("bool", *SCALAR_TYPES, *elements.TORCH_NAMES))  # what to
 
 def _get_unnamed_type(array: Any) -> np.dtype[Any] | None:
     """The elements of a tensor of torch that numpy has no name for; None for all else."""
-    return elements.of_torch(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
+    return elements.find_torch_type(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
 
 
 def _numbers(tensor: Any) -> Any:
@@ -238,13 +238,13 @@ def _view(
 ) -> View:
     """Without ``strides``: packed. That of an extent of 1 is never used, and libraries differ in what they say."""
     extents = tuple(map(int, shape))
-    packed = _packed_strides(extents, dtype.itemsize)
+    packed = _compute_packed_strides(extents, dtype.itemsize)
     steps = zip(extents, strides or packed, packed, strict=True)
     used = tuple(p if extent == 1 else int(step) for extent, step, p in steps)
     return View(owner, address, extents, used, dtype, **more)
 
 
-def _packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+def _compute_packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -270,13 +270,13 @@ def stream_handle(stream: Any) -> int:
         handle = (protocol() if callable(protocol) else protocol)[1]
     else:
         named = [getattr(stream, name, None) for name in ("cuda_stream", "ptr", "handle")]
-        found = [value for value in named if isinstance(value, int)]
-        if not found:
+        handles = [value for value in named if isinstance(value, int)]
+        if not handles:
             raise UsageError(
                 f"stream={stream!r} is no stream: give an int, or an object with __cuda_stream__ (torch, cupy, "
                 "cuda.core), cuda_stream, ptr or handle"
             )
-        handle = found[0]
+        handle = handles[0]
     return 0 if int(handle) == _LEGACY_STREAM else int(handle)
 
 

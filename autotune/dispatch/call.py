@@ -165,7 +165,7 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[De
     """Where each output of ``asked`` goes: to ``out`` (an array, or a mapping by name), else to the GPU when the call
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
-    given, found = _by_name(family, out), []
+    given, destinations = _by_name(family, out), []
     for data in family.apply_types(asked.inputs.options).outputs:
         shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
@@ -182,8 +182,8 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[De
         if array is not None:
             seen = memory if view is None else view
             _check(data, shape, array if seen is None else seen, can_lend)
-        found.append(Destination(data, array, view, memory))
-    return found
+        destinations.append(Destination(data, array, view, memory))
+    return destinations
 
 
 def _by_name(family: Family, out: Any) -> Mapping[str, Any]:

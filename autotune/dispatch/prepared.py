@@ -94,12 +94,12 @@ class Prepared(Closing):
 
     def _match_parent(self, parent: "Prepared") -> dict[str, Any]:
         """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
-        found = dict(self._given)
+        arrays = dict(self._given)
         for name, array in self._given.items():
             known = parent._given.get(name)  # noqa: SLF001 - one class
             if isinstance(array, View) and isinstance(known, View) and known.owner is array.owner:
-                found[name] = parent._kept.arrays[name]  # noqa: SLF001
-        return found
+                arrays[name] = parent._kept.arrays[name]  # noqa: SLF001
+        return arrays
 
     def _make_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
@@ -259,22 +259,22 @@ class Prepared(Closing):
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
         kept = self._lasting if call.capture else self._launchers
-        found = kept.pop(key, None)
-        if found is None:
+        launcher = kept.pop(key, None)
+        if launcher is None:
             inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
             make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
             if not call.capture:
-                found = self._make(variant, inputs, transfers, make)
+                launcher = self._make(variant, inputs, transfers, make)
                 if transfers.can_be_repeated:
-                    kept[key] = found
-                return found, transfers.can_be_repeated
+                    kept[key] = launcher
+                return launcher, transfers.can_be_repeated
             assert lender is not None
             with lender.suspend_capture():  # no part of the capture
-                found = make(is_captured=True)  # with room of its own whenever the graph is launched
-        kept[key] = found  # the latest is last
-        found.send(sent)
-        found.receive(call.views)
-        return found, True
+                launcher = make(is_captured=True)  # with room of its own whenever the graph is launched
+        kept[key] = launcher  # the latest is last
+        launcher.send(sent)
+        launcher.receive(call.views)
+        return launcher, True
 
     def _make(
         self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]

@@ -143,12 +143,12 @@ class Target:
         """What runs for ``inputs``, compiled and loaded; remembered by sizes, options and scalars. Raises
         CompilerError, LaunchError."""
         key = tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items())
-        found = self._chosen.get(key)
-        if found is None:
+        chosen = self._chosen.get(key)
+        if chosen is None:
             with self._lock:
-                found = self._choose(inputs, key)
-                self.remember(key, found)
-        return found
+                chosen = self._choose(inputs, key)
+                self.remember(key, chosen)
+        return chosen
 
     def choose_for(self, inputs: Inputs) -> Chosen:
         """What runs for the content of ``inputs``, which what was chosen for their sizes cannot store; not remembered.
@@ -213,16 +213,16 @@ class Target:
 
     def _find_others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
         """The next best configurations by the rule that decided."""
-        found = {taken.configuration: taken}
+        others = {taken.configuration: taken}
         for candidate in self._candidates(inputs):
-            if len(found) == _TRIED:
+            if len(others) == _TRIED:
                 break
             configuration = candidate.configuration
-            if candidate.match != taken.match or candidate.refusal or configuration in found:
+            if candidate.match != taken.match or candidate.refusal or configuration in others:
                 continue
             if configuration is not None and not self._explain_exclusion(configuration, inputs):
-                found[configuration] = candidate
-        return list(found.values())[1:]
+                others[configuration] = candidate
+        return list(others.values())[1:]
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""

@@ -80,12 +80,12 @@ def load(
     if max_error is not None and accuracy is not None:
         raise UsageError("accuracy names one class and max_error admits several: give one of them")
     asked = accuracy if max_error is None else max_error
-    found = load_family(folder, check=False)
+    loaded = load_family(folder, check=False)
     choosing = Choosing(
-        folders=policy_folders(policies, found.folder), cache=Cache(Path(cache) if cache else default_root()),
+        folders=policy_folders(policies, loaded.folder), cache=Cache(Path(cache) if cache else default_root()),
         accuracy=asked, objective=objective, own=own, refine=_calls(refine),
     )  # fmt: skip
-    return TunedKernel(found, device, choosing)
+    return TunedKernel(loaded, device, choosing)
 
 
 def _calls(refine: bool | int | None) -> int | None:

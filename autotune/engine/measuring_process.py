@@ -77,7 +77,7 @@ class Measuring:
         """Inputs of ragged sizes near the setting's, with their expected outputs, as files in its ``arrays``; see
         ``ragged.make_odd_inputs``. ``root`` is the data folder."""
         family, inputs = load_inputs(setting)
-        found = write_odd_sizes(
+        sizes = write_odd_sizes(
             setting, family, inputs, root, steps,
             lambda made: compute_expected(family, made, cache, self.swept)[0], up_to,
         )  # fmt: skip
@@ -85,7 +85,7 @@ class Measuring:
             self.swept.backend.synchronize()
         except LaunchError:  # a kernel that is the reference took the context with it
             os._exit(1)
-        return found
+        return sizes
 
     def prove(self, setting: Setting, job: Job, size: RaggedSize | None) -> Proved:
         """Whether the results are right for a ragged size, or for the inputs that are swept."""

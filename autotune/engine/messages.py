@@ -113,11 +113,11 @@ class RaggedSizes:
 
     def list_reported(self, swept: Mapping[str, int]) -> list[dict[str, int]]:
         """Each once, as a reader knows it, without those of the ``swept`` sizes."""
-        found: list[dict[str, int]] = []
+        reported: list[dict[str, int]] = []
         for size in self.sizes:
-            if size.sizes != swept and size.told not in found:
-                found.append(dict(size.told))
-        return found
+            if size.sizes != swept and size.told not in reported:
+                reported.append(dict(size.told))
+        return reported
 
 
 @dataclass(frozen=True)

@@ -73,13 +73,13 @@ class Prover:
         right = list(trial.proved)
         for size in sizes:
             job = None if self._is_excluded(trial.configuration, size) else self._job(trial, size)
-            found = self._ask(job, size) if job else Proved("excluded")
-            if found.state == "excluded":
+            proof = self._ask(job, size) if job else Proved("excluded")
+            if proof.state == "excluded":
                 continue
-            if found.state != "measured":
-                what = "wrong" if found.state == "wrong_result" else "but"
-                told = f"right for the swept sizes, {what} for {size.text}: {found.reason}"
-                return mark_failed(trial, found.state, told)
+            if proof.state != "measured":
+                what = "wrong" if proof.state == "wrong_result" else "but"
+                told = f"right for the swept sizes, {what} for {size.text}: {proof.reason}"
+                return mark_failed(trial, proof.state, told)
             if size.told not in right and size.sizes != self.inputs.sizes:
                 right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))

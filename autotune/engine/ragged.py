@@ -144,12 +144,12 @@ def grid_steps(variant: Variant, inputs: Inputs, numbers: Mapping[str, int]) -> 
     """By extent, how far it may grow from 1 before a kernel gets one more block; ``numbers`` are the compiled ones."""
     family = variant.family
     names = {**inputs.names(variant.configuration), **numbers}
-    found: Sizes = {}
+    growth: Sizes = {}
     for extent in {extent for data in family.inputs for extent in data.shape}:
         grows = [_find_growth(variant, kernel, names, extent) for kernel in family.kernels]
         if steps := [step for step in grows if step]:
-            found[extent] = max(steps)
-    return found
+            growth[extent] = max(steps)
+    return growth
 
 
 def _find_growth(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str) -> int:
@@ -278,22 +278,22 @@ def _take_inputs(
 def _change_scalars(family: Family, inputs: Inputs) -> dict[str, float]:
     """Of those that are given: three quarters of a fraction, and one less than a whole number above 1 that is no
     size."""
-    found: dict[str, float] = {}
+    scalars: dict[str, float] = {}
     for name, value in inputs.scalars.items():
         scalar = family.scalars[name]
         if scalar.value is not None:
             continue
         if "float" in scalar.type:
-            found[name] = _LESS * value
+            scalars[name] = _LESS * value
         elif value > 1 and value not in inputs.sizes.values():
-            found[name] = value - 1
-    return {name: value for name, value in found.items() if value != inputs.scalars[name]}
+            scalars[name] = value - 1
+    return {name: value for name, value in scalars.items() if value != inputs.scalars[name]}
 
 
 def _change_options(family: Family, inputs: Inputs) -> dict[str, Any]:
     """The value behind each option's own."""
-    found = {}
+    options = {}
     for name, option in family.options.items():
         at = option.values.index(inputs.options[name])
-        found[name] = option.values[(at + 1) % len(option.values)]
-    return {name: value for name, value in found.items() if value != inputs.options[name]}
+        options[name] = option.values[(at + 1) % len(option.values)]
+    return {name: value for name, value in options.items() if value != inputs.options[name]}

@@ -61,14 +61,14 @@ def sanitize(study: Study, store: "Store", check: Check, objective: str = "kerne
     firsts = first_of(trials.values())
     passed = set(study.about.sanitized.get("configurations", ()))
     due = [c for c in _select_leading(study, firsts, objective) if c.id not in passed]
-    found = check(due) if due else {}
+    faults = check(due) if due else {}
     for one in due:
         alike = [one, *(c for c, first in firsts.items() if first == one)]
-        if one.id not in found:
+        if one.id not in faults:
             passed.update(c.id for c in alike)
             continue
         for configuration in alike:
-            wrong = f"right results, but {_PROGRAM} {found[one.id]}"
+            wrong = f"right results, but {_PROGRAM} {faults[one.id]}"
             trials[configuration] = mark_failed(trials[configuration], "wrong_result", wrong)
             opened.record(trials[configuration])
     about = replace(study.about, sanitized={"by": "+".join(TOOLS), "configurations": sorted(passed)})
@@ -93,15 +93,15 @@ def findings(task: WatchedTask, program: str, seconds: float = _SECONDS) -> dict
     """The first thing that each configuration of ``task`` does wrong, with the tool that says so; those that do nothing
     wrong are left out. All run in one process for each tool; only where that finds something, one by one. Raises
     DeviceError when the program does not come to its end."""
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for tool in TOOLS:
-        left = tuple(one for one in task.configurations if one not in found)
+        left = tuple(one for one in task.configurations if one not in faults)
         if not left or not _run_tool(tool, replace(task, configurations=left), program, seconds):
             continue
         for one in left:
             if said := _run_tool(tool, replace(task, configurations=(one,)), program, seconds):
-                found[one] = f"{tool}: {said}"
-    return found
+                faults[one] = f"{tool}: {said}"
+    return faults
 
 
 def first_finding(log: str) -> str:

@@ -85,15 +85,15 @@ def has_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> bool:
 
 def read_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> dict[str, NDArray[Any]]:
     """What ``write_arrays`` wrote: read-only, the pages shared by every process that maps them."""
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for data in declared:
         path = folder / f"{prefix}-{data.name}.npy"
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except ValueError:  # an empty array cannot be mapped
             array = np.load(path, allow_pickle=False)
-        found[data.name] = array.view(np.ndarray)
-    return found
+        arrays[data.name] = array.view(np.ndarray)
+    return arrays
 
 
 @dataclass(frozen=True)

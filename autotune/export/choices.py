@@ -88,17 +88,17 @@ def select_entries(family: Family, files: Sequence[PolicyFile], objective: str =
     the host, PolicyFileError when nothing of a file would be used."""
     if obstacle := next(_obstacles(family), ""):
         raise FamilyError(f"family {family.name} cannot be exported: {obstacle}")
-    found = Choices(family)
+    choices = Choices(family)
     for file in files:
-        _take(found, file, objective)
-    if not found.entries and not found.fallbacks:
+        _take(choices, file, objective)
+    if not choices.entries and not choices.fallbacks:
         raise PolicyFileError(
-            f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(found.left_out)}"
+            f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(choices.left_out)}"
         )
     if "cuda" in family.space.presets:
-        found.fall_back("preset", family.space.configurations("cuda")[0], "the family's preset")
-    found.fall_back("control", family.space.control, "the family's control")
-    return found
+        choices.fall_back("preset", family.space.configurations("cuda")[0], "the family's preset")
+    choices.fall_back("control", family.space.control, "the family's control")
+    return choices
 
 
 def _obstacles(family: Family) -> Iterator[str]:

@@ -32,29 +32,29 @@ class OrderInput:
 def order_inputs(choices: Choices) -> list[OrderInput]:
     """Those that some winner is in. Raises FamilyError for one whose name an array has."""
     family = choices.family
-    found = {
+    inputs = {
         (policy.name, str(value), space): OrderInput(policy, value, space)
         for winner in choices.winners
         for policy in family.find_reordering(winner.variant.configuration)
         for value in [winner.variant.configuration[policy.name]]
         for space in policy.data
     }
-    for order in found.values():
+    for order in inputs.values():
         if order.name in family.data:
             raise FamilyError(
                 f"family {family.name} cannot be exported: the permutation of {order.policy.name}={order.value} would "
                 f"be an input {order.name}, and an array has that name; give the array another one"
             )
-    return [found[key] for key in sorted(found)]
+    return [inputs[key] for key in sorted(inputs)]
 
 
 def permutations(choices: Choices, inputs: Inputs) -> dict[str, NDArray[np.int64]]:
     """Each order input for ``inputs``. Raises FamilyError for one that is no permutation."""
-    ordering, found = Ordering(), {}
+    ordering, by_space = Ordering(), {}
     for order in order_inputs(choices):
         variant = next(winner.variant for winner in choices.winners if _has(winner.variant, order))
-        found[order.name] = ordering.orders_of(variant, inputs)[order.space].old.astype(np.int64)
-    return found
+        by_space[order.name] = ordering.orders_of(variant, inputs)[order.space].old.astype(np.int64)
+    return by_space
 
 
 def order_parts(choices: Choices) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
 
 def _host_layout(layout: Layout) -> dict[str, Any]:
     data = layout.data
-    found = {
+    parts = {
         "element_bytes": data.dtype.itemsize,
         "texel_bytes": layout.texel_bytes,
         "index_bits": data.index_bits,
@@ -108,8 +108,8 @@ def _host_layout(layout: Layout) -> dict[str, Any]:
         "span": math.lcm(*(step.span for step in layout.steps)),
     }
     for dimension in DIMENSIONS.values():
-        found.update(dimension.host_members(layout))
-    return found
+        parts.update(dimension.host_members(layout))
+    return parts
 
 
 def _cpp(value: Any) -> str:
@@ -213,12 +213,16 @@ def _list_computed(
     family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
 ) -> list[Any]:
     return [
-        {"name": identifier(name), "text": _by_options(family, expression, free), "source": expression.text}
+        {
+            "name": identifier(name),
+            "text": _choose_by_options(family, expression, free),
+            "source": expression.text,
+        }
         for name, expression in expressions.items()
     ]
 
 
-def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
+def _choose_by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
     """The expression for the options that ``problem`` has: one for each combination of those that it reads."""
     read = [option for option in family.options.values() if option.name in expression.names]
     texts = []

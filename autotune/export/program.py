@@ -184,10 +184,10 @@ def list_included(family: Family) -> dict[str, Path]:
     one that lies in neither the family's folder nor the layout library."""
     library = paths.include_dir()
     needed = [library / header for header in family.layout_headers]
-    found = source_files.follow_includes([family.source, *needed], family.folder, library)
+    files = source_files.follow_includes([family.source, *needed], family.folder, library)
     if (editors := family.folder / source_files.EDITORS_HEADER).is_file():
-        found[source_files.EDITORS_HEADER] = editors
-    for path in list(found.values()):
+        files[source_files.EDITORS_HEADER] = editors
+    for path in list(files.values()):
         for name in source_files.find_quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
             is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
             if not is_there and Path(name).suffix in source_files.SUFFIXES:
@@ -195,9 +195,9 @@ def list_included(family: Family) -> dict[str, Path]:
                     f"family {family.name} cannot be exported: {name} is included and in neither of "
                     f"{family.folder} and {library}"
                 )
-    if outside := [name for name in found if name.startswith("..")]:
+    if outside := [name for name in files if name.startswith("..")]:
         raise FamilyError(
             f"family {family.name} cannot be exported: {outside[0]} is included, which lies outside of "
             f"{family.folder}; move it there"
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))

@@ -194,7 +194,7 @@ class AskedKernel:
                 f"kernel {self.name} has {len(told)} parameters ({names}), and {count} arguments are given"
             )
         taken = {*self.parameters.values, *self._symbols}
-        found = []
+        arguments = []
         for number, value in enumerate(self._values):
             known = told[number] if told else kernel_text.Parameter("", True, "input", is_certain=False)
             name = known.name or f"argument_{number}"
@@ -208,8 +208,8 @@ class AskedKernel:
             elif answer is not None and right is None and role == "output":
                 role = "scratch"
             held = f"{name}_argument" if name in taken else name
-            found.append(KernelArgument(held, value, role, known.is_certain or not role, right))
-        return found
+            arguments.append(KernelArgument(held, value, role, known.is_certain or not role, right))
+        return arguments
 
     def inputs(self, arguments: Sequence[KernelArgument]) -> dict[str, NDArray[Any]]:
         """The arrays that the kernel reads, by the family's names for them."""

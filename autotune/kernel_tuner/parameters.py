@@ -87,13 +87,13 @@ class Parameters:
     @cached_property
     def control(self) -> Configuration:
         """The first of them. Raises FamilyError."""
-        found = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
-        if found is None:
+        control = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
+        if control is None:
             raise FamilyError(
                 "no combination of the parameters is left by the restrictions: "
                 f"{' | '.join(sorted({c.reason for c in self.constraints})) or 'there are no values'}"
             )
-        return found
+        return control
 
     @property
     def declared(self) -> dict[str, Any]:

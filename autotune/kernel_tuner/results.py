@@ -100,13 +100,13 @@ def result(
         told = {"__error__": "RuntimeFailedConfig", "reason": "refused by verify"} | {
             n: told[n] for n in PHASES
         }
-    found = {**given, **told, **given}
+    merged = {**given, **told, **given}
     if "__error__" in told:
-        found["__error__"] = error(told["__error__"])
+        merged["__error__"] = error(told["__error__"])
     elif measured:
-        found["times"] = list(measured.times_ms) or [measured.median_ms]
-        metrics.add(found)
-    return found | {"timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z")}
+        merged["times"] = list(measured.times_ms) or [measured.median_ms]
+        metrics.add(merged)
+    return merged | {"timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z")}
 
 
 def line(found: Mapping[str, Any], names: Iterable[str], verbose: bool) -> str:

@@ -42,18 +42,18 @@ def simulate(
         thought_ms += (time.perf_counter() - asked) * 1e3
         if chosen is None:
             break
-        found = _result(entry(chosen), metrics)
-        walk.tell(chosen, _cost(found, *goal))
-        spent_ms += sum(found.get(name) or 0.0 for name in _MEASURED)
-        results.append(found)
-        tell(found)
+        made = _result(entry(chosen), metrics)
+        walk.tell(chosen, _cost(made, *goal))
+        spent_ms += sum(made.get(name) or 0.0 for name in _MEASURED)
+        results.append(made)
+        tell(made)
     if walk.excluded:
         warn(f"{len(walk.excluded)} configurations are not in {path}: left out")
     if not any("time" in one for one in results):
         raise UsageError(f"{path} has a time for none of the {len(results)} configurations that were visited")
     worked_ms = (time.perf_counter() - began) * 1e3 - thought_ms
-    for found in results:
-        found |= {"strategy_time": thought_ms / len(results), "framework_time": worked_ms / len(results)}
+    for made in results:
+        made |= {"strategy_time": thought_ms / len(results), "framework_time": worked_ms / len(results)}
     return results, {
         "device_name": str(content.get("device_name", "")),
         "simulation": True,

@@ -147,8 +147,8 @@ def metadata_t4() -> dict[str, Any]:
 
 
 def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
-    found = {str(m["name"]): m for m in result.get("measurements") or ()}
-    told = {name: m["value"] for name, m in found.items() if "value" in m}
+    measurements = {str(m["name"]): m for m in result.get("measurements") or ()}
+    told = {name: m["value"] for name, m in measurements.items() if "value" in m}
     times = result.get("times") or {}
     phases = {
         PHASES[key][0]: float(times[name]) * factor
@@ -159,7 +159,7 @@ def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
     ms = 0.0
     if _STATES[invalidity] == "measured" and not runtimes:
-        ms = _figure(found[(result.get("objectives") or ["time"])[0]], factor)
+        ms = _figure(measurements[(result.get("objectives") or ["time"])[0]], factor)
     reason = f"T4: {invalidity}"
     study.add(result["configuration"], told, phases, _STATES[invalidity], reason, runtimes, ms)
 

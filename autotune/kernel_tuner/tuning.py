@@ -332,16 +332,16 @@ def _roles(
 ) -> list[KernelArgument]:
     """The arguments with what each is for. Where the text hands a pointer on, one run shows whether it is written; for
     a ``verify`` of the caller's, what is not written keeps what it held before."""
-    found = asked.arguments(answer)
-    if not all(one.is_certain for one in found):
-        found = _observe_roles(asked, found, device)
+    arguments = asked.arguments(answer)
+    if not all(one.is_certain for one in arguments):
+        arguments = _observe_roles(asked, arguments, device)
     if verify is not None:
-        found = keep_contents(found)
-    if not _select_written(found):
+        arguments = keep_contents(arguments)
+    if not _select_written(arguments):
         raise UsageError(
             f"kernel {asked.name} writes to none of its arguments, as far as its text tells: say which with answer="
         )
-    return found
+    return arguments
 
 
 def _observe_roles(

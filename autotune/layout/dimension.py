@@ -61,13 +61,13 @@ class Dimension:
         """What a value stands for. Raises FamilyError, UnknownName."""
         if self.values and value not in self.values:
             raise UnknownName(f"{self.name} layout", value, self.values, where)
-        found = self.read(value, data, where)
-        if (count := self.together(found)) >= _MOST_TOGETHER:
+        meaning = self.read(value, data, where)
+        if (count := self.together(meaning)) >= _MOST_TOGETHER:
             raise FamilyError(
                 f"{where}: {self.name} {value} joins {count} elements, and compiled code counts fewer than "
                 f"{_MOST_TOGETHER}: take less"
             )
-        return found
+        return meaning
 
     def text(self, layout: Layout) -> str:
         """What ``autotune show`` says."""

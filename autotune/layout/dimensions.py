@@ -149,7 +149,7 @@ class Padding:
         return multiple, -(-self.plus // element_bytes) if self.is_plus_in_bytes else self.plus
 
 
-def padding_of(value: object, where: str) -> Padding:
+def read_padding(value: object, where: str) -> Padding:
     """What a layout policy's value says: ``32`` (elements), ``128B``, ``32+1``, ``128B+16B``. Raises FamilyError,
     UnknownName."""
     matched = re.fullmatch(r"([0-9]+)(B?)(?:\+([0-9]+)(B?))?", str(value))
@@ -174,7 +174,7 @@ def _show_padding(layout: Layout) -> str:
 PADDING = Dimension(
     name="padding",
     usual=1,
-    read=lambda value, _, where: padding_of(value, where),
+    read=lambda value, _, where: read_padding(value, where),
     put=_pad,
     shown=_show_padding,
     exported=lambda layout: {"padding": layout.padding, "plus": layout.plus},

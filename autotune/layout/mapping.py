@@ -105,11 +105,11 @@ class Mapping:
     def grid(self, extents: Sequence[int]) -> Grid:
         """At these extents. A call asks for the same one several times, and the next call again."""
         sizes = tuple(extents)
-        if (found := self._grids.get(sizes)) is None:
+        if (grid := self._grids.get(sizes)) is None:
             if len(self._grids) >= _MOST_GRIDS:
                 self._grids.clear()
-            found = self._grids[sizes] = self._make_grid(sizes)
-        return found
+            grid = self._grids[sizes] = self._make_grid(sizes)
+        return grid
 
     def _make_grid(self, extents: Sequence[int]) -> Grid:
         tile = self.tile or (1,) * len(extents)

@@ -59,15 +59,15 @@ def parse_swizzle(value: object, shape: Sequence[str], where: str) -> Swizzle | 
     matched = re.fullmatch(r"xor([0-9]+)(?:x([0-9]+))?", str(value))
     if not matched:
         raise UnknownName("swizzle layout", value, ("none", "xor<groups>", "xor<groups>x<width>"), where)
-    found = Swizzle(int(matched[1]), int(matched[2] or 1))
-    for what, number in (("groups", found.groups), ("width", found.width)):
+    swizzle = Swizzle(int(matched[1]), int(matched[2] or 1))
+    for what, number in (("groups", swizzle.groups), ("width", swizzle.width)):
         if number < 1 or number & (number - 1):
             raise FamilyError(f"{where}: swizzle {value}: {what} {number} is not a power of two")
     if len(shape) < 2:
         raise FamilyError(
             f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to tell apart"
         )
-    return None if found.groups == 1 else found
+    return None if swizzle.groups == 1 else swizzle
 
 
 SWIZZLE = step_dimension(

@@ -111,24 +111,24 @@ class Trees:
         """By place, the place depth first: each before what hangs below it, the first child at once."""
         before = np.cumsum(self.sizes) - self.sizes
         roots = np.flatnonzero(self.parent < 0)
-        found = np.empty(len(self.parent), np.int64)
-        found[roots] = roots  # tree after tree, in either order
+        places = np.empty(len(self.parent), np.int64)
+        places[roots] = roots  # tree after tree, in either order
         first = np.ones(len(self.parent), np.bool_)  # of its parent's children
         first[1:] = (self.parent[1:] != self.parent[:-1]) | (self.parent[1:] < 0)
         begins = np.flatnonzero(first)[np.cumsum(first) - 1]  # the first child of the same parent
         after = before - before[begins] + 1  # siblings' elements, and the parent
-        one, parent, gap = found.data, self.parent.data, after.data
+        one, parent, gap = places.data, self.parent.data, after.data
         for level in self.levels[1:]:
             if len(level) < _FEW:
                 for place in level.tolist():
                     one[place] = one[parent[place]] + gap[place]
             else:
-                found[level] = found[self.parent[level]] + after[level]
-        return found
+                places[level] = places[self.parent[level]] + after[level]
+        return places
 
     def halve(self, together: bool) -> Places:
         """By place, the place after van Emde Boas (see ``named_orders.van_emde_boas``)."""
-        found = np.empty(len(self.parent), np.int64)
+        after = np.empty(len(self.parent), np.int64)
         roots = np.flatnonzero(self.parent < 0)
         tree = np.cumsum(self.parent < 0) - 1
         heights = np.zeros(len(roots), np.int64)
@@ -139,8 +139,8 @@ class Trees:
             levels = np.split(by_depth, np.cumsum(np.bincount(self.depth[own]))[:-1])
             halved = _Halved.make(levels, self.parent, together)
             for places, within in zip(levels, halved.place_within(0, int(height))[0], strict=True):
-                found[places] = roots[tree[places]] + within
-        return found
+                after[places] = roots[tree[places]] + within
+        return after
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,15 +85,15 @@ def steps(
 ) -> dict[str, int]:
     """Elements in a window by extent: what the most demanding array that is ``windowed`` (name: extent) along it
     allows. Extents of which nothing lies in constant memory are left out."""
-    found: dict[str, int] = {}
+    by_extent: dict[str, int] = {}
     for name, extent in windowed.items():
         layout = layouts[name]
         if layout.memory == "constant":
             count = limit_shape(layout, extent, layout.data.shape_for(sizes), limits)[
                 layout.data.shape.index(extent)
             ]
-            found[extent] = min(count, found.get(extent, count))
-    return found
+            by_extent[extent] = min(count, by_extent.get(extent, count))
+    return by_extent
 
 
 def cut(layout: Layout, extent: str, array: NDArray[Any], step: int) -> tuple[Stored, tuple[Window, ...]]:

@@ -51,7 +51,7 @@ class Deviations:
 
     def compute(self, execution: Execution) -> dict[str, float]:
         """By output, or field of one (``hits.score``), what the latest run of ``execution`` left."""
-        found: dict[str, float] = {}
+        deviations: dict[str, float] = {}
         for name, expected in self.expected.items():
             orders = execution.variant.configuration.id if execution.orders else ""
             key = (
@@ -62,8 +62,8 @@ class Deviations:
                 if len(self._known) >= _MOST:
                     self._known.clear()
                 self._known[key] = _errors(name, execution.restore(name, expected.shape), expected)
-            found |= self._known[key]
-        return found
+            deviations |= self._known[key]
+        return deviations
 
 
 def _errors(name: str, got: NDArray[Any], expected: NDArray[Any]) -> dict[str, float]:

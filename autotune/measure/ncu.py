@@ -140,12 +140,12 @@ def counters(
     if len(seen) != len(made) or known != made:
         raise ValueError(f"it has {len(rows)} launches that are not the {len(made)} that were made")
     owner = pd.Series([i for i, run in enumerate(runs) for _ in run[2]], index=rows.index, dtype=int)
-    found: Counters = {}
+    by_configuration: Counters = {}
     for i, (named, _, launched) in enumerate(runs):
         for kernel in dict.fromkeys(launched):
             metrics = _average_launches(rows[(owner == i) & (rows["kernel"] == _strip_namespaces(kernel))])
-            found.setdefault(named, {})[kernel] = _values(metrics)
-    return found
+            by_configuration.setdefault(named, {})[kernel] = _values(metrics)
+    return by_configuration
 
 
 def _strip_namespaces(kernel: str) -> str:

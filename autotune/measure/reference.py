@@ -104,15 +104,15 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
         resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, kernel, {})
         try:
             execution = resident.execution(variant, module)
-            found = []
+            answers = []
             for byte in PATTERNS:
                 reason, outputs = verifier.run_reference(execution, byte)
                 if reason:
                     raise FamilyError(f"{where} {reason}")
-                found.append(outputs)
+                answers.append(outputs)
         finally:
             resident.close()
-    first, second = found
+    first, second = answers
     for name, expected in first.items():
         if reason := difference(name, second[name], expected, kernel.tolerances(names)):
             raise FamilyError(

@@ -238,12 +238,12 @@ def produce(
 ) -> dict[Any, dict[str, Figure]]:
     """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``Timing.interleave``. Raises
     what ``producer`` does."""
-    found: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
+    readings: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
     for _, key in _turns(executions, rounds):
         if rounds > 1:
             executions[key].prepare()
-        found[key].append(producer(executions[key], call_ms[key]))
-    return {key: _figures(samples) for key, samples in found.items()}
+        readings[key].append(producer(executions[key], call_ms[key]))
+    return {key: _figures(samples) for key, samples in readings.items()}
 
 
 def _figures(samples: Sequence[Mapping[str, float]]) -> dict[str, Figure]:

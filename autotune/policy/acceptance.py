@@ -151,22 +151,22 @@ class Claim:
         took, measured = now.cost(item.objective), now.measurement.figure(aim.figure)
         spread = (measured.spread if measured else None) or 0.0
         allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(spread, item.cost_spread)))
-        found: list[str] = []
+        contradictions: list[str] = []
         if took > item.cost * allowed:
             more = loss_percent(took / item.cost - 1)
-            found.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
+            contradictions.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
         against = trials.get(self._family.space.control) if item.margin_over_control else None
         if against and against.measurement:
-            found += self._describe_move(margin(against, now, item.objective), allowed, tolerance)
+            contradictions += self._describe_move(margin(against, now, item.objective), allowed, tolerance)
         others = [t for t in trials.values() if t.measurement and t is not against]
         best = min(others, key=lambda t: t.cost(item.objective))
         if took > best.cost(item.objective) * (1 + noise(best, now, item.objective)):
             role = "the runner-up " if best.configuration.id == item.runner_up else ""
-            found.append(
+            contradictions.append(
                 f"{role}{best.configuration.id} is now {'faster' if aim.is_time else 'cheaper'} than the winner: "
                 f"{aim.text(best.cost(item.objective))}, winner {aim.text(took)}"
             )
-        return found
+        return contradictions
 
     def _describe_move(self, now: Margin, allowed: float, tolerance: float) -> list[str]:
         claimed, ratio, aim = self.item.margin_over_control, now.ratio, self._aim

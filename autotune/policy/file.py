@@ -259,14 +259,14 @@ def entry_name(workload: str, accuracy: str, objective: str) -> str:
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     figures = {key: Figure(**value) for key, value in content.get("figures", {}).items()}
-    found = Entry(**{"name": name, "workload": name, **content, "figures": figures})
-    if found.objective not in OBJECTIVES:
-        raise ValueError(f"entry {name}: objective {found.objective!r} is not one of {', '.join(OBJECTIVES)}")
-    aim = OBJECTIVES[found.objective]
-    if missing := [one for one in aim.figures if not aim.is_time and one not in found.figures]:
+    entry = Entry(**{"name": name, "workload": name, **content, "figures": figures})
+    if entry.objective not in OBJECTIVES:
+        raise ValueError(f"entry {name}: objective {entry.objective!r} is not one of {', '.join(OBJECTIVES)}")
+    aim = OBJECTIVES[entry.objective]
+    if missing := [one for one in aim.figures if not aim.is_time and one not in entry.figures]:
         raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
-    workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
-    return replace(found, workload=workload)
+    workload = name.removesuffix(f" ({entry.objective})").removesuffix(f" ({entry.accuracy})")
+    return replace(entry, workload=workload)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:

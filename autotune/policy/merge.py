@@ -147,7 +147,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         tie_set=[t.configuration.id for t in decision.tie_set],
         **_runner_up(decision.runner_up, find_objective(decision.objective)),
         margin_over_control=decision.over_control.claim,
-        binding_resource=_binding_resource(decision.winner),
+        binding_resource=_find_binding_resource(decision.winner),
         needs=read_needs(decision.winner),
         transform_ms=round(measurement.value("transform_ms"), 4),
         transfer_ms=round(measurement.value("transfer_ms"), 4),
@@ -215,7 +215,7 @@ def _select_numbers(told: Mapping[str, str], numbers: Mapping[str, float]) -> di
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 
 
-def _binding_resource(trial: Trial) -> str:
+def _find_binding_resource(trial: Trial) -> str:
     """What limits the occupancy of the kernel that takes the most time."""
     assert trial.measurement is not None
     spent = trial.measurement.kernel_ms
@@ -259,11 +259,11 @@ def _default(
     is_other = objective != KERNEL and before and any(e.objective == KERNEL for e in before.entries.values())
     if before and (is_other or stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
-    found = minimax({w: times[w] for w in over})
-    if found is None:  # nothing was measured everywhere: the entry that won by most stands in
+    chosen = minimax({w: times[w] for w in over})
+    if chosen is None:  # nothing was measured everywhere: the entry that won by most stands in
         best = max(kept.values(), key=lambda e: e.margin_over_control)
         return Minimax(Configuration(best.configuration), 0.0), []
     winners = {Configuration(kept[w].configuration) for w in over if w in kept}
     if len(over) == 1 and len(winners) == 1:  # with one study its winner, tie-break included
         return Minimax(next(iter(winners)), 0.0), over
-    return found, over
+    return chosen, over

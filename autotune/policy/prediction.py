@@ -27,7 +27,7 @@ from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
 from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
-from autotune.search import GaussianProcess, expected_improvement
+from autotune.search import GaussianProcess, compute_expected_improvement
 
 Features = Mapping[str, float]
 Point = Mapping[str, int]
@@ -60,15 +60,15 @@ _FIRST = 6  # sizes, before predictions say where to go
 def feature_values(declared: Mapping[str, Expression], numbers: Mapping[str, Value]) -> dict[str, float]:
     """The declared features with ``numbers`` (extents and scalars) bound. One that has no value there (a
     division by zero) is left out."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, expression in declared.items():
         try:
             value = float(expression.evaluate(numbers))
         except (FamilyError, TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(value):
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def distance(a: Features, b: Features) -> float:
@@ -145,11 +145,11 @@ class Taught:
         loads = self._loads(configurations, blocks or {})
         ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
-        found = [
+        predicted = [
             Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
-        return self._settle(found, asked)
+        return self._settle(predicted, asked)
 
     def _settle(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
         ranks: dict[Configuration, int] = {}
@@ -173,13 +173,13 @@ class Taught:
         if not self.multiprocessors or not self.load_counts:
             return None
         counts = [self.blocks.get(entry, {}) for entry in self.rows]
-        found = np.zeros((len(counts) + 1, len(configurations)))
+        loads = np.zeros((len(counts) + 1, len(configurations)))
         for column, configuration in enumerate(configurations):
             seen = [one.get(configuration, 0) for one in (*counts, blocks)]
             needed = [*(configuration in row for row in self.rows.values()), True]
             if all(seen[i] > 0 for i, is_needed in enumerate(needed) if is_needed):
-                found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
-        return self.load_counts * found
+                loads[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
+        return self.load_counts * loads
 
     def place(self, asked: Features) -> Whereabouts:
         """Where ``asked`` lies among the entries."""
@@ -415,12 +415,14 @@ def next_point(
     if taught is None or (len(swept) < _FIRST and first):
         return first[0] if first else next((p for p in _sample_points(over) if p not in swept), None)
     places = [point for point in (*first, *_sample_points(over)) if point not in swept]
-    return max(places, key=lambda point: expected_regret(taught.predict(features(point))), default=None)
+    return max(
+        places, key=lambda point: compute_expected_regret(taught.predict(features(point))), default=None
+    )
 
 
 def estimate_promise(over: Range, taught: Taught, features: Callable[[Point], Features]) -> float:
     """What 95 % of the range should keep to: the expected regret there of what would be taken."""
-    found = sorted(expected_regret(taught.predict(features(point))) for point in _sample_points(over))
+    found = sorted(compute_expected_regret(taught.predict(features(point))) for point in _sample_points(over))
     return found[min(len(found) - 1, math.ceil(_SHARE * len(found)) - 1)]
 
 
@@ -428,7 +430,7 @@ def _sample_points(over: Range) -> Iterator[dict[str, int]]:
     return itertools.islice(over.draw_points(), _LOOKED_AT)
 
 
-def expected_regret(found: Sequence[Predicted]) -> float:
+def compute_expected_regret(found: Sequence[Predicted]) -> float:
     """What the first of ``found`` is expected to lose against the one of the others that is the greatest risk; 0 for
     nothing. Errors are taken to be normal on a logarithmic scale and independent."""
     if len(found) < 2:
@@ -436,4 +438,4 @@ def expected_regret(found: Sequence[Predicted]) -> float:
     first, *others = found
     gaps = np.array([math.log(other.ms / first.ms) for other in others])
     spreads = np.array([math.hypot(first.spread, other.spread) for other in others])
-    return float(expected_improvement(0.0, gaps, spreads).max())
+    return float(compute_expected_improvement(0.0, gaps, spreads).max())

@@ -83,11 +83,11 @@ def _read(path: Path) -> PolicyFile | None:
 def add_refined(own: PolicyFile, family: Family, device: Device, folders: Sequence[Path]) -> PolicyFile:
     """``own`` with what calls found on inputs that it has no entry for, from the first of ``folders`` that has any."""
     for folder in folders:
-        if (found := _read(refined_path(folder, family.name, device))) is not None:
+        if (refined := _read(refined_path(folder, family.name, device))) is not None:
             known = [(dict(e.features), dict(e.options), e.accuracy) for e in own.entries.values()]
             more = {
                 name: e
-                for name, e in found.entries.items()
+                for name, e in refined.entries.items()
                 if e.refined and (dict(e.features), dict(e.options), e.accuracy) not in known
             }
             return replace(own, entries={**own.entries, **more})

@@ -147,14 +147,14 @@ def _find_similar(path: Path, device: Device) -> list[Path]:
     if not device.compute_capability:
         return []
     named = re.compile(rb"compute_capability:\s*['\"]?" + re.escape(device.compute_capability).encode())
-    found = []
+    paths = []
     with suppress(OSError):
         for other in sorted(path.parent.glob("*.yaml")):
             if other.name != path.name and other.is_file():
                 with other.open("rb") as file:
                     if named.search(file.read(_HEAD)):
-                        found.append(other)
-    return found
+                        paths.append(other)
+    return paths
 
 
 def _usable(
@@ -162,15 +162,15 @@ def _usable(
 ) -> PolicyFile | None:
     """The file, or None with a candidate in ``passed`` that says why not."""
     try:
-        found = read_policy_file(source) if isinstance(source, Path) else source
-        reason = file_refusal(family, found, kind)
+        file = read_policy_file(source) if isinstance(source, Path) else source
+        reason = file_refusal(family, file, kind)
     except PolicyFileError as problem:
         reason = str(problem)
     if reason:
         origin = str(source) if isinstance(source, Path) else _SWEPT
         passed.append(Candidate("file", None, origin, refusal=reason))
         return None
-    return found
+    return file
 
 
 def find_beyond_proved(
@@ -179,7 +179,7 @@ def find_beyond_proved(
     """Which of ``sizes`` are above those that the entries' sweeps proved ``configuration`` for, as ``n=5 (proved up to
     4)``; empty where one entry has them all, or none is of that configuration."""
     files = policies.files if policies else ()
-    found = ""
+    beyond = ""
     for item in (item for file in files for item in file.entries.values()):
         if dict(item.configuration) != dict(configuration):
             continue
@@ -188,8 +188,8 @@ def find_beyond_proved(
         above = {name: size for name, size in sizes.items() if 0 < most[name] < size}
         if not above:
             return ""
-        found = found or ", ".join(f"{n}={size} (proved up to {most[n]:g})" for n, size in above.items())
-    return found
+        beyond = beyond or ", ".join(f"{n}={size} (proved up to {most[n]:g})" for n, size in above.items())
+    return beyond
 
 
 def candidates(
@@ -236,12 +236,12 @@ def _list_candidates(asked: _Asked, policies: Policies, objective: str) -> list[
     listed: list[Candidate] = []
     for whole in policies.files:
         file = select_objective(whole, objective)
-        found = _entries(asked, policies.device, file)
+        candidates = _entries(asked, policies.device, file)
         if whole is not policies.own:
-            listed += [replace(c, match="capability", expected_ms=0.0) for c in found]
+            listed += [replace(c, match="capability", expected_ms=0.0) for c in candidates]
             continue
-        near = sum(c.match == "exact" for c in found)  # these are first
-        listed += [*found[:near], *_predict(asked, policies.device, file), *found[near:]]
+        near = sum(c.match == "exact" for c in candidates)  # these are first
+        listed += [*candidates[:near], *_predict(asked, policies.device, file), *candidates[near:]]
     return [*listed, *(_default(asked, policies.device, file) for file in policies.files)]
 
 
@@ -275,7 +275,7 @@ def select_objective(file: PolicyFile, objective: str) -> PolicyFile:
 
 def _entries(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
     """The entries of ``file``, each once: those of the same features, then the nearest."""
-    family, found = asked.family, []
+    family, candidates = asked.family, []
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
     for name in rank_by_distance(known, asked.features):
         item, match = file.entries[name], "exact" if known[name] == asked.features else "nearest"
@@ -285,8 +285,8 @@ def _entries(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]
             refusal = check_accuracy(family, configuration, asked.wanted)
         origin = f"{file.path or _SWEPT}: {item.name}"
         expected_ms = item.median_ms if match == "exact" else 0.0
-        found.append(Candidate(match, configuration, origin, expected_ms, refusal, item))
-    return found
+        candidates.append(Candidate(match, configuration, origin, expected_ms, refusal, item))
+    return candidates
 
 
 def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
@@ -311,8 +311,8 @@ def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: 
 def _predict(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
     """The kept configurations by what they should take, the fastest first."""
     family = asked.family
-    found = basis(family, file, asked.options, asked.wanted)
-    if found is None or file.prediction is None:
+    rests_on = basis(family, file, asked.options, asked.wanted)
+    if rests_on is None or file.prediction is None:
         return []
     of_each = [
         (find_configuration(family, one.configuration)[0], one) for one in file.prediction.kept.values()
@@ -321,11 +321,11 @@ def _predict(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]
     blocks = {configuration: _blocks(asked, configuration, one) for configuration, one in kept.items()}
     return [
         Candidate(
-            "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(found.rows)} entries", one.ms,
+            "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(rests_on.rows)} entries", one.ms,
             family.space.explain_exclusion(one.configuration) or unmet_need(kept[one.configuration].needs, device),
             spread=one.spread,
         )
-        for one in found.predict(asked.features, blocks)
+        for one in rests_on.predict(asked.features, blocks)
     ]  # fmt: skip
 
 
@@ -390,14 +390,14 @@ def admit(family: Family, policies: Policies | None, bound: float) -> list[Mappi
     own = {name: family.space.policy(name).default for name in family.accuracy}
     if not worst:
         return [own]
-    found = [values for values, error in worst.values() if error <= bound]
-    if not found:
+    admitted = [values for values, error in worst.values() if error <= bound]
+    if not admitted:
         told = ", ".join(f"{name} {error:.2g}" for name, (_, error) in sorted(worst.items()))
         raise UsageError(
             f"{family.name}: max_error={bound:g} admits nothing that was measured ({told}); ask for one of "
             "these, or sweep more exact configurations"
         )
-    return sorted(found, key=lambda values: values != own)
+    return sorted(admitted, key=lambda values: values != own)
 
 
 def _errors_by_class(
@@ -405,7 +405,7 @@ def _errors_by_class(
 ) -> dict[str, tuple[Mapping[str, PolicyValue], float]]:
     """By accuracy class: its values, and the largest error of its entries that are not stale; nothing of a class in
     which one tells none."""
-    found: dict[str, tuple[Mapping[str, PolicyValue], float]] = {}
+    worst_of: dict[str, tuple[Mapping[str, PolicyValue], float]] = {}
     unknown = set()
     for file in policies.files if policies else ():
         for item in file.entries.values():
@@ -416,5 +416,5 @@ def _errors_by_class(
             if not item.errors:
                 unknown.add(name)
             worst = max(item.errors.values(), default=0.0)
-            found[name] = values, max(worst, found[name][1] if name in found else 0.0)
-    return {name: told for name, told in found.items() if name not in unknown}
+            worst_of[name] = values, max(worst, worst_of[name][1] if name in worst_of else 0.0)
+    return {name: told for name, told in worst_of.items() if name not in unknown}

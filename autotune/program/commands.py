@@ -98,16 +98,16 @@ def _explain(program: "Program", given: "Given", device: str, policies: Path | N
     from autotune.program.report import format_report
 
     with load(program, device, policies) as tuned:
-        found = tuned.explain(**given.arrays, **given.scalars)
-    for reason in found.passed:
+        lines = tuned.explain(**given.arrays, **given.scalars)
+    for reason in lines.passed:
         print(f"passed over  {reason}")
-    if found.entry is None:
+    if lines.entry is None:
         raise PolicyFileError(
             f"program {program.name} has no policy file for this input and device: tune it first"
         )
-    print(f"taken        {found.origin}")
-    for step, candidate in found.assignment.chosen.items():
+    print(f"taken        {lines.origin}")
+    for step, candidate in lines.assignment.chosen.items():
         print(f"  {step}: {candidate.configuration.changes(candidate.call.family.space.control)}")
-    for step, period in found.assignment.periods.items():
+    for step, period in lines.assignment.periods.items():
         print(f"  {step}: {f'every {period} turns' if period else 'never'}")
-    print(format_report(found.entry.told.get("arrays", {})))
+    print(format_report(lines.entry.told.get("arrays", {})))

@@ -87,7 +87,7 @@ class Converter:
     def make_copy(self, conversion: FormConversion, source: Placed, target: Placed) -> Callable[[], None]:
         """What copies ``source`` to ``target``, both of the conversion's forms. Raises CompilerError, LaunchError."""
         if conversion.is_on_host:
-            return lambda: self._by_host(conversion, source, target)
+            return lambda: self._convert_by_host(conversion, source, target)
         if conversion not in self._modules:
             failed = f"a conversion to {conversion.after.layout.cpp} does not compile: "
             compiled = compile_one(conversion.source, self._backend.toolchain(), self._cache, failed)
@@ -99,7 +99,7 @@ class Converter:
         ]
         return lambda: self._backend.launch(module, _KERNEL, geometry, arguments)
 
-    def _by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
+    def _convert_by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
         array = conversion.before.restore(self._backend.download(source), conversion.shape)
         self._backend.upload(target, conversion.after.layout.apply(array))
 

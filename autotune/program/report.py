@@ -84,7 +84,7 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
     conversions that are made."""
     fastest = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
     made = cost(problem, picks).conversions
-    found = {}
+    lines = {}
     for array, kind in data.items():
         steps, forms = [], dict[str, None]()
         for step, choice in picks.items():
@@ -104,8 +104,8 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
             if one.array == array
         ]
         element = f"{kind.record or kind.fields[0].type} [{', '.join(kind.shape)}]"
-        found[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
-    return found
+        lines[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
+    return lines
 
 
 def _forms(choice: Choice, array: str, kind: Data) -> list[str]:

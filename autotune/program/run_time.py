@@ -120,12 +120,12 @@ class TunedProgram(Closing):
         return bind_program(self.program, Given(workload="", arrays=arrays, scalars=scalars))
 
     def _start(self, bound: BoundProgram) -> Running:
-        found = find(bound, self._backend.device, self._policies, [] if self._is_declared else None)
-        if found.entry is None and not self._is_declared:
-            why = f" ({'; '.join(found.passed)})" if found.passed else ""
+        selected = find(bound, self._backend.device, self._policies, [] if self._is_declared else None)
+        if selected.entry is None and not self._is_declared:
+            why = f" ({'; '.join(selected.passed)})" if selected.passed else ""
             told = f"program {self.program.name} was not tuned on {self.device}{why}: it runs as declared"
             warnings.warn(f"{told}; tune it with autotune program", stacklevel=4)
-        return Running(Machine(bound, self._backend, self._cache, apart=self._is_declared), found)
+        return Running(Machine(bound, self._backend, self._cache, apart=self._is_declared), selected)
 
     def close(self) -> None:
         """Free its arrays and release the device. Safe to call twice."""

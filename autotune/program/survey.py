@@ -111,7 +111,7 @@ def survey_calls(machine: Machine, control: Assignment, where: Where) -> tuple[d
     bound, limits, program = where.bound, machine.backend.device.limits, where.bound.program
     inputs = capture_inputs(machine, control)
     machine.close()
-    found: dict[str, Surveyed] = {}
+    surveys: dict[str, Surveyed] = {}
     studies: list[tuple[BoundCall, Study]] = []
     calls, swept, began = list(bound.each_call), 0, time.perf_counter()
     for at, call in enumerate(calls):
@@ -130,27 +130,27 @@ def survey_calls(machine: Machine, control: Assignment, where: Where) -> tuple[d
             study = _sweep(call, chosen, inputs[call.step, call.place], where)
             studies.append((call, study))
             swept += len(study.trials)
-        found.setdefault(call.step, Surveyed()).add(call, chosen, study)
-    for step, one in found.items():
+        surveys.setdefault(call.step, Surveyed()).add(call, chosen, study)
+    for step, one in surveys.items():
         if not one.times:
             reasons = "; ".join(sorted({*one.failed.values()})[:3])
             raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
-    return found, swept
+    return surveys, swept
 
 
 def capture_inputs(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
     """The canonical inputs of every call, of each step where it first runs in the program as declared."""
-    bound, found = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
+    bound, inputs = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
     periods = {step: period or 1 for step, period in control.periods.items()}
     machine.start()
     for event in (event for segment in segments(bound, periods, 1) for event in segment):
         if event.kind == "call":
             for call in bound.calls[event.names[0]]:
                 key = call.step, call.place
-                if key not in found:
-                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
+                if key not in inputs:
+                    inputs[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
         machine.run(control, [(event,)])
-    return found
+    return inputs
 
 
 def select(
@@ -305,7 +305,9 @@ def measure_conversion(
         try:
             run = machine.converter.make_copy(conversion, source, target)
             run()
-            return _by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            return (
+                _time_by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            )
         finally:
             target.free()
 
@@ -318,7 +320,7 @@ def measure_read(machine: Machine, name: str, form: Form, record: Record) -> flo
     told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 
     def time_reads(source: Placed) -> list[float]:
-        return _by_clock(backend, lambda: form.restore(backend.download(source), shape), 3)
+        return _time_by_clock(backend, lambda: form.restore(backend.download(source), shape), 3)
 
     return _measure(machine, told, name, form, record, time_reads)
 
@@ -341,7 +343,7 @@ def _measure(
     return ms
 
 
-def _by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
+def _time_by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
     """Milliseconds of work that is the host's too."""
     times = []
     for _ in range(count):

@@ -175,12 +175,12 @@ class _Tuning:
     def tune(self) -> Tuned:
         bound, record = self._bound, self._record
         with Machine(bound, self._backend, self._cache, apart=True) as machine:
-            found, configurations = self._time_phase(
+            surveys, configurations = self._time_phase(
                 "survey", survey_calls, machine, self._control, self._where
             )
         options = {
             step: one.select_kept(self._control.chosen[step], bound.program, self._where.budget.forms)
-            for step, one in found.items()
+            for step, one in surveys.items()
         }
         with Machine(bound, self._backend, self._cache, keeps=True) as machine:
             self._time_phase("loop", measure_in_loop, machine, self._control, options, record, self._where)
@@ -195,7 +195,7 @@ class _Tuning:
             rows, turns, compared = self._time_phase(
                 "prove", self._prove, machine, problem, solution, periods
             )
-        failed = {step: dict(one.failed) for step, one in found.items()}
+        failed = {step: dict(one.failed) for step, one in surveys.items()}
         for line in record.find(kind="step"):
             if "failed" in line:
                 failed[line["step"]][line["configuration"]] = line["failed"]
@@ -278,12 +278,12 @@ class _Tuning:
         self, machine: Machine, solution: Solution
     ) -> tuple[dict[str, int], tuple[Aged, ...]]:
         """The best period of each step that restores an order, by how the loop slows down behind it."""
-        periods, found = dict(self._control.periods), []
+        periods, aged = dict(self._control.periods), []
         for step, values in self._bound.program.chosen_periods.items():
             assignment = _assignment(solution.picks, periods)
-            found.append(measure_aging(machine, assignment, step, values, self._record))
-            periods[step] = found[-1].chosen
-        return periods, tuple(found)
+            aged.append(measure_aging(machine, assignment, step, values, self._record))
+            periods[step] = aged[-1].chosen
+        return periods, tuple(aged)
 
     # -- the whole
 
@@ -336,7 +336,7 @@ class _Tuning:
     def _list_assignments(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
         """The assignments of the table: the chosen one, those it is compared with, and the next best."""
         program, options, declared = self._bound.program, problem.options, self._control.chosen
-        found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
+        listed: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
         for name in (CONTROL, *program.presets):
             held = program.get_held(name) if name in program.presets else {}
             narrowed = {
@@ -347,10 +347,10 @@ class _Tuning:
                 for step, many in options.items()
             }  # fmt: skip
             if all(narrowed.values()):
-                found[name] = solve(replace(problem, options=narrowed)).picks
-        found[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
-        found[GREEDY] = greedy(problem)
-        return found | {
+                listed[name] = solve(replace(problem, options=narrowed)).picks
+        listed[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
+        listed[GREEDY] = greedy(problem)
+        return listed | {
             f"runner-up {at}": each for at, each in enumerate(runners_up(problem, solution, 2), 1)
         }
 

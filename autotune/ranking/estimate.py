@@ -93,12 +93,12 @@ def trace_launches(
         pass
     finally:
         module.unload()
-    found = []
+    launches = []
     for trace in backend.traces:
         blocks = len(set(trace.accesses["block"].tolist()))
         asked = requests(trace, cache_share(profiles[trace.kernel], blocks))
-        found.append((trace.kernel, Launched(trace.geometry, asked)))
-    return found
+        launches.append((trace.kernel, Launched(trace.geometry, asked)))
+    return launches
 
 
 @lru_cache(maxsize=1)

@@ -207,7 +207,7 @@ def find_cheapest(trials: Sequence[Trial]) -> list[Stretch]:
         return []
     calls = 1
     now = min(left, key=lambda t: (t.once_ms + t.time_ms, t.time_ms))
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     while True:
         ahead = []
         for other in left:
@@ -215,11 +215,11 @@ def find_cheapest(trials: Sequence[Trial]) -> list[Stretch]:
                 even = (other.once_ms - now.once_ms) / (now.time_ms - other.time_ms)
                 ahead.append((max(calls + 1, math.floor(even) + 1), other.time_ms, other))
         if not ahead:
-            return [*found, Stretch(now, calls, math.inf)]
+            return [*stretches, Stretch(now, calls, math.inf)]
         # Of those that pass it at the same call, the one that is cheapest then.
         at = min(one[0] for one in ahead)
         passing = [one[2] for one in ahead if one[0] == at]
-        found.append(Stretch(now, calls, at - 1))
+        stretches.append(Stretch(now, calls, at - 1))
         now, calls = min(passing, key=lambda t: (t.once_ms + at * t.time_ms, t.time_ms)), at
 
 
@@ -250,11 +250,11 @@ def decide_classes(
     for trial in trials:
         if trial.measurement:
             groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
-    found = {}
+    decisions = {}
     for name, group in sorted(groups.items()):
         if decision := decide(group, control, objective):
-            found[name] = add_control(decision, [*trials, *beside], control)
-    return found
+            decisions[name] = add_control(decision, [*trials, *beside], control)
+    return decisions
 
 
 def add_control(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:

@@ -117,14 +117,14 @@ def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
     """Why nothing came of it, the most frequent reasons first: lines with how often, one configuration, and the first
     lines of the message from its first error on. ``failures`` are (state, message, configuration's id); messages that
     differ in numbers, template arguments and names of configurations alone count as one."""
-    found: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
     for state, message, name in failures:
         lines = _shorten(message)
         kind = lines[0]
         for varies in (r"<.*>", r"\S+=\S+", r"\d+(\.\d+)?(e[-+]?\d+)?"):
             kind = re.sub(varies, "…", kind)
-        found.setdefault((state, kind), []).append((lines, name))
-    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+        groups.setdefault((state, kind), []).append((lines, name))
+    ordered = sorted(groups.items(), key=lambda one: -len(one[1]))
     told = []
     for (state, _), of in ordered[:_MOST_REASONS]:
         lines, name = of[0]

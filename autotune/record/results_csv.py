@@ -84,13 +84,13 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     studies = tuple(studies)
     policies, kernels = policy_columns(studies), _kernels(studies)
     rows = [row for study in studies for row in _rows(study, policies)]
-    found = dict.fromkeys(name for row in rows for name in row)
-    errors, counters = ([name for name in found if name.startswith(of)] for of in (ERROR, COUNTER))
+    columns = dict.fromkeys(name for row in rows for name in row)
+    errors, counters = ([name for name in columns if name.startswith(of)] for of in (ERROR, COUNTER))
     rates = [f"{unit}{RATE}" for study in studies for unit in study.about.needs]
     order = dict.fromkeys(
         [*_HEAD, *policies.values(), *_MIDDLE, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]
     )
-    frame = pd.DataFrame(rows, columns=[name for name in order if name in found or name not in EXTRA])
+    frame = pd.DataFrame(rows, columns=[name for name in order if name in columns or name not in EXTRA])
     counts = ["rank", "samples", *(name for name in QUANTITIES if unit(name) == "bytes" and name in frame)]
     counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
     return frame.astype(dict.fromkeys(counts, "Int64"))  # a blank must not turn 32 into 32.0

@@ -224,15 +224,15 @@ class Store:
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
         headers: dict[str, Study] = {}
-        for found in self.retry(self.storage.get_all_studies):
-            said = found.user_attrs
+        for study in self.retry(self.storage.get_all_studies):
+            said = study.user_attrs
             try:
                 header = said.get("study")
                 if header and header["schema"] == _SCHEMA:
-                    headers[found.study_name] = _study(header, Provenance.from_dict(said.get("about", {})))
+                    headers[study.study_name] = _study(header, Provenance.from_dict(said.get("about", {})))
             except (KeyError, TypeError, ValueError, AttributeError) as problem:
                 warnings.warn(
-                    f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
+                    f"the description of study {study.study_name} is damaged ({type(problem).__name__}: {problem}): "
                     "it is left out, with its trials",
                     stacklevel=2,
                 )

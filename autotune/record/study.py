@@ -45,14 +45,14 @@ class Study:
     ) -> dict[str, Configuration]:
         """The configurations that have a name: winner and runner-up of ``decision``, the control, the presets in
         declared order, and ``minimax``, the choice for all workloads (``common``), where there is one."""
-        found: dict[str, Configuration] = {}
+        roles: dict[str, Configuration] = {}
         if decision:
-            found["winner"] = decision.winner.configuration
+            roles["winner"] = decision.winner.configuration
             if decision.runner_up:
-                found["runner-up"] = decision.runner_up.configuration
-        found["control"] = self.control
-        found |= {name: one for name, one in self.presets.items() if name not in found}
-        return found if common is None else found | {"minimax": common}
+                roles["runner-up"] = decision.runner_up.configuration
+        roles["control"] = self.control
+        roles |= {name: one for name, one in self.presets.items() if name not in roles}
+        return roles if common is None else roles | {"minimax": common}
 
     @property
     def decision(self) -> Decision | None:

@@ -138,11 +138,11 @@ def _heights(
 ) -> dict[str, Any]:
     """Of one kernel: each bar's median change, the range around it where it is more than one pair, and the clusters'
     labels with their medians: one outlier moves a mean anywhere. The tables have the means too."""
-    found = [summarise(percent[pairs]) for pairs in bars]
-    made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in found]}
+    summaries = [summarise(percent[pairs]) for pairs in bars]
+    made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in summaries]}
     if len(bars) < len(percent):
-        made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in found]
-        made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in found]
+        made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in summaries]
+        made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in summaries]
     made["ticktext"] = []
     for head, members in clusters.items():
         of = summarise(percent[members])
@@ -163,10 +163,10 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     frame = effects_frame(timed)
     if frame.empty:
         return []
-    found = importance(timed)
+    shares = importance(timed)
     main = [row for row in frame.itertuples(index=False, name=None) if row[1] == study.control[row[0]]]
-    main.sort(key=lambda row: -found.alone.get(row[0], 0.0))
-    blocks = [_importance(found)] if found.together or found.alone else []
+    main.sort(key=lambda row: -shares.alone.get(row[0], 0.0))
+    blocks = [_importance(shares)] if shares.together or shares.alone else []
     if main:
         caption = "Change of time against the default value, all other policies equal"
         entries = [
@@ -181,9 +181,9 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
             )
         )
     if timed.kernels and main:
-        blocks.append(_by_kernel(timed, main))
-    blocks += _figures(study, timed, found, trials)
-    if table := _interactions(study, timed, found):
+        blocks.append(_group_by_kernel(timed, main))
+    blocks += _figures(study, timed, shares, trials)
+    if table := _interactions(study, timed, shares):
         blocks.append(table)
     return blocks
 
@@ -209,7 +209,7 @@ def _importance(found: Importance) -> Block:
     return Block(title="Importance", text=text, table=table, chart=shares("importance", alt, entries))
 
 
-def _by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
+def _group_by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
     """Mean change of each kernel; the whole plan's first."""
     frames = {kernel: effects_frame(timed, kernel or None) for kernel in ("", *timed.kernels)}
     means = {

@@ -116,7 +116,7 @@ class Timed:
     def pairings(self) -> tuple[Pairing, ...]:
         """Every two values of a policy, the earlier as base; of a policy with more than ``MOST_VALUES``, each against
         the first only. Those without a single pair are left out."""
-        found = []
+        pairings = []
         for number, (name, values) in enumerate(self.values.items()):
             setting, column = settings(self.policies, number), self.policies[number]
             places = range(len(values))
@@ -124,8 +124,8 @@ class Timed:
             for base, value in combinations(places, 2) if few else ((0, place) for place in places[1:]):
                 first, second = pairs(setting, column, base, value)
                 if len(first):
-                    found.append(Pairing(name, values[base], values[value], first, second))
-        return tuple(found)
+                    pairings.append(Pairing(name, values[base], values[value], first, second))
+        return tuple(pairings)
 
     def list_conditions(self, pairing: Pairing) -> Iterable[tuple[str, PolicyValue, NDArray[np.bool_]]]:
         """For each value of each other policy: which of the pairs have it."""
@@ -179,21 +179,21 @@ def contributions(timed: Timed, winner: Trial, control: Configuration) -> dict[s
     first: that policy back at its default, all others as the winner has them; where that was not measured, by the
     median over all pairs. By first times, as most were timed but once; where neither is known, it is left out."""
     first = {t.configuration: t.measurement.median_ms for t in timed.trials if t.measurement}
-    own, found = first.get(winner.configuration, 0.0), {}
+    own, factors = first.get(winner.configuration, 0.0), {}
     for name, value in winner.configuration.items():
         if value == control[name]:
             continue
         without = first.get(Configuration({**winner.configuration, name: control[name]}))
         if without and own:
-            found[name] = without / own
+            factors[name] = without / own
             continue
         pairing = next(
             (p for p in timed.pairings if (p.policy, p.base, p.value) == (name, control[name], value)), None
         )
         told = summarise(pairing.percent(timed.times())) if pairing else ()
         if told and told[2] > -100:
-            found[name] = 100 / (100 + told[2])
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+            factors[name] = 100 / (100 + told[2])
+    return dict(sorted(factors.items(), key=lambda one: (-one[1], one[0])))
 
 
 @dataclass(frozen=True)

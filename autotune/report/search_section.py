@@ -21,30 +21,30 @@ def sum_spent(trial: Trial) -> float:
 def improvements(trials: Sequence[Trial]) -> list[tuple[int, float, Trial]]:
     """(number of trials, their seconds so far, the trial) for each that was better than all before it. Times are those
     of the first measurement, as they were known then."""
-    best, found = math.inf, []
+    best, improved = math.inf, []
     seconds = list(accumulate(map(sum_spent, trials)))
     for i, trial in enumerate(trials):
         if trial.measurement and trial.measurement.median_ms < best:
             best = trial.measurement.median_ms
-            found.append((i + 1, seconds[i], trial))
-    return found
+            improved.append((i + 1, seconds[i], trial))
+    return improved
 
 
 def search_blocks(study: Study) -> list[Block]:
     trials = study.trials
-    found = improvements(trials)
+    improved = improvements(trials)
     blocks = []
-    if found:
-        at = [(*(one[:2]), one[2].measurement.median_ms) for one in found if one[2].measurement]
+    if improved:
+        at = [(*(one[:2]), one[2].measurement.median_ms) for one in improved if one[2].measurement]
         total = len(trials), sum(map(sum_spent, trials))
         columns = (
             Column("trial", "trial", "count"), Column("seconds", "after", "seconds"), TIME, CONFIGURATION
         )  # fmt: skip
-        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, found, strict=True)]
-        text = f"{units.count(found[-1][0])} of {total[0]:,} trials until the best first measurement"
+        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, improved, strict=True)]
+        text = f"{units.count(improved[-1][0])} of {total[0]:,} trials until the best first measurement"
         charts = {"trials": ("trials", 0)}
         if total[1]:
-            text += f", {units.seconds(found[-1][1])} of {units.seconds(total[1])}"
+            text += f", {units.seconds(improved[-1][1])} of {units.seconds(total[1])}"
             charts["seconds"] = ("seconds of placing, verifying and measuring", 1)
         wide = at[0][2] / at[-1][2] > 30
         blocks.append(Block(title="Best so far", text=f"{text}."))

@@ -145,12 +145,12 @@ def static_blocks(frame: pd.DataFrame) -> list[Block]:
     compiled = frame[frame["state"] == "compiled"]
     blocks = []
     for kernel, rows in compiled.groupby("kernel", sort=False):
-        blocks += [_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
+        blocks += [_group_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
     found = [_next_block(compiled), _list_failed(frame)]
     return [*blocks, *(block for block in found if block)]
 
 
-def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
+def _group_by_arch(kernel: str, rows: pd.DataFrame) -> Block:
     columns = (
         Column("arch", "architecture"), Column("configurations", "how many", "count"),
         Column("registers_minimum", "fewest registers", "count"), Column("registers_median", "median", "count"),

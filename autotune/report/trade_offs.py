@@ -35,12 +35,12 @@ def find_front(costs: Sequence[Sequence[float]]) -> list[bool]:
     """Which of ``costs`` nothing beats: no other is at most as high in all and lower in one."""
     table = np.array(costs, dtype=float)
     kept = np.zeros(len(table), dtype=bool)
-    found = np.empty_like(table)
+    beaten = np.empty_like(table)
     size = 0
     for i in np.lexsort(table.T[::-1]):  # what beats i comes before it
-        before = found[:size]
+        before = beaten[:size]
         if not ((before <= table[i]).all(axis=1) & (before != table[i]).any(axis=1)).any():
-            kept[i], found[size] = True, table[i]
+            kept[i], beaten[size] = True, table[i]
             size += 1
     return [bool(one) for one in kept]
 
@@ -142,28 +142,30 @@ def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
     """Which layout is cheapest for so many calls on the same data, and the lines behind it."""
     if not any(trial.once_ms for trial in timed):
         return []
-    found = find_cheapest(timed)
+    stretches = find_cheapest(timed)
     columns = (
         Column("calls_from", "calls from", "count"), Column("calls_to", "to", "count"), TIME, ONCE, CONFIGURATION
     )  # fmt: skip
     rows = tuple(
         (s.calls_from, None if math.isinf(s.calls_to) else int(s.calls_to), s.trial.time_ms, s.trial.once_ms,
          s.trial.configuration)
-        for s in found
+        for s in stretches
     )  # fmt: skip
     caption = "The cheapest configuration for so many calls on the same data, its cost once included"
     table = Table("break_even", caption, columns, rows)
-    most = max(1000.0, 10.0 * found[-1].calls_from)
+    most = max(1000.0, 10.0 * stretches[-1].calls_from)
     calls = [10 ** (math.log10(most) * i / 60) for i in range(61)]
-    shown = [(f"from {s.calls_from:,} {'call' if s.calls_from == 1 else 'calls'}", s.trial) for s in found]
+    shown = [
+        (f"from {s.calls_from:,} {'call' if s.calls_from == 1 else 'calls'}", s.trial) for s in stretches
+    ]
     if decision.control and decision.control not in [trial for _, trial in shown]:
         shown.append(("control", decision.control))
     drawn = [Line(label, calls, [(t.once_ms + n * t.time_ms) / n for n in calls]) for label, t in shown]
     alt = "Milliseconds a call, the cost of the layout shared out, against the number of calls"
     chart = lines("break_even", alt, drawn, "calls on the same data", "time a call", logarithmic=(True, True))
-    last = found[-1]
+    last = stretches[-1]
     text = f"From {last.calls_from:,} calls on the fastest layout is the cheapest too."
-    if len(found) == 1:
+    if len(stretches) == 1:
         text = "One configuration is the cheapest however often it is called."
     text += f" It costs {units.duration(last.trial.once_ms)} once and {units.duration(last.trial.time_ms)} a call."
     return [Block(title="Break-even launches", text=text, table=table, chart=chart)]

@@ -135,11 +135,11 @@ def _ceilings(
     study: Study, trials: Sequence[Trial], ceilings: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """The share of the ceiling that each came nearest to, and which one that is."""
-    found = [compute_ceiling_shares(study, trial, ceilings) for trial in trials] if ceilings else []
-    if not any(found):
+    reached = [compute_ceiling_shares(study, trial, ceilings) for trial in trials] if ceilings else []
+    if not any(reached):
         return []
-    nearest = [max(of, key=lambda name: of[name]) if of else "" for of in found]
-    shares = [of[name] if name else None for of, name in zip(found, nearest, strict=True)]
+    nearest = [max(of, key=lambda name: of[name]) if of else "" for of in reached]
+    shares = [of[name] if name else None for of, name in zip(reached, nearest, strict=True)]
     return [
         _numbers("share_of_ceiling", "of ceiling", "share", shares),
         _names("binding_unit", "nearest ceiling", nearest),
@@ -152,11 +152,11 @@ def _code(study: Study, trials: Sequence[Trial], roles: Roles, code: Code | None
     first = [row for row, trial in enumerate(trials) if trial.configuration in roles]
     chosen = dict.fromkeys([*first, *range(len(trials))])
     lines: dict[str, int] = {}
-    found = {}
+    texts = {}
     for row in list(chosen)[:MOST_CODE]:
         if text := code(study, trials[row].configuration):
-            found[row] = [lines.setdefault(clean(line), len(lines)) for line in text.splitlines()]
-    return {"code": found, "lines": list(lines)}
+            texts[row] = [lines.setdefault(clean(line), len(lines)) for line in text.splitlines()]
+    return {"code": texts, "lines": list(lines)}
 
 
 def _fill_column(column: Column, trials: Sequence[Trial]) -> dict[str, Any]:

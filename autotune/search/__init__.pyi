@@ -1,4 +1,7 @@
-from .gaussian_process import GaussianProcess as GaussianProcess, expected_improvement as expected_improvement
+from .gaussian_process import (
+    GaussianProcess as GaussianProcess,
+    compute_expected_improvement as compute_expected_improvement,
+)
 from .members import (
     MOST_LISTED as MOST_LISTED,
     Unlisted as Unlisted,

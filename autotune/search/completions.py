@@ -34,14 +34,14 @@ class Completions:
     def _tables(self) -> list[list[tuple[tuple[int, ...], NDArray[np.float64]]]]:
         """For each policy: of each table that it is in, the policies of it that come before, and how many completions
         each value has after those."""
-        found: list[list[tuple[tuple[int, ...], NDArray[np.float64]]]] = [[] for _ in self._policies]
+        tables: list[list[tuple[tuple[int, ...], NDArray[np.float64]]]] = [[] for _ in self._policies]
         for constraint in self._tabled:
             places = self._places(constraint)
             allowed = self._check_allowed(constraint, places)
             for depth, place in enumerate(places):
                 later = tuple(range(depth + 1, len(places)))
-                found[place].append((places[:depth], allowed.sum(axis=later, dtype=np.float64)))
-        return found
+                tables[place].append((places[:depth], allowed.sum(axis=later, dtype=np.float64)))
+        return tables
 
     @cached_property
     def _tabled(self) -> list[Constraint]:

@@ -73,7 +73,7 @@ class GaussianProcess:
         return mean.astype(np.float64), deviation
 
 
-def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
+def compute_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """How much below ``best`` each of several figures is expected to lie, 0 where it lies above (Mockus, On Bayesian
     methods for seeking the extremum, 1974)."""
     deviation = np.maximum(deviation, 1e-12)

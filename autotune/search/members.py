@@ -132,14 +132,14 @@ class Unlisted:
         return Candidates(free, encode(self.policies, free), are_all=False)
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
-        found: dict[Configuration, None] = {}
+        pool: dict[Configuration, None] = {}
         for configuration in best:
-            found.update(dict.fromkeys(self._list_neighbours(configuration)))
-            found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng, configuration)))
-        found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng)))
+            pool.update(dict.fromkeys(self._list_neighbours(configuration)))
+            pool.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng, configuration)))
+        pool.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng)))
         if (drawn := self.draw(rng)) is not None:
-            found[drawn] = None
-        free = [configuration for configuration in found if configuration not in self._taken][:POOL]
+            pool[drawn] = None
+        free = [configuration for configuration in pool if configuration not in self._taken][:POOL]
         return Candidates(free, encode(self.policies, free), are_all=False)
 
     def _list_neighbours(self, configuration: Configuration) -> Iterator[Configuration]:
@@ -172,12 +172,12 @@ def narrow(space: Space, held: dict[str, Sequence[Any]]) -> Space:
     ``configurations(narrowed=...)`` lists, without listing it, and as there what is possible where nothing of them is
     explored. Raises UnknownName."""
     values = space.select_values(held)
-    found = replace(
+    narrowed = replace(
         space, policies=tuple(replace(p, values=values.get(p.name, p.values)) for p in space.policies)
     )
     steps = Steps(20 * MOST_LISTED)
-    is_explored = next(found.walk(steps=steps), None) is not None or steps.are_spent
-    return found if is_explored else found.possible
+    is_explored = next(narrowed.walk(steps=steps), None) is not None or steps.are_spent
+    return narrowed if is_explored else narrowed.possible
 
 
 def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Policy
-from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
+from autotune.search.gaussian_process import Array, GaussianProcess, Rows, compute_expected_improvement
 from autotune.search.members import Members, columns, encode
 
 STARTS = 4  # visited before the model has a say, presets among them
@@ -76,13 +76,13 @@ class Surrogate:
     def _start(self) -> Configuration | None:
         """Of some at random, the one farthest from all that was visited."""
         self._starts += 1
-        found = self._members.draw_some(_TRIED_STARTS, self._rng)
+        candidates = self._members.draw_some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
-        if not found.configurations or not visited:
+        if not candidates.configurations or not visited:
             return self._members.draw(self._rng)
-        tried, seen = found.rows, encode(self._members.policies, visited)
+        tried, seen = candidates.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
-        return found.configurations[int(apart.min(axis=1).argmax())]
+        return candidates.configurations[int(apart.min(axis=1).argmax())]
 
     # -- the best of the rest -----------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Surrogate:
         times = _standardise(self._times(self._fit.observed))
         mean, deviation = self._process.expect(times)
         free = np.flatnonzero(pool.left)
-        gain = expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        gain = compute_expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
 
     def _fit_model(self) -> "_Fit":

@@ -226,11 +226,11 @@ def predict(
     for seconds, worker in free:
         busy[worker] = seconds
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
-    found = []
+    finish_s = []
     for model, queue, seconds in zip(models, queues, busy, strict=True):
         copies = [chunk.sum_over(nbytes) * model.per_byte for chunk in queue]
-        found.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
-    return found
+        finish_s.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
+    return finish_s
 
 
 def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
@@ -286,12 +286,12 @@ def calibrate(
         _get_middle(first, last, min(units.batch, max(1, int((last - first) * most))))
         for first, last in others
     ]
-    found = timed(chunks)
+    measured = timed(chunks)
     costs = units.costs.copy()
     for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
         ratios = [
             times[number][0] / max(models[worker].seconds(chunk.sum_over(units.costs)), 1e-300)
-            for worker, times in found.items()
+            for worker, times in measured.items()
         ]
         costs[first:last] *= float(np.mean(ratios))
     return models, replace(units, costs=costs)

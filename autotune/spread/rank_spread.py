@@ -171,11 +171,11 @@ class RankSpread(Spread):
         flattened; for an output to which units add, this rank's own sum of it. Raises DeviceError."""
         if self._is_kept and not self._is_gathered:
             self._team.fetch()
-        found: dict[str, list[tuple[int, NDArray[Any]]]] = {}
+        pieces: dict[str, list[tuple[int, NDArray[Any]]]] = {}
         for name, offsets in self.units.parts.items():
             chunks = sorted(self._plan.queues[self.ranks.number])
-            found[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
-        return {**found, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
+            pieces[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
+        return {**pieces, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
 
     # -- results --------------------------------------------------------------------------------------------
 

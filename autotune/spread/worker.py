@@ -210,12 +210,12 @@ class Inbox:
         which nothing sleeps."""
         begin = time.monotonic()
         awake = begin + min(seconds, awake_s)
-        while not (found := self._poll.poll(0)) and time.monotonic() < awake:
+        while not (ready := self._poll.poll(0)) and time.monotonic() < awake:
             os.sched_yield()
         left = begin + min(seconds, _LONGEST_S) - time.monotonic()
-        if not found and seconds > awake_s and left > 0:
-            found = self._poll.poll(left * 1e3)
-        return [self._pipes[handle] for handle, _ in found]
+        if not ready and seconds > awake_s and left > 0:
+            ready = self._poll.poll(left * 1e3)
+        return [self._pipes[handle] for handle, _ in ready]
 
 
 # -- the process -----------------------------------------------------------------------------------------------
@@ -378,11 +378,11 @@ class ChunkWorker:
         """(seconds, seconds of the copy) of each chunk behind others of its like, as chunks of a run are: the device
         does not wait for the host there."""
         self._leaves = True
-        found = []
+        times = []
         for chunk in chunks:
             flights = [self._begin(chunk) for _ in range(_AHEAD)]
-            found.append(min([self._outlet.wait(flight) for flight in flights][1:]))
-        return found
+            times.append(min([self._outlet.wait(flight) for flight in flights][1:]))
+        return times
 
     def fetch(self, chunks: tuple[Chunk, ...]) -> None:
         """Results that are on the device only, these chunks' parts and this worker's sums, leave behind all chunks that

@@ -15,11 +15,11 @@ from autotune.policy.prediction import (
     Range,
     Taught,
     add_winners,
+    compute_expected_regret,
     compute_left_out_losses,
     compute_nearest_losses,
     cover,
     estimate_promise,
-    expected_regret,
     fit_shape,
     next_point,
 )
@@ -168,9 +168,14 @@ def test_first_corners_and_then_where_most_is_to_be_lost() -> None:
 
 def test_expected_regret() -> None:
     def lost(ratio: float, spread: float) -> float:
-        return expected_regret([Predicted(A, 1.0, spread), Predicted(B, ratio, spread)])
+        return compute_expected_regret([Predicted(A, 1.0, spread), Predicted(B, ratio, spread)])
 
     assert lost(1.0, 0.1) == pytest.approx(math.hypot(0.1, 0.1) / math.sqrt(2 * math.pi))
     assert lost(2.0, 0.01) < 1e-9
     assert lost(1.05, 0.1) < lost(1.0, 0.1) < lost(1.0, 0.2)
-    assert lost(1.05, 0.0) == expected_regret([]) == expected_regret([Predicted(A, 1.0, 1.0)]) == 0.0
+    assert (
+        lost(1.05, 0.0)
+        == compute_expected_regret([])
+        == compute_expected_regret([Predicted(A, 1.0, 1.0)])
+        == 0.0
+    )

@@ -219,17 +219,17 @@ class Joints:
             return self._idle.pop() if self._idle else self._make()
         with self._lock:
             held, self._captured = self._captured, []
-            found = None
+            idle = None
             for number, pair in held:
-                if found is None and capture and number == capture:
-                    found = pair
+                if idle is None and capture and number == capture:
+                    idle = pair
                 elif number != capture and not int(call("cuStreamIsCapturing", int(pair[0].handle))):
                     self._idle.append(pair)
                 else:
                     self._captured.append((number, pair))
-            if found is None:
-                found = self._idle.pop() if self._idle else None
-        return found or self._make()
+            if idle is None:
+                idle = self._idle.pop() if self._idle else None
+        return idle or self._make()
 
     def _make(self) -> tuple[Any, Any]:
         # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
