@@ -42,15 +42,13 @@ def include_dir() -> Path:
 def pip_install(extra: str = "") -> str:
     """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
     where it was installed from, else by its name on the package index, where ``autotune`` is another project."""
-    named = f"[{extra}]" if extra else ""
-    checkout = _PACKAGE.parent
-    if (checkout / "pyproject.toml").is_file():
-        return f"pip install -e '{checkout}{named}'"
     from importlib.metadata import PackageNotFoundError, distribution
 
+    named = f"[{extra}]" if extra else ""
+    if (_PACKAGE.parent / "pyproject.toml").is_file():
+        return f"pip install -e '{_PACKAGE.parent}{named}'"
     with suppress(PackageNotFoundError, TypeError):  # TypeError: no such file, so it came from the index
-        origin = json.loads(distribution(_DISTRIBUTION).read_text("direct_url.json") or "null")["url"]
-        return f"pip install '{_DISTRIBUTION}{named} @ {origin}'"
+        named += f" @ {json.loads(distribution(_DISTRIBUTION).read_text('direct_url.json') or 'null')['url']}"
     return f"pip install '{_DISTRIBUTION}{named}'"
 
 
