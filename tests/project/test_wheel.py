@@ -73,6 +73,14 @@ def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> Non
     assert not [name for name in sdist if name.endswith(".pyc") or name.startswith(left_behind)]
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository that the sdist is made of")
+def test_the_sdist_is_the_repository(sdist: list[str]) -> None:
+    """So that it passes its own tests, which read pages, results and the workflows."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    known = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {*sdist} - {"PKG-INFO"} == {name for name in known if (ROOT / name).is_file()}
+
+
 def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for name in (
