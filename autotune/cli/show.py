@@ -68,8 +68,7 @@ def _strip_options(compiler: Toolchain) -> str:
 
 
 def _nvrtc() -> str:
-    has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
-    return _strip_options(Nvrtc("sm_90")) if has_nvrtc else ""
+    return _strip_options(Nvrtc("sm_90")) if find_spec("cuda") and find_spec("cuda.bindings") else ""
 
 
 def _nvcc() -> str:
