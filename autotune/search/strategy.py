@@ -32,9 +32,9 @@ class Strategy:
         if self.sampler not in SAMPLERS:
             raise UnknownName("search", self.sampler, SAMPLERS)
         if self.trials is not None and not self.trials > 0:
-            raise UsageError(f"--trials {self.trials}: a limit is above 0; leave it out for none")
+            raise UsageError(f"--trials {self.trials}: a limit must be above 0; omit it for no limit")
         if self.seed < 0:
-            raise UsageError(f"--seed {self.seed}: a seed is 0 or above")
+            raise UsageError(f"--seed {self.seed}: a seed must be at least 0")
 
     @property
     def tries_all(self) -> bool:
