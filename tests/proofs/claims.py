@@ -379,7 +379,7 @@ def _argument(case: Case) -> Pointer:
         0x44_00_00_01
     )
     found = Room("argument")
-    width = case.layout.data.index_bits // 8
+    width = (case.layout.data.index_bits + 1) // 8
     members = [
         (0x44_00_00_01, 8, Pointer("memory")),
         *((mark, 4, each) for mark, each in zip(extents, room.extents, strict=True)),

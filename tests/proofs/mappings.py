@@ -120,6 +120,7 @@ def layouts() -> Iterator[tuple[str, Layout]]:
         for vector in (1, 2, 4):
             data = plain(2, "uint8", packed="j", low=0, high=1)
             yield f"packing {packing} by {vector}", laid(data, packing=packing, vector=vector, padding=4)
+    yield from _signed()
     yield from _shared()
     yield from _memories()
     yield from _storages()
@@ -144,6 +145,25 @@ def _curves(bits: int) -> Iterator[tuple[str, Layout]]:
     for name, (rank, most, chosen) in open_sides.items():
         for more, layout in curves(laid(plain(rank, index_bits=bits), **chosen), most):
             yield f"{name}{more}{wide}", layout
+
+
+def _signed() -> Iterator[tuple[str, Layout]]:
+    """With offsets that have a sign: whatever goes together with a mapping."""
+    for choices in (
+        {"axes": ["k", "i", "j"]}, {"padding": "128B+16B"}, {"tiles": "5x7x3"}, {"swizzle": "xor8x2"},
+        {"memory": "texture"}, {"memory": "readonly"}, {"storage": "scaled_int8_by_row"},
+        {"curve": "morton4", "tiles": "2x3x1"},
+    ):  # fmt: skip
+        what = ", ".join(f"{key} {value}" for key, value in choices.items())
+        layout = laid(plain(3, index_bits=31), **choices)
+        for more, each in curves(layout, 0) if layout.curve else [("", layout)]:
+            yield f"{what}{more}, 31-bit addresses", each
+    for records in ("aos", "soa", "aosoa3", "aosoa4", "u+v-w"):
+        yield f"records {records}, 31-bit addresses", laid(record("Three", 2, index_bits=31), records=records)
+    plane = record("Three", 2, index_bits=31, plane=(16, 2))
+    yield "dims 2d, 31-bit addresses", laid(plane, dims="2d", records="aosoa4")
+    merged = laid(record("Three", 2, index_bits=31), (3, 1), records="soa", padding=4)
+    yield "merged, 31-bit addresses", merged
 
 
 def _shared() -> Iterator[tuple[str, Layout]]:
