@@ -2,6 +2,7 @@
 
     python benchmarks/accessor_costs.py [--arch sm_80 ...] [--only KERNEL ...] [--out COSTS.csv]
     python benchmarks/accessor_costs.py --times [--device cuda] [--rounds 15] [--out TIMES.csv]
+    python benchmarks/accessor_costs.py --types --out benchmarks/results/type-costs.csv
 
 Each pair is compiled with NVRTC in the configuration that changes nothing (control); no GPU is needed. ``readme`` is
 README.md's kernel beside its arithmetic with pointers, ``example`` a kernel of examples/ beside its plain.cu, which is
@@ -9,7 +10,8 @@ often another program (another loop, another unrolling), and ``adopted`` a plain
 what `autotune adopt` makes of it: the same statements. Instructions are those of the kernel's text without the padding
 behind it.
 
-With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less.
+With ``--types`` it is the examples of the header reference, one for each public type, from sm_90 on, which one of them
+needs. With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less.
 """
 
 import hashlib
@@ -33,7 +35,7 @@ from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Family, Workload, load_family, load_workload, prepare
 from autotune.device import Resident, open_backend
-from autotune.files import bundled
+from autotune.files import bundled, include_dir
 
 ROOT = Path(__file__).parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100")
@@ -132,7 +134,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", action="store_true", help="run the pairs of one program on a device")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--types", action="store_true", help="the examples of docs/reference")
     given = parser.parse_args(words)
+    if given.types:
+        write_rows(given.out, type_costs(given.arch))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         pairs = [
             pair
@@ -203,6 +209,28 @@ def costs(pairs: Sequence[Pair], archs: Sequence[str]) -> list[dict[str, Any]]:
                 print(f"{kernel:20} {pair.kind:8} {arch:7} registers {registers:3} {plain_registers:3}  "
                       f"instructions {count:5} {plain_count:5}")  # fmt: skip
     return rows
+
+
+def type_costs(archs: Sequence[str]) -> list[dict[str, Any]]:
+    """Registers and instructions of each example of the header reference, which a GPU before sm_90 does not run."""
+    archs = [arch for arch in archs if int(arch.removeprefix("sm_")) >= 90]
+    source = ROOT / "docs" / "reference" / "examples.cu"
+    request = replace(plain_batch(source), include_dirs=(include_dir(),))
+    sections = re.split(r"^// == .*\n", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    digests = {re.findall(r"__global__ void (\w+)", text)[0]: digest(text) for text in sections}
+    return [
+        {
+            "kernel": kernel, "arch": arch, "registers": registers, "instructions": count, "example": digests[kernel],
+            "compiler": Nvrtc(arch).identity.partition(" -")[0],
+        }
+        for arch in archs
+        for kernel, (registers, count) in figures(request, arch).items()
+    ]  # fmt: skip
+
+
+def digest(text: str) -> str:
+    """Of an example, which says for which text its costs are."""
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
 
 
 def control(family: Family) -> Batch:

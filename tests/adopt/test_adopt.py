@@ -74,7 +74,7 @@ REWRITTEN = {
     ),
     "two of them, beside a name that is taken": (
         "(const float* x, float* y, int n, int m)",
-        "int x_index = 3; for (int k = 0; k < m; ++k) y[i * m + k] = x[max(i, 0) * m + k] * x[min(i, x_index) * m + k];",
+        "int x_index{3}; for (int k = 0; k < m; ++k) y[i * m + k] = x[max(i, 0) * m + k] * x[min(i, x_index) * m + k];",
         [
             "for (int k = 0, x_index1 = max(i, 0), x_index2 = min(i, x_index); k < m; ++k)",
             "y.store(x.load(x_index1, k) * x.load(x_index2, k), i, k);",
