@@ -19,7 +19,7 @@ COSTS = ROOT / "benchmarks" / "results" / "type-costs.csv"
 PARTS = frozenset(
     {
         "CodesOf", "Followed", "Integers", "OfFloat", "OffsetOf", "PartStride", "PerAxis", "Pieces",
-        "RoundedOnce", "Rows", "ScaledInt", "Shape", "SmallFloat", "Split", "SurfaceObject", "TexelOf", "TextureObject",
+        "RoundedOnce", "Rows", "ScaledInt", "Shape", "SmallFloat", "Split", "SurfaceObject", "TextureObject",
         "UpTo", "cudaSurfaceObject_t",
     }
 )  # fmt: skip
