@@ -35,7 +35,7 @@ from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Family, Workload, load_family, load_workload, prepare
 from autotune.device import Resident, open_backend
-from autotune.files import bundled, include_dir
+from autotune.files import find_bundled, include_dir
 
 ROOT = Path(__file__).parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100")
@@ -62,8 +62,8 @@ FILTER = "examples/recursive_filter/plain.cu"
 FRAMES = {"frames": 8, "rows": 1024, "columns": 1024, "passes": 2}
 ADOPTED: Mapping[str, Plain] = {
     "bilateral": Plain("examples/bilateral/plain.cu", {"height": 2048, "width": 2048, "range_size": 256}),
-    "blur": Plain("docs/how-to-tiles.md", {"height": 4096, "width": 4096}, "blur/plain.cu"),
-    "closest": Plain("docs/new-family.md", {"count": 1 << 20, "clusters": 64, "axes": 3}, "closest/closest.cu"),
+    "blur": Plain("docs/guides/tiles.md", {"height": 4096, "width": 4096}, "blur/plain.cu"),
+    "closest": Plain("docs/guides/layouts.md", {"count": 1 << 20, "clusters": 64, "axes": 3}, "closest/closest.cu"),
     "hash_grid": Plain(
         "examples/hash_grid/plain.cu", {"entries": 1, "count": 1 << 20, "levels": 16, "table_size": 1 << 16}
     ),
@@ -72,9 +72,9 @@ ADOPTED: Mapping[str, Plain] = {
         "examples/lookup/plain.cu", {"entries": 1 << 20, "query_count": 1 << 22, "keys_size": 1 << 20}
     ),
     "nbody": Plain("examples/nbody/plain.cu", {"count": 16384}),
-    "nearest": Plain("docs/tutorial.md", {"points": 1 << 20, "centres": 64, "coordinates": 3}, "plain.cu"),
+    "nearest": Plain("docs/getting-started.md", {"points": 1 << 20, "centres": 64, "coordinates": 3}, "plain.cu"),
     "rms_norm": Plain(
-        "docs/how-to-torch.md", {"columns": 4096}, "rms_norm/plain.cu", grid="ceil_div(columns, 4)", block="128"
+        "docs/guides/torch.md", {"columns": 4096}, "rms_norm/plain.cu", grid="ceil_div(columns, 4)", block="128"
     ),
     "sharpen": Plain(
         FILTER, {"rows": 1024, "columns": 1024}, kernel="sharpen",
@@ -87,10 +87,10 @@ ADOPTED: Mapping[str, Plain] = {
         "examples/stencil/plain.cu", {"planes": 256, "rows": 512, "columns": 512, "field_rows": 256}
     ),
     "times": Plain(
-        "docs/plain-kernels.md", {"m": 4096, "n": 4096}, "times.cu", "times<4>", ("-Dtile_size=64",),
+        "docs/guides/unmodified-kernel.md", {"m": 4096, "n": 4096}, "times.cu", "times<4>", ("-Dtile_size=64",),
         "ceil_div(m, 256)", "64",
     ),
-    "turn": Plain("docs/how-to-images.md", {"height": 2048, "width": 2048}, "turn/plain.cu"),
+    "turn": Plain("docs/guides/images.md", {"height": 2048, "width": 2048}, "turn/plain.cu"),
 }  # fmt: skip
 INSTRUCTION, NO_OPERATION = 16, 0x918  # bytes; the low bits of one that does nothing
 LENGTHS = """
@@ -235,7 +235,7 @@ def digest(text: str) -> str:
 
 def control(family: Family) -> Batch:
     """The configuration that changes nothing."""
-    return batch(family, (Variant.of(family, family.space.control, family.chosen_options({})),))
+    return batch(family, (Variant.make(family, family.space.control, family.choose_options({})),))
 
 
 def figures(request: Batch, arch: str) -> dict[str, tuple[int, int]]:
@@ -271,7 +271,7 @@ def plain_batch(source: Path) -> Batch:
 
 
 def tables() -> dict[str, str]:
-    """What docs/accessor-costs.md has (pages.py): registers and instructions with accessors, and with pointers."""
+    """What docs/results/accessor-costs.md has (pages.py): registers and instructions by accessors and by pointers."""
     archs: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in read_rows(RESULTS / "accessor-costs.csv"):
         archs.setdefault((row["kind"], row["kernel"]), {})[row["arch"]] = row
@@ -304,11 +304,11 @@ def times(pairs: Sequence[Pair], device: str, rounds: int) -> list[dict[str, Any
     for pair in pairs:
         family, baseline = pair.family, pair.family.baseline
         assert baseline is not None
-        inputs = prepare(family, timed(pair, is_small=device == "cpu"), bundled("workloads") / "data")
+        inputs = prepare(family, timed(pair, is_small=device == "cpu"), find_bundled("workloads") / "data")
         resident = Resident(backend, inputs, most=3)
         plans = {}
         for what, one in (("accessor", family), ("plain", baseline)):
-            variant = Variant.of(one, one.space.control, one.chosen_options({}))
+            variant = Variant.make(one, one.space.control, one.choose_options({}))
             (execution,) = bound(resident, (variant,))
             plans[what] = execution.run
         taken: dict[str, list[float]] = {what: [] for what in plans}

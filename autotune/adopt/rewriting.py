@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from autotune.adopt.accesses import Access, Pointer
-from autotune.adopt.elements import half_of
-from autotune.adopt.expression import Factor, split, written
+from autotune.adopt.elements import find_half
+from autotune.adopt.expression import Factor, split, write
 from autotune.adopt.function import Function
 from autotune.adopt.source import CudaSource, Span, children, identifiers, kind, span, type_kind, walk
 
@@ -23,15 +23,15 @@ class Text:
     def replace(self, place: Span, text: str | Callable[[], str]) -> None:
         self.edits[place] = text if callable(text) else lambda: text
 
-    def between(self, begin: int, end: int) -> str:
+    def read_between(self, begin: int, end: int) -> str:
         """The text from one place to another, with the edits in it."""
         parts, at = [], begin
-        for place in self._outermost(begin, end):
+        for place in self._find_outermost(begin, end):
             parts += [self.source.text(at, place[0]), self.edits[place]()]
             at = place[1]
         return "".join([*parts, self.source.text(at, end)])
 
-    def _outermost(self, begin: int, end: int) -> Iterator[Span]:
+    def _find_outermost(self, begin: int, end: int) -> Iterator[Span]:
         inside = (place for place in self.edits if begin <= place[0] and place[1] <= end)
         at = begin
         for place in sorted(inside, key=lambda place: (place[0], -place[1])):
@@ -41,7 +41,7 @@ class Text:
 
     def factor(self, factor: Factor) -> str:
         """What is taken as a whole in an index, as it is written there."""
-        return factor.spelling if factor.span is None else self.between(*factor.span)
+        return factor.spelling if factor.span is None else self.read_between(*factor.span)
 
 
 @dataclass
@@ -99,26 +99,26 @@ def rewrite_accesses(
         known = {}
         if invariants and by:
             for number, index in enumerate(split(access.index, by)):
-                said = written(index, lambda each: each.spelling or text.source.text(*(each.span or (0, 0))))
+                said = write(index, lambda each: each.spelling or text.source.text(*(each.span or (0, 0))))
                 if (name := invariants.name(said, access.place, pointer.name)) != said:
                     known[number] = name
-        text.replace(access.place, partial(_rewritten, text, pointer, access, by, record, known))
+        text.replace(access.place, partial(_rewrite, text, pointer, access, by, record, known))
     for place in pointer.removed:
         declared = text.source.text(*place)
         text.replace(place, f"/* {declared.replace('*/', '* /')} */" if "\n" not in declared else "")
 
 
-def _rewritten(
+def _rewrite(
     text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str, known: dict[int, str]
 ) -> str:
     said = enumerate(index_texts(text, pointer, access, by))
     name, indices = pointer.name, ", ".join(known.get(number, index) for number, index in said)
     if access.use == "load":
         loaded = f"{name}.load({indices})"
-        return f"{half}({loaded})" if (half := half_of(pointer.element)) else f"{loaded}{access.tail}"
+        return f"{half}({loaded})" if (half := find_half(pointer.element)) else f"{loaded}{access.tail}"
     if access.use in ("store", "add"):
         assert access.value is not None
-        return f"{name}.{access.use}({text.between(*access.value)}, {indices})"
+        return f"{name}.{access.use}({text.read_between(*access.value)}, {indices})"
     place = f"autotune::field<&{record}::{access.member}>" if access.member else "autotune::element"
     return f"{'&' if access.use == 'address' else ''}{place}({name}, {indices})"
 
@@ -129,5 +129,5 @@ def index_texts(text: Text, pointer: Pointer, access: Access, by: list[Factor]) 
         begin, end = access.given.extent.start.offset, access.given.extent.end.offset
         inside = access.use == "store" or (access.place[0] < begin and end < access.place[1])
         if inside and text.source.macro_around((begin, end)) in (None, (begin, end)):
-            return [text.between(begin, end)]
-    return [written(index, text.factor) for index in split(access.index, by)]
+            return [text.read_between(begin, end)]
+    return [write(index, text.factor) for index in split(access.index, by)]

@@ -35,7 +35,7 @@ class SharedData:
             )
 
 
-def shared_of(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> SharedData:
+def read_shared(name: str, value: Mapping[str, Any], known: Collection[str], where: str) -> SharedData:
     """A shared array from its part of ``family.yaml``, sizes made of ``known`` names. Raises FamilyError,
     UnknownName."""
     place = f"{where}: shared {name}"

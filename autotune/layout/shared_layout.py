@@ -37,7 +37,7 @@ class SharedLayout:
         mapping = self.layout.mapping
         extents, strides = (
             ", ".join(map(str, numbers))
-            for numbers in (self.layout.sizes, mapping.known_strides(self.layout.sizes))
+            for numbers in (self.layout.sizes, mapping.compute_known_strides(self.layout.sizes))
         )
         text = mapping.cpp(f"autotune::Extents<{extents}>", f"autotune::Strides<unsigned, {strides}>")
         return (
