@@ -90,9 +90,9 @@ def test_elements_lie_apart_and_come_back(array: SharedLayout) -> None:
     assert len(np.unique(places)) == places.size
     assert 0 <= places.min() <= places.max() < array.elements
     numbers = np.arange(places.size).reshape(sizes)
-    stored = layout.mapping.arranged(numbers)
+    stored = layout.mapping.arrange(numbers)
     np.testing.assert_array_equal(stored[places], numbers)
-    np.testing.assert_array_equal(layout.mapping.taken(stored, sizes), numbers)
+    np.testing.assert_array_equal(layout.mapping.restore(stored, sizes), numbers)
 
 
 @settings(max_examples=60, deadline=None)
