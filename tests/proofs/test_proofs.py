@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import pytest
+
+pytest.importorskip("z3", reason="needs z3-solver (dependency group heavy)")
+
 from accessors import compiled, source
 from bits import (
     CURVES,
