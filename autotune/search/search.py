@@ -16,6 +16,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from autotune.search.prior import Prior
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 
+if TYPE_CHECKING:
+    from autotune.search.optuna import OptunaSampler
+
 SURE = 0.9  # the probability with which the rest of a space is said to be no faster than that
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
@@ -33,8 +37,8 @@ class Search:
     """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
     outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
     ``exhaustive`` goes by its order, and of ``auto`` every second proposal is made with it, the others as if there were
-    none: where it misleads, half of them are lost and no more. ``excluded`` is what ``exclusion`` refused, and why; to
-    be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler needs that."""
+    none: where it misleads, half of them are lost and no more. The other samplers begin with its winners. ``excluded``
+    is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler needs that."""
 
     def __init__(
         self,
@@ -58,16 +62,18 @@ class Search:
         if configurations and strategy.sampler == "exhaustive":
             thin = configurations[:: max(1, len(configurations) // _SPREAD)]
             first += prior.rank(configurations) if prior else (*thin, *configurations)
+        elif prior and strategy.sampler != "auto":
+            first += prior.winners
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
         start = monotonic() if began is None else began
         self._until = math.inf if strategy.seconds is None else start + strategy.seconds
-        is_auto = strategy.sampler == "auto"
-        self._guided = Surrogate(self._members, strategy.seed, prior) if is_auto and prior else None
+        is_guided = strategy.sampler == "auto" and prior
+        self._guided = Surrogate(self._members, strategy.seed, prior) if is_guided else None
         self._is_guided = False  # the last proposal
         self._alone = all_members() if self._guided else self._members
-        self._model = Surrogate(self._alone, strategy.seed) if is_auto else None
+        self._model = _model(strategy, self._alone, trials)
         self._apart: set[Configuration] = set()  # proposed with the prior, and not known to the other model
         self._unheard: dict[Configuration, float | None] = {}  # of these, what came of them
         self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
@@ -98,11 +104,11 @@ class Search:
         """Whether its time is over."""
         return monotonic() >= self._until
 
-    def estimate_gain_left(self, sure: float) -> float:
+    def estimate_gain_left(self, sure: float) -> float | None:
         """How much less time than the best so far the best of what is left takes at most, as a share of it, with that
-        probability as the model has it; 1 where there is no model yet."""
+        probability as the model has it; 1 before the model is fitted, None where only ``auto`` could tell."""
         model = self._guided or self._model
-        return model.estimate_gain_left(sure) if model else 1.0
+        return model.estimate_gain_left(sure) if isinstance(model, Surrogate) else None
 
     def tell(self, configuration: Configuration, cost: float | None, /) -> None:
         """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
@@ -125,7 +131,7 @@ class Search:
             return self._propose(self._model, forced)
         return self._members.draw(self._rng) if forced is None and self._rng else forced
 
-    def _propose(self, model: Surrogate, forced: Configuration | None) -> Configuration | None:
+    def _propose(self, model: "Surrogate | OptunaSampler", forced: Configuration | None) -> Configuration | None:
         """``forced``, or what the two models propose in turn. The one with the prior learns from all that was tried,
         ``model`` as if it were alone: what it proposes and the other had tried costs nothing."""
         if forced or not self._guided:
@@ -157,3 +163,14 @@ class Search:
             self._unheard[configuration] = log_ms
         elif self._model:
             self._model.learn(configuration, log_ms)
+
+
+def _model(strategy: Strategy, members: Members, trials: int | None) -> "Surrogate | OptunaSampler | None":
+    """What learns from times; None where nothing does."""
+    if strategy.sampler in ("exhaustive", "random"):
+        return None
+    if strategy.sampler == "auto":
+        return Surrogate(members, strategy.seed)
+    from autotune.search.optuna import OptunaSampler  # a second to import, and only these need it
+
+    return OptunaSampler(strategy.sampler, members, strategy.seed, trials)

@@ -1,18 +1,24 @@
 """How a space is searched: by which sampler, for how many trials or how long, from which seed.
 
-exhaustive  presets, a thin spread over the space, the rest
-random      uniform over what is left
-auto        a Gaussian process over whole configurations (surrogate)
+exhaustive              presets, a thin spread over the space, the rest
+random                  uniform over what is left
+auto                    a Gaussian process over whole configurations (surrogate)
+tpe, gp, cmaes, nsgaii  Optuna's; what they propose is moved to the nearest member not visited yet (optuna)
+
+cmaes sees a policy's values as steps in declared order.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from autotune.declaration import Configuration
 from autotune.errors import UnknownName, UsageError
+from autotune.files import pip_install
 
-SAMPLERS = ("exhaustive", "random", "auto")
+SAMPLERS = ("exhaustive", "random", "tpe", "gp", "cmaes", "nsgaii", "auto")
+_PACKAGES = {"gp": ("torch", "scipy"), "cmaes": ("cmaes",)}  # of the extra search
 _SHARE = 0.15  # of a listed space; auto was within 2 % of the best by then (benchmarks/search_replay.py)
 _FEWEST, _UNLISTED = 24, 500
 
@@ -21,7 +27,7 @@ _FEWEST, _UNLISTED = 24, 500
 class Strategy:
     """``trials`` limits how many configurations are tried, ``seconds`` for how long. With neither, ``exhaustive`` ends
     with the space and the others after a share of it. Raises UnknownName for a sampler that does not exist, and
-    UsageError for limits below 1."""
+    UsageError for limits below 1 and a sampler whose package is missing."""
 
     sampler: str = "exhaustive"
     trials: int | None = None
@@ -35,6 +41,10 @@ class Strategy:
             raise UsageError(f"--trials {self.trials}: a limit must be above 0; omit it for no limit")
         if self.seed < 0:
             raise UsageError(f"--seed {self.seed}: a seed must be at least 0")
+        if missing := [name for name in _PACKAGES.get(self.sampler, ()) if find_spec(name) is None]:
+            raise UsageError(
+                f"--search {self.sampler} needs {' and '.join(missing)}: {pip_install('search')}"
+            )
 
     @property
     def tries_all(self) -> bool:

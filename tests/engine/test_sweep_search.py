@@ -28,7 +28,7 @@ def widened(folder: Path) -> int:
     return 120
 
 
-@pytest.mark.parametrize("method", ["random", "auto"])
+@pytest.mark.parametrize("method", ["random", "auto", "tpe"])
 def test_as_many_as_asked_for_and_none_twice(folder: Path, tmp_path: Path, method: str) -> None:
     widened(folder)
     told: list[Trial] = []

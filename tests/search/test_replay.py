@@ -49,7 +49,7 @@ def study() -> Study:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["exhaustive", "random", "auto"])
+@pytest.mark.parametrize("method", ["exhaustive", "random", "auto", "nsgaii"])
 def test_the_whole_study_is_visited_and_the_curve_falls(study: Study, method: str) -> None:
     seen = replay(study, method, 3)
     assert seen.visited[0].configuration == study.control
