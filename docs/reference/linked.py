@@ -1,5 +1,5 @@
-"""MkDocs hook: README.md is the first page, what a page links to outside docs/ is in the site as well, and each page has
-a link to edit it.
+"""MkDocs hook: README.md is the first page, what a page links to outside docs/ is in the site as well, and pages have a
+link to edit them.
 
 Pages are written for readers of the repository, so links are relative to the file they stand in. A Markdown file or
 a source file outside docs/ becomes a page under ``source/``, a folder a page that names its files, anything else is
@@ -29,6 +29,12 @@ LANGUAGES = {
     ".cuh": "cpp",
     ".hpp": "cpp",
     "": "text",
+}
+FIRST_FOUND = {
+    "getting-started.md",
+    "guides/unmodified-kernel.md",
+    "guides/layouts.md",
+    "reference/errors.md",
 }
 FIRST = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
 
@@ -107,6 +113,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Turns links to where their targets are in the site. Fenced blocks stay as they are."""
     if page.file.src_uri.startswith("source/"):
         page.meta["search"] = {"exclude": True}
+    elif page.file.src_uri in FIRST_FOUND:
+        page.meta["search"] = {"boost": 4}
     origin = origins.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     here = posixpath.dirname(page.file.src_uri)
 
