@@ -10,8 +10,12 @@ from autotune import errors
 from autotune.device import LaunchError
 
 PAGE = TEXTS["docs/reference/errors.md"]
-CLASSES = [
-    *(item for item in vars(errors).values() if isinstance(item, type) and issubclass(item, Exception)),
+CLASSES: list[type[errors.AutotuneError]] = [
+    *(
+        item
+        for item in vars(errors).values()
+        if isinstance(item, type) and issubclass(item, errors.AutotuneError)
+    ),
     LaunchError,
 ]
 
