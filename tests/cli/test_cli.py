@@ -63,7 +63,7 @@ def test_families_and_list_run_nothing(capsys: pytest.CaptureFixture[str]) -> No
         (["show", "allpairs", "full"], 2, "holds 1216 configurations"),
         (["sweep", "/"], 3, "holds no family.yaml"),
         (["report", "/nowhere"], 7, "holds no record"),
-        (["sweep", "allpairs", "--workload", "hapmap3"], 4, "name the folder that holds it with --data"),
+        (["sweep", "allpairs", "--workload", "hapmap3"], 4, "name its folder with --data"),
         (["run", "allpairs", "-i", "genotype=x.npy"], 2, "did you mean 'genotypes'?"),
         (["run", "allpairs", "-i", "genotypes=/nowhere.npy"], 4, "cannot be read"),
         (["run", "allpairs", "-i", "genotypes"], 2, "write -i name=value"),
@@ -336,7 +336,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     monkeypatch.setattr(Live, "update", update)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
     shown = capsys.readouterr()
-    said = "interrupted: what was measured is recorded (3 of 12); the same command goes on from there\n"
+    said = "interrupted: what was measured is recorded (3 of 12); run the same command to resume\n"
     assert shown.err.endswith(said)
     assert "error" not in shown.err
     frame = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -356,7 +356,7 @@ def test_an_interruption_while_compiling_says_so(
     monkeypatch.setattr(Live, "report_compiled", compiled)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
     assert (
-        "interrupted: 5 of 12 are compiled and kept; the same command goes on from there"
+        "interrupted: 5 of 12 are compiled and kept; run the same command to resume"
         in capsys.readouterr().err
     )
 

@@ -225,10 +225,8 @@ def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp
     assert isinstance(failed, CompileFailure)
     first, second = failed.message.split("\n  (", 1)
     assert "chrono" in first.splitlines()[-1]
-    assert second.startswith(
-        "what only a host program needs can be left out: give the kernel's part of the file"
-    )
-    assert "--compiler nvcc for the whole" in second
+    assert second.startswith("omit what only the host program needs: give only the kernel's part of the file")
+    assert "compile the whole file with --compiler nvcc" in second
 
 
 def test_a_symbol_that_the_source_lacks_does_not_compile(tmp_path: Path) -> None:
