@@ -38,7 +38,8 @@ class Search:
     outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
     ``exhaustive`` goes by its order, and of ``auto`` every second proposal is made with it, the others as if there were
     none: where it misleads, half of them are lost and no more. The other samplers begin with its winners. ``excluded``
-    is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler needs that."""
+    is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be
+    listed where the sampler needs that."""
 
     def __init__(
         self,
@@ -131,7 +132,9 @@ class Search:
             return self._propose(self._model, forced)
         return self._members.draw(self._rng) if forced is None and self._rng else forced
 
-    def _propose(self, model: "Surrogate | OptunaSampler", forced: Configuration | None) -> Configuration | None:
+    def _propose(
+        self, model: "Surrogate | OptunaSampler", forced: Configuration | None
+    ) -> Configuration | None:
         """``forced``, or what the two models propose in turn. The one with the prior learns from all that was tried,
         ``model`` as if it were alone: what it proposes and the other had tried costs nothing."""
         if forced or not self._guided:

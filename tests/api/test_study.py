@@ -434,7 +434,7 @@ def state():
 
 x = np.linspace(-1, 1, 777, dtype=np.float32)
 before = state()
-study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="auto", trials=4)
+study = autotune.sweep(FOLDER, x=x, set={"block_size": [64, 128]}, device="cpu", search="tpe", trials=4)
 with autotune.load(study) as kernel:
     assert (kernel(x) == 2 * x).all()
 study._repr_html_(), repr(study), study.to_pandas(), study.report(), study.save_policy()

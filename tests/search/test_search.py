@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -15,9 +16,13 @@ from autotune.declaration.expression import Expression
 from autotune.declaration.space import Configuration, Constraint, Policy, Preset, Space
 from autotune.errors import UnknownName, UsageError
 from autotune.search import search as module
-from autotune.search.members import Listed, encode, list_configurations, narrow
+from autotune.search import strategy
+from autotune.search.members import Listed, Unlisted, encode, list_configurations, narrow
+from autotune.search.optuna import OptunaSampler
 from autotune.search.search import Search
-from autotune.search.strategy import SAMPLERS, Strategy
+from autotune.search.strategy import Strategy
+
+HERE = [m for m in strategy.SAMPLERS if all(map(find_spec, strategy._PACKAGES.get(m, ())))]
 
 
 def search(
@@ -100,10 +105,10 @@ def spaces(draw: st.DrawFn) -> Space:
 
 
 @settings(max_examples=60, deadline=None)
-@example(space_of(1), "random", False, 1, 0, 1)
+@example(space_of(1), "tpe", False, 1, 0, 1)
 @given(
     space=spaces(),
-    method=st.sampled_from([m for m in SAMPLERS if m != "gp"]),
+    method=st.sampled_from([m for m in HERE if m != "gp"]),
     is_listed=st.booleans(),
     ahead=st.integers(1, 5),
     seed=st.integers(0, 2**31),
@@ -131,20 +136,20 @@ def hash_of(configuration: Configuration) -> int:
     return sum(map(ord, configuration.id))
 
 
-@pytest.mark.parametrize("method", [m for m in SAMPLERS if m != "exhaustive"])
+@pytest.mark.parametrize("method", [m for m in HERE if m != "exhaustive"])
 def test_seeds_differ(method: str) -> None:
     space = space_of(4, 4, 4, 4)
     first = [tuple(run(search(space, space.configurations(), method, seed=s, trials=12))) for s in range(3)]
     assert len(set(first)) == 3
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("method", HERE)
 def test_everything_may_fail(method: str) -> None:
     visited = run(search(SPACE, MEMBERS, method, trials=1000), value=lambda c: None)
     assert sorted(c.id for c in visited) == sorted(c.id for c in MEMBERS)
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("method", HERE)
 def test_equal_and_absurd_times_are_survived(method: str) -> None:
     times = itertools.cycle([1.0, 1.0, math.nan, 0.0, 1e300, math.inf])
     visited = run(search(SPACE, MEMBERS, method, trials=1000), value=lambda c: next(times))
@@ -163,7 +168,7 @@ def test_exhaustive_is_presets_then_a_thin_spread_then_the_rest() -> None:
     assert run(search(space, members, "exhaustive")) == list(expected)
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("method", HERE)
 def test_presets_and_seeds_come_first(method: str) -> None:
     winner = MEMBERS[-1]
     outside = Configuration({**SPACE.control, "memory": "texture", "tile": 4})
@@ -173,7 +178,7 @@ def test_presets_and_seeds_come_first(method: str) -> None:
     assert not {outside, unknown} & set(visited)
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("method", HERE)
 def test_what_was_told_before_is_learnt_and_not_asked_for(method: str) -> None:
     searched = search(SPACE, MEMBERS, method, trials=1000)
     known = [SPACE.control, *MEMBERS[5:15]]
@@ -186,7 +191,7 @@ def test_what_was_told_before_is_learnt_and_not_asked_for(method: str) -> None:
     assert searched.ask() is None
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
+@pytest.mark.parametrize("method", HERE)
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_the_excluded_are_never_handed_out_and_cost_no_trial(method: str, is_listed: bool) -> None:
     given = MEMBERS if is_listed or method == "exhaustive" else None
@@ -232,7 +237,7 @@ def test_only_the_whole_space_in_order_needs_no_telling() -> None:
     )
 
 
-def test_refusals() -> None:
+def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownName, match=r"unknown search 'annealing'.*allowed: exhaustive, random"):
         search(SPACE, MEMBERS, "annealing")
     with pytest.raises(UsageError, match="--trials 0"):
@@ -241,6 +246,11 @@ def test_refusals() -> None:
         search(SPACE, MEMBERS, "auto", seed=-1)
     with pytest.raises(UsageError, match="too large to list"):
         search(SPACE, None, "exhaustive")
+    monkeypatch.setattr(strategy, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"--search gp needs torch and scipy: pip install .*\[search\]"):
+        search(SPACE, MEMBERS, "gp")
+    with pytest.raises(UsageError, match="--search cmaes needs cmaes: "):
+        search(SPACE, MEMBERS, "cmaes")
 
 
 # -- spaces too large to list ------------------------------------------------------------------------------
@@ -254,7 +264,7 @@ def hidden(configuration: Configuration) -> float:
     return 1.1 ** sum(configuration[f"p{i}"] != value for i, value in enumerate(wanted))
 
 
-@pytest.mark.parametrize("method", [m for m in SAMPLERS if m != "exhaustive"])
+@pytest.mark.parametrize("method", [m for m in HERE if m not in ("exhaustive", "gp")])
 def test_a_space_of_two_billion(method: str) -> None:
     visited = run(search(LARGE, None, method, trials=60), ahead=4, value=hidden)
     assert len(set(visited)) == 60
@@ -354,3 +364,32 @@ def test_auto_needs_fewer_visits_than_chance() -> None:
 
     assert visits("auto") <= 0.15 * len(members)
     assert visits("auto") < visits("random")
+
+
+# -- Optuna's samplers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("members", [Listed(SPACE.policies, MEMBERS), Unlisted(SPACE)])
+def test_a_proposal_is_moved_to_a_member_nearby(members: Listed | Unlisted) -> None:
+    sampled = OptunaSampler("tpe", members, 0, None)
+    places = sampled._places(SPACE.control)
+    assert sampled._find_nearest(places) == SPACE.control
+    assert sampled.propose(SPACE.control) == SPACE.control
+    members.take(SPACE.control)
+    near = sampled._find_nearest(places)
+    assert near is not None
+    assert sum(near[name] != SPACE.control[name] for name in near) == 1
+
+
+def test_samplers_learn_from_where_they_were_moved_to() -> None:
+    members = Listed(SPACE.policies, MEMBERS[:5])
+    sampled = OptunaSampler("tpe", members, 0, 10)
+    for _ in range(5):
+        chosen = sampled.propose(None)
+        assert chosen in members.all
+        members.take(chosen)
+        sampled.learn(chosen, 1.0)
+    assert sampled.propose(None) is None
+    learnt = [trial.params for trial in sampled._study.trials if trial.value is not None]
+    assert learnt == [sampled._places(chosen) for chosen in sampled._visited]
+    assert set(sampled._visited) == set(members.all)
