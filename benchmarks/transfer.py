@@ -9,13 +9,18 @@ kernel are what the search begins from. The methods:
 
     cold         ``auto`` as it is without a record
     transfer     ``auto`` that begins from the records (``--from``)
-    misleading   the same, with the times of each record dealt out anew by chance
+    misleading   the same, with the times of each record given to other configurations by chance
     copy         what the winner of each other GPU loses here, with no search: regret alone
     named        what the best of the five named without measuring loses here (``--budget 0s``): regret alone
 
-With --regret it also writes what is stated of the regret where a search ends after some visits, beside the true one.
-The constants of the search were chosen on other records of that repository, in ``currently_unused`` (convolution, gemm
-and pnpoly on four GPUs each).
+With --regret it also writes what is stated of the regret where a search ends after some visits, beside the true one;
+with --regret and no --out it writes only that. The factor of that statement was found on other records:
+
+    python benchmarks/transfer.py unused/{convolution,gemm,pnpoly}/*.json.gz --seeds 7 \
+        --regret benchmarks/results/regret-factor.csv
+
+They are of that repository's ``currently_unused``, on four GPUs each. The constants of the search were chosen on them,
+too.
 """
 
 import argparse
@@ -39,52 +44,59 @@ MARKS = (12, 24, 48, 96)
 Times = Mapping[Configuration, float]
 
 
-def times(study: Study) -> Times:
+def read_times(study: Study) -> Times:
     """Milliseconds of all that the device could run; infinite where it failed."""
     return {trial.configuration: trial.time_ms for trial in study.trials if trial.state != "excluded"}
 
 
-def dealt(record: Times, seed: int) -> Times:
+def name_gpu(study: Study) -> str:
+    """By its record, or by its file where that does not say."""
+    return study.workload if study.device == "unknown" else study.device
+
+
+def deal_out(record: Times, seed: int) -> Times:
     """The same times, of other configurations."""
     return dict(
         zip(record, np.random.default_rng(seed).permutation([*record.values()]).tolist(), strict=True)
     )
 
 
-def searched(
+def replay_search(
     study: Study, method: str, records: Sequence[Times], seeds: int, budget: float
 ) -> dict[str, Any]:
     """A row: shares of the space until within 2 % of the best."""
-    members = len(times(study))
+    members = len(read_times(study))
     visits: list[float] = []
     for seed in range(seeds):
-        known = [dealt(one, seed) for one in records] if method == "misleading" else records
+        known = [deal_out(one, seed) for one in records] if method == "misleading" else records
         prior = None if method == "cold" else Prior(known)
         run = replay(study, "auto", seed, trials=math.ceil(budget * members), within=WITHIN, prior=prior)
         visits.append(run.visits_until(WITHIN) or math.inf)
     shares = sorted(one / members for one in visits)
     return {
-        "kernel": study.family, "gpu": study.workload, "members": members, "method": method, "seeds": seeds,
+        "kernel": study.family, "gpu": name_gpu(study), "members": members, "method": method, "seeds": seeds,
         "median_visits": median(visits), "median_share": median(shares), "worst_share": shares[-1], "regret": math.nan,
     }  # fmt: skip
 
 
-def unmeasured(study: Study, method: str, records: Sequence[Times]) -> dict[str, Any]:
+def compute_regret(study: Study, method: str, records: Sequence[Times]) -> dict[str, Any]:
     """A row for what is taken without measuring: how much slower than the best it is."""
-    own, prior = times(study), Prior(records)
+    own, prior = read_times(study), Prior(records)
     best = min(own.values())
     tried = prior.rank([*own])[:FIVE] if method == "named" else prior.winners
     lost = [own.get(one, math.inf) / best - 1 for one in tried]
     return {
-        "kernel": study.family, "gpu": study.workload, "members": len(own), "method": method, "seeds": 1,
+        "kernel": study.family, "gpu": name_gpu(study), "members": len(own), "method": method, "seeds": 1,
         "median_visits": 0, "median_share": math.nan, "worst_share": math.nan,
         "regret": min(lost) if method == "named" else median(lost),
     }  # fmt: skip
 
 
-def stated(study: Study, method: str, records: Sequence[Times], seeds: int) -> Iterator[dict[str, Any]]:
+def compare_statement(
+    study: Study, method: str, records: Sequence[Times], seeds: int
+) -> Iterator[dict[str, Any]]:
     """What is stated where the search ends after some visits, beside how much faster the best is."""
-    own = times(study)
+    own = read_times(study)
     best, prior = min(own.values()), Prior(records) if method == "transfer" else None
     for seed in range(seeds):
         search = Search(
@@ -98,7 +110,7 @@ def stated(study: Study, method: str, records: Sequence[Times], seeds: int) -> I
             search.tell(asked, own[asked])
             if visit in MARKS and math.isfinite(found):
                 yield {
-                    "kernel": study.family, "gpu": study.workload, "method": method, "seed": seed, "visits": visit,
+                    "kernel": study.family, "gpu": name_gpu(study), "method": method, "seed": seed, "visits": visit,
                     "stated": search.estimate_gain_left(SURE), "true": 1 - best / found,
                 }  # fmt: skip
 
@@ -130,26 +142,24 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--regret", type=Path)
     options = parser.parse_args(words)
     studies = studies_of(options.results)
-    others = [
-        [times(s) for s in studies if s.family == one.family and s.workload != one.workload]
-        for one in studies
-    ]
+    others = [[read_times(s) for s in studies if s.family == one.family and s is not one] for one in studies]
     rows: list[dict[str, Any]] = []
-    for study, records in zip(studies, others, strict=True):
+    both = list(zip(studies, others, strict=True))
+    for study, records in both if options.out or not options.regret else ():
         found = [
-            searched(study, method, records, options.seeds, options.budget)
+            replay_search(study, method, records, options.seeds, options.budget)
             for method in ("cold", "transfer", "misleading")
         ]
-        found += [unmeasured(study, method, records) for method in ("copy", "named")]
+        found += [compute_regret(study, method, records) for method in ("copy", "named")]
         show(found)
         rows += found
         if options.out:
             write_rows(options.out, rows)
-    told: list[dict[str, Any]] = []
-    for study, records in zip(studies, others, strict=True) if options.regret else ():
+    rows_of_regret: list[dict[str, Any]] = []
+    for study, records in both if options.regret else ():
         for method in ("cold", "transfer"):
-            told += stated(study, method, records, -(-options.seeds // 4))
-        write_rows(options.regret, told)
+            rows_of_regret += compare_statement(study, method, records, -(-options.seeds // 4))
+        write_rows(options.regret, rows_of_regret)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ _SPREAD = 24  # members of a listed space that come early, so that a good time t
 class Search:
     """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
     outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
-    ``exhaustive`` goes by its order, and of ``auto`` every second proposal is made with it, the others as if there were
+    ``exhaustive`` follows its order, and of ``auto`` every second proposal is made with it, the others as if there were
     none: where it misleads, half of them are lost and no more. The other samplers begin with its winners. ``excluded``
     is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be
     listed where the sampler needs that."""

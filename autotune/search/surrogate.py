@@ -40,6 +40,7 @@ _STEPS = (1 / 3, 3.0)
 _LEAST, _LARGEST = 0.003, 10.0  # relevance
 _FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
 _ROOM = 128  # observations that may be added between two fits
+_CAUTION = 3.0  # what is said to be left to gain, over what the model says, as logarithms (regret-factor.csv)
 _SLOPE = 0.5  # how far a record's weight may be from the average's, beside what no record explains
 
 
@@ -128,7 +129,8 @@ class Surrogate:
 
     def estimate_gain_left(self, sure: float) -> float:
         """How much less time than the best so far, as a share of it, the best of all that is left takes at most, with
-        the probability ``sure``: as if candidates knew nothing of one another. 1 before there is a model."""
+        the probability ``sure``: as if candidates knew nothing of one another, times what that is too small by on
+        recorded spaces. 1 before there is a model."""
         if self._is_starting() or len(self._told) < STARTS:
             return 1.0
         fit = self._fit = self._fit_model()
@@ -141,7 +143,7 @@ class Surrogate:
             slower = [0.5 * math.erfc(z) for z in ((best - gain - mean) / deviation / math.sqrt(2)).tolist()]
             is_sure = sum(math.log(max(one, 1e-300)) for one in slower) >= math.log(sure)
             least, most = (least, gain) if is_sure else (gain, most)
-        return 1 - math.exp(-most * spread)
+        return 1 - math.exp(-_CAUTION * most * spread)
 
     def _fit_model(self) -> "_Fit":
         """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""

@@ -285,7 +285,7 @@ def test_what_is_left_to_gain_and_a_control_that_was_not_reached(folder: Path, t
     searched = {"tried": 5, "of": 12, "space": 12, "by": "auto", "seed": 0, "budget": "budget 6 s"}
     early = replace(study, about=study.about.update({"searched": {**searched, "left_to_gain": 0.0312}}))
     assert (
-        "\nleft to gain at most 3.1 % of the time by the model; such a figure held in 78% of recorded cases\n"
+        "\nleft to gain at most 3.1 % of the time, by the model; such a figure held in 90% of recorded cases\n"
         in told(early)
     )
     assert "control was not measured" not in told(early)
