@@ -70,6 +70,13 @@ EXTENSIONS = {
             "the first."
         }
     ),
+    "registry": Extension(
+        commands={
+            "pull": "Take a policy file from a registry. What it names is proved here before a program uses it.",
+            "push": "Put a policy file into a registry: a folder, or a git working tree. Sends nothing anywhere.",
+        },
+        names=("pull", "push"),
+    ),
     "spread": Extension(
         commands={
             "spread": "Run the tuned kernel once on several devices, or on the ranks of an MPI program."

@@ -97,6 +97,7 @@ _NEEDS = {
         lambda: find_spec("cutlass_library") is not None,
         "CuTe's headers (pip install --no-deps nvidia-cutlass)",
     ),
+    "git": (lambda: shutil.which("git") is not None, "the program git"),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (
@@ -108,6 +109,7 @@ _NEEDS = {
     "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "openssl": (lambda: shutil.which("openssl") is not None, "the program openssl"),
     "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (
@@ -167,7 +169,7 @@ def _own_folders(
     """Tests share compiled kernels, and see no policy files or data of the user's."""
     monkeypatch.setenv("AUTOTUNE_CACHE", compile_cache)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
-    for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
+    for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA", "AUTOTUNE_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
 
 

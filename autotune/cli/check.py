@@ -164,12 +164,9 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
 
 
 def _time_accepted(
-    request: CheckRequest,
-    family: Family,
-    device: str,
-    claims: Mapping[str, acceptance.Claim],
+    request: CheckRequest, family: Family, device: str, claims: Mapping[str, acceptance.Claim],
     results: Mapping[str, Checked],
-) -> dict[str, Checked]:
+) -> dict[str, Checked]:  # fmt: skip
     """The accepted entries, timed again; one worker for all of them."""
     asked = request.resolve_workloads(family)
     wanted = [
@@ -207,12 +204,9 @@ def _retime(
 
 
 def _study(
-    request: CheckRequest,
-    workers: Sequence[ProcessWorker],
-    family: Family,
-    item: Entry,
+    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, item: Entry,
     configurations: list[Configuration],
-) -> Study | None:
+) -> Study | None:  # fmt: skip
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
     workload = load_workload(family, request.resolve_workloads(family).get(item.workload, item.workload))
@@ -222,14 +216,9 @@ def _study(
     asked = SweepRequest(family=family, objective=item.objective, chosen=tuple(configurations), processes=1)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
-            workers=workers,
-            request=asked,
-            workload=workload,
-            inputs=inputs,
-            store=Store(folder),
-            cache=Cache(default_root()),
-            protocol=asked.protocol(workers[0].device.kind),
-        ).run()
+            workers=workers, request=asked, workload=workload, inputs=inputs, store=Store(folder),
+            cache=Cache(default_root()), protocol=asked.protocol(workers[0].device.kind),
+        ).run()  # fmt: skip
 
 
 @click.argument(

@@ -154,6 +154,11 @@ def print_chain(
         _say_prediction(family, known, values, inputs, out)
     if chosen.entry:
         _say_objective(chosen.entry, objective, out)
+    for file in known.files if known else ():
+        if mark := next((item.pulled for item in file.entries.values() if item.pulled), None):
+            out.print(
+                f"{file.path}: pulled from {mark['from']} (by {mark['by']}), proved here on {mark['date']}"
+            )
 
 
 def _say_prediction(

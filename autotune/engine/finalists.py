@@ -197,12 +197,9 @@ def _update_trial(
     ``figures``; what was ``given_up`` for them is a note."""
     assert trial.measurement is not None
     measurement = replace(
-        trial.measurement,
-        retimed_ms=samples.median_ms,
-        spread=samples.spread,
-        samples=len(samples.times_ms),
+        trial.measurement, retimed_ms=samples.median_ms, spread=samples.spread, samples=len(samples.times_ms),
         figures={**trial.measurement.figures, **figures},
-    )
+    )  # fmt: skip
     busy = [
         f"timed again with the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
         f"before; {duration(samples.median_ms)} counts"
@@ -259,12 +256,7 @@ def time_baseline(
     times = {one: samples.median_ms for one, samples in answer.beside.items()}
     winner = decision.winner.configuration if decision else control
     return replace(
-        untimed,
-        median_ms=answer.baseline.median_ms,
-        spread=answer.baseline.spread,
-        samples=len(answer.baseline.times_ms),
-        registers=profile.registers,
-        control_ms=times.get(control, 0.0),
-        winner_ms=times.get(winner, 0.0),
-        winner=winner.id if winner in times else "",
-    )
+        untimed, median_ms=answer.baseline.median_ms, spread=answer.baseline.spread,
+        samples=len(answer.baseline.times_ms), registers=profile.registers, control_ms=times.get(control, 0.0),
+        winner_ms=times.get(winner, 0.0), winner=winner.id if winner in times else "",
+    )  # fmt: skip

@@ -225,15 +225,10 @@ class Measurer:
         attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         attempt.notes += samples.notes
         return Measurement(
-            median_ms=samples.median_ms,
-            minimum_ms=min(samples.times_ms),
-            spread=samples.spread,
-            samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples, attempt),
-            figures=self._figures(execution, samples),
-            abandoned=samples.abandoned,
-            times_ms=tuple(samples.times_ms),
-        )
+            median_ms=samples.median_ms, minimum_ms=min(samples.times_ms), spread=samples.spread,
+            samples=len(samples.times_ms), kernel_ms=self._kernel_ms(execution, samples, attempt),
+            figures=self._figures(execution, samples), abandoned=samples.abandoned, times_ms=tuple(samples.times_ms),
+        )  # fmt: skip
 
     def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
         """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""

@@ -1,19 +1,23 @@
 """What is to enter a policy file, proved on other inputs than the workload's before it does."""
 
+import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
-from autotune.compile import HostCxx, Variant
-from autotune.declaration import Configuration, Inputs
+from autotune.compile import Cache, HostCxx, Variant, default_root
+from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
-from autotune.engine.messages import Ended, Job, OddSize, OddSizes, Proved, Setting
+from autotune.engine.messages import Ended, Job, OddSize, OddSizes, Proved, Setting, trial_of
 from autotune.engine.odd_sizes import LARGE_MS, MOST_LARGE, grid_steps, write_odd_sizes
 from autotune.engine.process_worker import ProcessWorker
+from autotune.engine.shared_inputs import share_arrays
 from autotune.errors import AutotuneError
-from autotune.measure import PROOF_VERSION, GivenOutputs, evaluate_reference
+from autotune.measure import CPU, CUDA, PROOF_VERSION, GivenOutputs, evaluate_reference
 from autotune.record import State, Trial
 
 
@@ -63,6 +67,15 @@ class Prover:
                 told = "right as compiled, wrong with a pattern in uninitialised local variables"
                 return mark_failed(trial, found.state, f"{told}: {found.reason}")
         return self._prove_on(trial, [size for size in self._list_sizes(trial) if size.is_of_winners])
+
+    def prove_untried(self, job: Job) -> Trial:
+        """As ``prove`` and ``prove_to_win``, of a configuration that was not tried yet: on the swept inputs first."""
+        trial = trial_of(self.setting.workload, self.worker.device, job.configuration, "measured", "")
+        found = self._ask(job, None)
+        if found.state != "measured":
+            return mark_failed(trial, found.state, found.reason)
+        trial = self.prove(trial)
+        return self.prove_to_win(trial) if trial.state == "measured" else trial
 
     def _list_sizes(self, trial: Trial) -> Sequence[OddSize]:
         if self.sizes is None:
@@ -147,12 +160,43 @@ class Prover:
 def mark_failed(trial: Trial, state: State, reason: str) -> Trial:
     """``trial`` as what it turned out to be: what is not right has no time that counts."""
     return replace(
-        trial,
-        state=state,
-        reason=reason,
-        measurement=None,
-        notes=(),
-        same_as=None,
-        proof=PROOF_VERSION,
-        proved=(),
-    )
+        trial, state=state, reason=reason, measurement=None, notes=(), same_as=None, proof=PROOF_VERSION, proved=()
+    )  # fmt: skip
+
+
+def prove_configurations(
+    family: Family, workload: Workload, inputs: Inputs, root: Path, configurations: Iterable[Configuration],
+    worker: ProcessWorker,
+) -> list[Trial]:  # fmt: skip
+    """Prove configurations as a sweep proves its winners, and time none.
+
+    Args:
+        inputs: Those of ``workload``, which results are compared on first; the others are made from them.
+        root: The folder that workloads find their data in.
+        worker: One that was started.
+
+    Returns:
+        For each of them a trial without a time: ``measured``, with the sizes that it is right for, or as it failed.
+
+    Raises:
+        AutotuneError: There is no reference, or the device gives no answer.
+    """
+    cache, device = Cache(default_root()), worker.device
+    with share_arrays(inputs.arrays) as arrays:
+        protocol = CPU if device.kind == "cpu" else CUDA
+        setting = Setting.make(family, inputs, arrays, workload=workload, protocol=protocol)
+        reference_ms = worker.ask(math.inf, Measuring.reference, setting, cache.root)
+        worker.study(setting)
+        compiler = JobCompiler(family, inputs, worker, cache, len(os.sched_getaffinity(0)))
+        excluded = {one: compiler.explain_exclusion(one) for one in configurations}
+        made = list(chain(*compiler.chunks([one for one, why in excluded.items() if not why], lambda: False)))
+        jobs = [one for one in made if isinstance(one, Job)]
+        near = [job.configuration for job in jobs]
+        prover = Prover(worker, compiler, setting, root, inputs, reference_ms=reference_ms, near=near)
+        failures: list[tuple[Configuration, State, str]]
+        failures = [(one, "excluded", why) for one, why in excluded.items() if why]
+        failures += [(one[0], "compile_failed", one[1].message) for one in made if not isinstance(one, Job)]
+        return [
+            *map(prover.prove_untried, jobs),
+            *(trial_of(workload, device, *failure) for failure in failures),
+        ]

@@ -305,14 +305,8 @@ class Sweep:
             self._known[trial.configuration] = trial
 
         prover = Prover(
-            self._alive,
-            self._compiler,
-            self._setting,
-            self.request.root,
-            self.inputs,
-            self.answer,
-            self._reference_ms,
-        )
+            self._alive, self._compiler, self._setting, self.request.root, self.inputs, self.answer, self._reference_ms
+        )  # fmt: skip
         finalists = Finalists(
             prover=prover, protocol=self.protocol, control=self.family.space.control,
             accuracy=self.family.accuracy, aside=frozenset(self._beside), record=record,

@@ -63,8 +63,9 @@ def describe_staleness(family: Family, item: Entry) -> str:
     return f"stale: the {what} changed since it was measured; sweep again" if what else ""
 
 
-def find_change(family: Family, item: Entry) -> str:
-    """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
+def find_change(family: Family, item: Any) -> str:
+    """What of the family is another since ``item``, which has an entry's digests, was measured: kernel source, layouts,
+    space; empty for nothing."""
     digests = (
         ("kernel source", item.source_digest, family.source_digest),
         ("layouts", item.layouts_digest, layouts_digest()),

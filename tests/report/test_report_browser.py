@@ -101,7 +101,7 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
-    """One window, for tests that leave each other what they look at; the last of them filters the table."""
+    """One window; each test begins by loading its part of the report in it."""
     one = Opened(browser, reports["mummergpu"])
     yield one
     one.context.close()
@@ -109,8 +109,9 @@ def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
 
 
 def at(one: Opened, part: str) -> Opened:
-    """The window, which has gone to a part of its report."""
+    """Load a part of the report in the window, as if no other test had used it: they run in any order."""
     one.page.goto(one.address + part)
+    one.page.reload()
     one.page.locator(part).wait_for(state="visible")
     return one
 
@@ -291,8 +292,7 @@ def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
 def test_a_point_leads_to_its_row(shared: Opened) -> None:
     one = at(shared, "#study-1-choice")
     chart = one.page.locator("#study-1-chart-front_once")
-    chart.locator(".main-svg").first.wait_for()
-    one.draw_all()  # what is above it may still move it
+    one.draw_all()  # what is above it may move it until then
     point = chart.locator(".trace path.point").last
     point.hover(force=True)
     assert "block_size=256" in chart.locator(".hovertext").first.text_content()
