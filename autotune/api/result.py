@@ -149,7 +149,7 @@ class SweepResult:
             PolicyFileError: the file cannot be read or written.
             NothingMeasured: there is no winner.
         """
-        assert self.decision
+        assert self.decision is not None  # else NothingMeasured
         place = policy_folder(Path(folder) if folder else None)
         return save_winners(place, self._newest, self.record, self.request.objective)
 

@@ -277,7 +277,7 @@ def read_npy(path: Path, place: str) -> NDArray[Any]:
         raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
     except MalformedNpy as problem:
         raise WorkloadError(
-            f"{place}: {path} is not a .npy array: {problem or type(problem).__name__}"
+            f"{place}: {path} is not a .npy array: {str(problem) or type(problem).__name__}"
         ) from None
 
 

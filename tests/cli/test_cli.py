@@ -178,14 +178,20 @@ def test_doctor_asks_for_nothing_that_is_there(
         assert row.split(None, 2)[2].strip() == advice
 
 
-def test_what_is_missing_is_installed_from_a_checkout(
+def test_what_is_missing_is_installed_from_where_autotune_came_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = Path(paths.__file__).parents[1]
     assert paths.pip_install("static") == f"pip install -e '{checkout}[static]'"
     monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "site-packages" / "autotune")
-    assert paths.pip_install("cuda") == "pip install '.[cuda]' in a checkout of autotune"
-    assert paths.pip_install() == "pip install '.' in a checkout of autotune"
+    info = tmp_path / "autotune_layouts-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: autotune-layouts\nVersion: 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert paths.pip_install("cuda") == "pip install 'autotune-layouts[cuda]'"
+    assert paths.pip_install() == "pip install 'autotune-layouts'"
+    (info / "direct_url.json").write_text('{"url": "file:///a/checkout", "dir_info": {}}')
+    assert paths.pip_install("cuda") == "pip install 'autotune-layouts[cuda] @ file:///a/checkout'"
 
 
 def test_a_sweep_leaves_results_report_and_policy_file(

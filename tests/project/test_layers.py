@@ -187,6 +187,7 @@ INSIDE = {
         "cpu_model": "a dispatcher on a GPU reads nothing of the processor",
         "median": "statistics, with fractions and decimals, for calls that are timed",
     },
+    "files": {"PackageNotFoundError distribution": "email and zipfile, for advice that is rarely given"},
     "family": {"load_family": "what is for families loads the errors alone"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"

@@ -18,6 +18,8 @@ from import_path import import_path
 
 from autotune.cli.commands import app
 
+pytestmark = pytest.mark.mkdocs
+
 ROOT = Path(__file__).parents[2]
 GROUP: Any = {
     name: app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))
@@ -102,7 +104,7 @@ def test_every_command_has_its_help(site: Path) -> None:
         "auto sample(Coordinates... coordinates) const;",
         "auto load_field(const Array<",
         "T* dynamic_shared();",
-        "struct SharedTile {",
+        "struct SharedArray {",
         "template <int LANES = 32, class Number> Number sum(Number value);",
         "Accessor from_mdspan(const Mdspan& span);",
         "void wait(unsigned parity) const;",
