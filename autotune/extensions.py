@@ -19,13 +19,14 @@ from typing import Any, Literal
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``, the ``names`` that a program finds in ``autotune``."""
+    ``records``, the ``names`` that a program finds in ``autotune``; ``needs`` are extensions that it stands on."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     loads: str = ""
     names: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 EXTENSIONS = {
@@ -33,6 +34,12 @@ EXTENSIONS = {
         commands={
             "adopt": "Make a family of an unmodified kernel. Pointers become accessors, and both are run and compared."
         }
+    ),
+    "advise": Extension(
+        commands={
+            "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family."
+        },
+        needs=("adopt", "ranking"),
     ),
     "authoring": Extension(
         commands={
