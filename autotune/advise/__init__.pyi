@@ -5,4 +5,4 @@ from .advice import (
     make_advice as make_advice,
     trace_configurations as trace_configurations,
 )
-from .plain import AdoptedKernel as AdoptedKernel, adopt_kernel as adopt_kernel, keep_advised as keep_advised
+from .changes import LayoutChange as LayoutChange, find_arrays as find_arrays, find_changes as find_changes
