@@ -207,7 +207,7 @@ def spaces(given: argparse.Namespace) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One kernel, ``proved`` to do the same as its family on the cpu device: the array with most sectors above the least
+    """One kernel, ``proved`` to do as its family does on the cpu device: the array with most sectors above the least
     that could hold what is asked for, and how many times as many; what is advised; what that saves of the moved sectors
     and of the passes of the first cache on the inputs it was chosen on, and on others (``again_*``); times where it was
     timed."""

@@ -44,6 +44,8 @@ def describe_arithmetic(family: Family) -> str:
         found = count_arithmetic(ptx(batch(family, (variant,)), static_pass.static_toolchain(ARCH)))
     except AutotuneError as problem:
         return f"arithmetic: not known, since no CUDA compiler took it here ({str(problem).splitlines()[0]})"
+    if not found.operations:
+        return "arithmetic: no floating-point operation is in the code; what it computes otherwise is not counted"
     much = "arithmetic may take longer than the accesses do" if found.intensity > _MUCH else "accesses decide"
     return (
         f"arithmetic: {found.operations} floating-point operations and {found.nbytes} bytes of accesses in the code, "

@@ -52,7 +52,7 @@ def advise_command(
     from autotune.advise.advice import make_advice
     from autotune.advise.arithmetic import describe_arithmetic
     from autotune.advise.plain import advise_on_kernel
-    from autotune.advise.receipt import keep_receipt
+    from autotune.advise.receipt import write_receipts
     from autotune.advise.report import Said, as_json, print_advice, write_page
 
     of_file, root = Path(program).suffix == ".cu", data_root(data)
@@ -71,7 +71,8 @@ def advise_command(
             advice = make_advice(family, workload, root)
             said = Said(f"family {family.name}", advice, arithmetic=describe_arithmetic(family))
             if record:
-                keep_receipt(said.advice, record, root, options.err)
+                for line in write_receipts(family, record, root):
+                    options.err.print(line, markup=False)
         if out_ is not None:
             write_text(out_ / "advice.json", as_json(said))
             page = page or out_ / "advice.html"

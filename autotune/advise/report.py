@@ -48,8 +48,8 @@ class Said:
             return f"No other layout that was traced should be faster. {self._largest()}"
         first, verb = advised[0], "matters" if len(arrays) == 1 else "matter"
         return (
-            f"{' and '.join(arrays)} {verb} most: {first.name} saves at most {share(first.most)} of the time, where the "
-            f"kernel does nothing but move data; {bare(first.ratio)} of the time is left by an estimate."
+            f"{' and '.join(arrays)} {verb} most: {first.name} saves at most {share(first.most)} of the time, where "
+            f"the kernel does nothing but move data; {bare(first.ratio)} of the time is left by an estimate."
         )
 
     def _largest(self) -> str:
@@ -62,13 +62,13 @@ class Said:
     @property
     def certainty(self) -> tuple[str, ...]:
         """How sure it is, in lines."""
-        given = (
-            "inputs: read from the workload's files"
-            if self.advice.is_real
-            else (
-                "inputs: generated, so what indices in arrays lead to is random, and real ones may be more local"
+        given = "inputs: made by the workload"
+        if self.advice.is_real:
+            given = "inputs: read from the workload's files"
+        elif self.proof:
+            given = (
+                "inputs: random, so what indices in arrays lead to is, too, and real ones may be more local"
             )
-        )
         return (*filter(None, (self.proof, given, *self.advice.notes, self.arithmetic)),)
 
     @property
