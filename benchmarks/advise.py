@@ -43,6 +43,7 @@ from autotune.advise import Advice, LayoutChange, find_arrays, find_changes, mak
 from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
 from autotune.errors import AutotuneError
 from autotune.files import data_root
+from autotune.ranking import find_clang
 from autotune.record import Study, read_results
 
 MATTERS = 0.03  # of the time: less is no effect
@@ -74,6 +75,7 @@ class SpaceRow:
     control_regret_of_layouts: float
     regret: float
     control_regret: float
+    traced_with: str
     seconds: float
 
 
@@ -161,6 +163,7 @@ def space_row(family: Family, name: str, study: Study, data: Path) -> SpaceRow:
         times[control] / min(reached) - 1,
         advised_ms / min(times.values()) - 1,
         times[control] / min(times.values()) - 1,
+        find_clang() or "g++",
         seconds,
     )
 

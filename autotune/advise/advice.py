@@ -20,7 +20,15 @@ from autotune.declaration import (
     prepare,
 )
 from autotune.errors import AutotuneError, DeviceError
-from autotune.ranking import ArrayTraffic, Forecast, Launched, add_traffic, forecast, static_ranking
+from autotune.ranking import (
+    ArrayTraffic,
+    Forecast,
+    Launched,
+    add_traffic,
+    find_clang,
+    forecast,
+    static_ranking,
+)
 
 ARCH = "sm_90"
 HELPS = 0.03  # of the estimate: less is noise of the compilers
@@ -193,7 +201,7 @@ def make_advice(
         tuple(sorted(found, key=_order)),
         changes.left_out,
         tracer.failed,
-        tuple(_describe_certainty(control)),
+        tuple(_describe_certainty(family, control)),
         bool(tracer.workload.files),
     )
 
@@ -230,7 +238,9 @@ class _Tracer:
         """What each costs; those that cannot be traced are left out. Raises CompilerError."""
         given, costs = str(self.workload.path or self.workload.name), dict[Configuration, Costs]()
         rows = [StaticProfile(ARCH, one, self._assume_profiles(one)) for one in dict.fromkeys(configurations)]
-        found = static_ranking(self.family, given, self.data, rows, self.processes, _MOST_ACCESSES)
+        found = static_ranking(
+            self.family, given, self.data, rows, self.processes, _MOST_ACCESSES, find_clang()
+        )
         for row, one in zip(rows, found if rows else (), strict=True):
             if one.launches:
                 costs[row.configuration] = self._add_up(row, one)
@@ -299,8 +309,13 @@ def _combine(
     return found
 
 
-def _describe_certainty(control: Costs) -> Iterator[str]:
+def _describe_certainty(family: Family, control: Costs) -> Iterator[str]:
     """What the figures rest on, and what may make them wrong."""
+    if not find_clang() and (records := [data.name for data in family.data.values() if len(data.fields) > 1]):
+        yield (
+            f"records: clang++ is not installed, and g++ reads all fields of {', '.join(records)} where a kernel has "
+            "use for some: what other records save is not seen; apt install clang"
+        )
     for one in control.kernels:
         yield (
             f"{one.kernel}: {one.traced:,} of {one.blocks:,} blocks in {one.launches:,} launches were traced, the "

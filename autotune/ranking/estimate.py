@@ -34,15 +34,18 @@ _KEPT_LAYOUTS = 4
 
 def static_ranking(
     family: Family, workload: str, data: Path, rows: Sequence[StaticProfile], processes: int,
-    most_accesses: int = MOST_ACCESSES,
+    most_accesses: int = MOST_ACCESSES, compiler: str = "",
 ) -> Iterator[Forecast]:  # fmt: skip
     """The estimate of each of ``rows``, profiles of one architecture, for a workload, from at most ``most_accesses`` of
-    a launch. The traces are made in a process of its own; a configuration that takes it down, or fails, has a message.
+    a launch, built by the ``compiler`` that is named. The traces are made in a process of its own; a configuration that
+    takes it down, or fails, has a message.
     Raises CompilerError, WorkloadError."""
     options = prepare(family, load_workload(family, workload), data).options
     variants = tuple(Variant.of(family, row.configuration, options) for row in rows)
     cache, tracer = Cache(default_root()), Pool(1)
-    chunks = compile_many(batch(family, variants), traced_toolchain(), cache, max(1, processes), _BATCH_SIZE)
+    chunks = compile_many(
+        batch(family, variants), traced_toolchain(compiler), cache, max(1, processes), _BATCH_SIZE
+    )
     try:
         for row, compiled in zip(rows, chain.from_iterable(chunks), strict=True):
             yield _one(tracer, (str(family.folder), workload, data, most_accesses), row, compiled)
@@ -103,10 +106,9 @@ def traced(
         module.unload()
     found = []
     for trace in backend.traces:
-        blocks = len(set(trace.accesses["block"].tolist()))
-        asked, traffic = requests_by_array(trace, cache_share(profiles[trace.kernel], blocks))
+        asked, traffic = requests_by_array(trace, cache_share(profiles[trace.kernel], trace.blocks))
         lanes = traced_lanes(trace.accesses) if trace.is_cut else float(WARP)
-        found.append(Launched(trace.geometry, asked, trace.kernel, blocks, lanes, traffic))
+        found.append(Launched(trace.geometry, asked, trace.kernel, trace.blocks, lanes, traffic))
     return found, [*backend.further]
 
 

@@ -7,6 +7,7 @@ it computed counts for nothing.
 
 import ctypes
 import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -46,6 +47,7 @@ _BLOCKS = 4  # of a launch
 _MOST_CALLS = 4  # times as many accesses as are kept, after which a launch ends
 MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
+_NEWEST_CLANG, _OLDEST_CLANG = 30, 14
 _MOST_FURTHER = 4096  # launches that are counted and not run
 _NO_BYTES = 32  # of a texture's handle
 
@@ -87,14 +89,26 @@ class Trace:
     ranges: tuple[AddressRange, ...]
     is_cut: bool = False
 
+    @property
+    def blocks(self) -> int:
+        """How many blocks access an array: before a launch's first one, the last one of the launch before is named."""
+        return len(np.unique(self.accesses["block"][self.accesses["array"] != OTHER]))
+
 
 class EnoughTraced(Exception):
     """So many launches were traced as are wanted of a plan."""
 
 
-def traced_toolchain() -> HostCxx:
-    """What builds kernels for ``TracingBackend``. Raises CompilerError."""
-    command = find_compiler()
+def find_clang() -> str:
+    """clang++, or the newest that has its version in its name; empty where none is installed. It drops what a kernel
+    reads of a record and has no use for, as a GPU's compiler does, before accesses are counted; g++ counts these."""
+    names = ("clang++", *(f"clang++-{version}" for version in range(_NEWEST_CLANG, _OLDEST_CLANG - 1, -1)))
+    return next((name for name in names if shutil.which(name)), "")
+
+
+def traced_toolchain(compiler: str = "") -> HostCxx:
+    """What builds kernels for ``TracingBackend``, by the ``compiler`` that is named. Raises CompilerError."""
+    command = find_compiler(compiler)
     if "ziglang" in command or Path(command[0]).stem == "zig":
         raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
     digest = hashlib.sha256(_PLACE.read_bytes()).hexdigest()[:12]

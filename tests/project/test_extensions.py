@@ -1,4 +1,5 @@
-"""Each extension can be deleted, and all can: the folder, its line in extensions.py, and nothing else of autotune."""
+"""Each extension can be deleted with those that need it, and all can: folders, lines in extensions.py, and nothing else
+of autotune."""
 
 import ast
 import os
@@ -61,7 +62,18 @@ assert main([*sweep, "--policies", "own-policies"]) == 0
 """
 
 
-@pytest.mark.parametrize("gone", [*([name] for name in EXTENSIONS), list(EXTENSIONS)], ids=" ".join)
+def with_those_on_it(name: str) -> list[str]:
+    return [name, *(other for other, one in EXTENSIONS.items() if name in one.needs)]
+
+
+def test_an_extension_imports_those_that_it_needs_and_no_others() -> None:
+    for name, one in EXTENSIONS.items():
+        files = (ROOT / "autotune" / name).rglob("*.py")
+        found = {other for path in files if "new_family" not in path.parts for other in imported(path)}
+        assert found & EXTENSIONS.keys() - {name} == {*one.needs}, name
+
+
+@pytest.mark.parametrize("gone", [*map(with_those_on_it, EXTENSIONS), list(EXTENSIONS)], ids=" ".join)
 def test_the_core_works_without(gone: list[str], tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     for name in ("autotune", *(("kernels", "tests", "pyproject.toml") if SUITE else ())):
