@@ -29,14 +29,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness import python_path
 from public_kernels import LIST
-from result_files import write_rows
+from result_files import RESULTS, read_rows, write_rows
 
 import autotune
 from autotune.advise import Advice, LayoutChange, find_arrays, find_changes, make_advice, trace_configurations
@@ -46,6 +46,7 @@ from autotune.files import data_root
 from autotune.ranking import find_clang
 from autotune.record import Study, read_results
 
+PROVED = RESULTS / "public-kernels-cpu.csv"
 MATTERS = 0.03  # of the time: less is no effect
 
 # -- recorded spaces --------------------------------------------------------------------------------------
@@ -229,6 +230,7 @@ class KernelRow:
     again_moved: float = math.nan
     again_passes: float = math.nan
     holds: str = ""
+    traced_with: str = find_clang() or "g++"
     plain_ms: float = math.nan
     control_ms: float = math.nan
     advised_ms: float = math.nan
@@ -344,8 +346,12 @@ def kernels(given: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def listed(text: str, only: str) -> Iterator[dict[str, str]]:
-    yield from (row for row in csv.DictReader(io.StringIO(text)) if only in f"{row['file']} {row['kernel']}")
+def listed(text: str, only: str) -> list[dict[str, str]]:
+    """Those of the list: first what public_kernels.py proved, the quickest first."""
+    proved = [row for row in read_rows(PROVED) if row["result"] == "proved"]
+    seconds = {(row["file"], row["kernel"]): float(row["seconds"]) for row in proved}
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if only in f"{row['file']} {row['kernel']}"]
+    return sorted(rows, key=lambda row: seconds.get((row["file"], row["kernel"]), math.inf))
 
 
 def main(words: Sequence[str] | None = None) -> int:
