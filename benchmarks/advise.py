@@ -354,6 +354,50 @@ def listed(text: str, only: str) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: seconds.get((row["file"], row["kernel"]), math.inf))
 
 
+# -- the page ---------------------------------------------------------------------------------------------
+
+
+def tables() -> dict[str, str]:
+    """What docs/advise.md has (pages.py)."""
+    spaces_head = (
+        "| space | named | estimate | measured | matters for control | agrees | matters for the winner | agrees "
+        "| regret of layouts, and of control |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    kernels_head = (
+        "| kernel | most above the least | advised | saves of moved sectors, of passes | on other inputs | holds there |"
+        "\n|---|---|---|---|---|---|"
+    )
+    spaces_rows = [
+        f"| {row['family']} {row['workload']} | {row['named'] or 'nothing'} | {float(row['estimate']):.2f} "
+        f"| {float(row['measured']):.2f} | {of(row['matters'], row['gain'])} | {yes(row['agrees'])} "
+        f"| {of(row['matters_at_best'], row['gain_at_best'])} | {yes(row['agrees_at_best'])} "
+        f"| {float(row['regret_of_layouts']):.1%}, {float(row['control_regret_of_layouts']):.1%} |"
+        for row in read_rows(RESULTS / "advise-spaces.csv")
+    ]
+    kernels_rows = [
+        f"| {row['repository']}: {row['kernel']} | {row['array']}, {float(row['over_least']):.1f} times "
+        f"| {row['advised'] or 'nothing'} | {saved(row, 'saves')} | {saved(row, 'again')} | {row['holds']} |"
+        for row in read_rows(RESULTS / "advise-kernels.csv")
+        if row["result"] != "refused"
+    ]
+    return {
+        "spaces": "\n".join([spaces_head, *spaces_rows]),
+        "kernels": "\n".join([kernels_head, *kernels_rows]),
+    }
+
+
+def of(name: str, gain: str) -> str:
+    return f"{name} ({float(gain):.0%})" if name else "nothing"
+
+
+def yes(text: str) -> str:
+    return "yes" if text == "True" else "no"
+
+
+def saved(row: Mapping[str, str], when: str) -> str:
+    return f"{float(row[f'{when}_moved']):.0%}, {float(row[f'{when}_passes']):.0%}" if row["advised"] else ""
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

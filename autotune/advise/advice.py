@@ -33,7 +33,6 @@ from autotune.ranking import (
 ARCH = "sm_90"
 HELPS = 0.03  # of the estimate: less is noise of the compilers
 _MOST_ADVISED = 3
-_MOST_ACCESSES = 1 << 20  # of a launch
 _REGISTERS = 32  # of a thread, for how many blocks share a first cache: no GPU compiler is asked
 _USUAL_BLOCK = 256
 _WHOLE_WARP = 31.0  # lanes, on average, below which a trace that is cut says nothing of neighbours
@@ -238,9 +237,7 @@ class _Tracer:
         """What each costs; those that cannot be traced are left out. Raises CompilerError."""
         given, costs = str(self.workload.path or self.workload.name), dict[Configuration, Costs]()
         rows = [StaticProfile(ARCH, one, self._assume_profiles(one)) for one in dict.fromkeys(configurations)]
-        found = static_ranking(
-            self.family, given, self.data, rows, self.processes, _MOST_ACCESSES, find_clang()
-        )
+        found = static_ranking(self.family, given, self.data, rows, self.processes, find_clang())
         for row, one in zip(rows, found if rows else (), strict=True):
             if one.launches:
                 costs[row.configuration] = self._add_up(row, one)

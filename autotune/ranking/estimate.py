@@ -25,7 +25,7 @@ from autotune.declaration import Configuration, Family, load_family, load_worklo
 from autotune.device import LaunchError, Resident
 from autotune.errors import AutotuneError
 from autotune.ranking.forecasts import Forecast, Launched, cache_share, forecast
-from autotune.ranking.trace import MOST_ACCESSES, EnoughTraced, TracingBackend, traced_toolchain
+from autotune.ranking.trace import EnoughTraced, TracingBackend, traced_toolchain
 from autotune.ranking.warp_requests import WARP, requests_by_array, traced_lanes
 
 _BATCH_SIZE = 24
@@ -33,12 +33,10 @@ _KEPT_LAYOUTS = 4
 
 
 def static_ranking(
-    family: Family, workload: str, data: Path, rows: Sequence[StaticProfile], processes: int,
-    most_accesses: int = MOST_ACCESSES, compiler: str = "",
+    family: Family, workload: str, data: Path, rows: Sequence[StaticProfile], processes: int, compiler: str = ""
 ) -> Iterator[Forecast]:  # fmt: skip
-    """The estimate of each of ``rows``, profiles of one architecture, for a workload, from at most ``most_accesses`` of
-    a launch, built by the ``compiler`` that is named. The traces are made in a process of its own; a configuration that
-    takes it down, or fails, has a message.
+    """The estimate of each of ``rows``, profiles of one architecture, for a workload, from kernels that the ``compiler``
+    builds. The traces are made in a process of its own; a configuration that takes it down, or fails, has a message.
     Raises CompilerError, WorkloadError."""
     options = prepare(family, load_workload(family, workload), data).options
     variants = tuple(Variant.of(family, row.configuration, options) for row in rows)
@@ -48,13 +46,13 @@ def static_ranking(
     )
     try:
         for row, compiled in zip(rows, chain.from_iterable(chunks), strict=True):
-            yield _one(tracer, (str(family.folder), workload, data, most_accesses), row, compiled)
+            yield _one(tracer, (str(family.folder), workload, data), row, compiled)
     finally:
         tracer.stop()
 
 
 def _one(
-    pool: Pool, of: tuple[str, str, Path, int], row: StaticProfile, compiled: Compiled | CompileFailure
+    pool: Pool, of: tuple[str, str, Path], row: StaticProfile, compiled: Compiled | CompileFailure
 ) -> Forecast:
     profiles = {profile.kernel: profile for profile in row.kernels}
     if isinstance(compiled, CompileFailure) or not profiles:
@@ -81,7 +79,7 @@ def _failed(configuration: Configuration, message: str) -> Forecast:
 
 
 def traced(
-    of: tuple[str, str, Path, int], configuration: Configuration, compiled: Compiled,
+    of: tuple[str, str, Path], configuration: Configuration, compiled: Compiled,
     profiles: Mapping[str, KernelProfile],
 ) -> tuple[list[Launched], list[tuple[str, Geometry]]]:  # fmt: skip
     """Each launch of a plan, but of many the first few: what its warps ask for; and the others, which were not run.
@@ -113,10 +111,8 @@ def traced(
 
 
 @lru_cache(maxsize=1)
-def _resident(
-    folder: str, workload: str, data: Path, most_accesses: int
-) -> tuple[Family, TracingBackend, Resident]:
+def _resident(folder: str, workload: str, data: Path) -> tuple[Family, TracingBackend, Resident]:
     family = load_family(folder)
-    backend = TracingBackend(most_accesses)
+    backend = TracingBackend()
     inputs = prepare(family, load_workload(family, workload), data)
     return family, backend, Resident(backend, inputs, most=_KEPT_LAYOUTS)

@@ -44,8 +44,8 @@ ACCESS = np.dtype(  # requests.cpp: Event
      ("array", "u2")], align=True,
 )  # fmt: skip
 _BLOCKS = 4  # of a launch
-_MOST_CALLS = 4  # times as many accesses as are kept, after which a launch ends
-MOST_ACCESSES = 1 << 18  # that are kept of it
+_MOST_CALLS = 1_000_000  # accesses after which a launch ends
+_MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
 _NEWEST_CLANG, _OLDEST_CLANG = 30, 14
 _MOST_FURTHER = 4096  # launches that are counted and not run
@@ -124,16 +124,16 @@ class _Traced(HostCxx):
 
 
 class TracingBackend(CpuBackend):
-    """``traces`` are those of the launches since ``forget``, of at most ``most_accesses`` each; ``further`` are
-    launches that came after, which are not run. Raises CompilerError."""
+    """``traces`` are those of the launches since ``forget``; ``further`` are launches that came after, which are not
+    run. Raises CompilerError."""
 
-    def __init__(self, most_accesses: int = MOST_ACCESSES) -> None:
+    def __init__(self) -> None:
         super().__init__(1)
         self.traces: list[Trace] = []
         self.further: list[tuple[str, Geometry]] = []
         self._placed: list[tuple[CpuPlaced, Any]] = []
         self._library = _hooks()
-        self._room = np.zeros(most_accesses, ACCESS)
+        self._room = np.zeros(_MOST_ACCESSES, ACCESS)
         self._places: dict[int, int] = {}
         self._names: dict[int, str] = {}  # of what is placed, by its identity
 
@@ -174,9 +174,8 @@ class TracingBackend(CpuBackend):
         bounds = np.array([(r.begin, r.begin + r.nbytes) for r in ranges], np.uint64)
         session = _Session.from_address(self._library.autotune_trace_session())
         session.place, session.events = self._places[id(module)], self._room.ctypes.data
-        most_calls = _MOST_CALLS * len(self._room)
         session.capacity, session.count, session.calls = len(self._room), 0, 0
-        session.most_calls, session.most_blocks, session.blocks = most_calls, _BLOCKS, 0
+        session.most_calls, session.most_blocks, session.blocks = _MOST_CALLS, _BLOCKS, 0
         session.ranges, session.range_count = bounds.ctypes.data, len(ranges)
         try:
             super().launch(module, kernel, geometry, arguments)
@@ -187,7 +186,7 @@ class TracingBackend(CpuBackend):
             session.place = None
         kept = self._room[: min(session.count, len(self._room))].copy()
         last = session.block if session.blocks > _BLOCKS else None
-        is_cut = session.count > len(self._room) or session.calls > most_calls
+        is_cut = session.count > len(self._room) or session.calls > _MOST_CALLS
         kept = kept if last is None else kept[kept["block"] != last]
         self.traces.append(Trace(kernel, geometry, kept, ranges, is_cut))
 
