@@ -364,7 +364,7 @@ def tables() -> dict[str, str]:
         "| regret of layouts, and of control |\n|---|---|---|---|---|---|---|---|---|"
     )
     kernels_head = (
-        "| kernel | most above the least | advised | saves of moved sectors, of passes | on other inputs | holds there |"
+        "| kernel | most above the least | advised | saves of moved sectors, of passes | on other inputs | holds |"
         "\n|---|---|---|---|---|---|"
     )
     spaces_rows = [

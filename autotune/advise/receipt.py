@@ -40,7 +40,7 @@ _ABOUT = (
 
 
 @dataclass(frozen=True)
-class Line:
+class ReceiptLine:
     """One array in one kernel of a configuration. ``set_by`` are the layout policies of it, with their values."""
 
     kernel: str
@@ -81,16 +81,18 @@ def write_receipts(family: Family, record: Path, data: Path) -> list[str]:
     return [*lost, *(f"made {one}" for one in (path, made["report"]))]
 
 
-def _make_lines(family: Family, costs: Costs) -> Iterator[Line]:
+def _make_lines(family: Family, costs: Costs) -> Iterator[ReceiptLine]:
     for kernel in costs.kernels:
         for one in kernel.arrays:
             set_by = describe_policies(family, costs.configuration, one.name.split("+"))
             if one.name == SHARED:
                 conflicts = one.wavefronts - one.requests
-                yield Line(kernel.kernel, SHARED, "the kernel", passes=one.wavefronts, conflicts=conflicts)
+                yield ReceiptLine(
+                    kernel.kernel, SHARED, "the kernel", passes=one.wavefronts, conflicts=conflicts
+                )
             else:
                 moved = one.missed * SECTOR
-                yield Line(kernel.kernel, one.name, set_by, one.asked_bytes, moved, one.wavefronts)
+                yield ReceiptLine(kernel.kernel, one.name, set_by, one.asked_bytes, moved, one.wavefronts)
 
 
 def describe_policies(family: Family, configuration: Mapping[str, Any], arrays: Sequence[str]) -> str:
@@ -136,22 +138,22 @@ def make_blocks(study: Study, family: Family | None, folder: Path) -> list[Block
     ]
 
 
-def _row(role: str, line: Line) -> tuple[Any, ...]:
+def _row(role: str, line: ReceiptLine) -> tuple[Any, ...]:
     ratio = line.moved_bytes / line.asked_bytes if line.moved_bytes is not None and line.asked_bytes else None
     return (role, line.kernel, line.array, line.set_by, line.asked_bytes, line.moved_bytes, ratio, line.passes,
             line.conflicts, None, None)  # fmt: skip
 
 
-def _declared(family: Family, configuration: Configuration) -> list[Line]:
+def _declared(family: Family, configuration: Configuration) -> list[ReceiptLine]:
     return [
-        Line(kernel.name, name, describe_policies(family, configuration, [name]))
+        ReceiptLine(kernel.name, name, describe_policies(family, configuration, [name]))
         for kernel in family.kernels.values()
         for name in kernel.arguments
         if name in family.data
     ]
 
 
-def _read(study: Study, folder: Path) -> tuple[dict[str, list[Line]], str]:
+def _read(study: Study, folder: Path) -> tuple[dict[str, list[ReceiptLine]], str]:
     """The lines of each configuration, and why there are none."""
     try:
         content = json.loads(plain_file(folder / RECEIPT).read_text(encoding="utf-8"))
@@ -161,7 +163,7 @@ def _read(study: Study, folder: Path) -> tuple[dict[str, list[Line]], str]:
             return {}, f"What lies in {RECEIPT} is of other sources than what was measured."
         found = [one for one in content["receipts"] if one["workload"] == study.workload]
         lines = {
-            name: [Line(**line) for line in many]
+            name: [ReceiptLine(**line) for line in many]
             for one in found
             for name, many in one["configurations"].items()
         }

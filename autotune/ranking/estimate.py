@@ -35,7 +35,7 @@ _KEPT_LAYOUTS = 4
 def static_ranking(
     family: Family, workload: str, data: Path, rows: Sequence[StaticProfile], processes: int, compiler: str = ""
 ) -> Iterator[Forecast]:  # fmt: skip
-    """The estimate of each of ``rows``, profiles of one architecture, for a workload, from kernels that the ``compiler``
+    """The estimate of each of ``rows``, profiles of one architecture, for a workload, from kernels that ``compiler``
     builds. The traces are made in a process of its own; a configuration that takes it down, or fails, has a message.
     Raises CompilerError, WorkloadError."""
     options = prepare(family, load_workload(family, workload), data).options
