@@ -39,8 +39,8 @@ from public_kernels import LIST
 from result_files import RESULTS, read_rows, write_rows
 
 import autotune
-from autotune.advise import Advice, LayoutChange, find_arrays, find_changes, make_advice, trace_configurations
-from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
+from autotune.advise import Advice, LayoutChange, find_arrays, make_advice, trace_configurations
+from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.ranking import find_clang
@@ -81,12 +81,15 @@ class SpaceRow:
 
 
 def times_of(family: Family, study: Study) -> dict[Configuration, float]:
-    """The recorded times, by configurations as the family declares them today."""
-    found = {}
+    """The recorded times, by configurations as the family declares them today: of those that differ in a policy alone
+    that it has no more, the best."""
+    found: dict[Configuration, float] = {}
+    known, control = {policy.name for policy in family.space.policies}, family.space.control
     for trial in study.trials:
         if trial.measurement:
-            told = {n: family.space.policy(n).value(v) for n, v in trial.configuration.items()}
-            found[Configuration({**family.space.control, **told})] = trial.time_ms
+            told = {n: family.space.policy(n).value(v) for n, v in trial.configuration.items() if n in known}
+            one = Configuration({**control, **told})
+            found[one] = min(trial.time_ms, found.get(one, math.inf))
     return found
 
 
@@ -358,7 +361,7 @@ def listed(text: str, only: str) -> list[dict[str, str]]:
 
 
 def tables() -> dict[str, str]:
-    """What docs/advise.md has (pages.py)."""
+    """What docs/results/advise.md has (pages.py)."""
     spaces_head = (
         "| space | named | estimate | measured | matters for control | agrees | matters for the winner | agrees "
         "| regret of layouts, and of control |\n|---|---|---|---|---|---|---|---|---|"

@@ -253,7 +253,7 @@ class _Tracer:
     def _assume_profiles(self, configuration: Configuration) -> tuple[KernelProfile, ...]:
         """Of each kernel, with as many blocks on a multiprocessor as fit where a thread has 32 registers."""
         names = self.inputs.names(configuration)
-        variant, found = Variant.of(self.family, configuration, self.inputs.options), []
+        variant, found = Variant.make(self.family, configuration, self.inputs.options), []
         for kernel in variant.kernels.values():
             try:
                 block, shared = variant.block(kernel, names)
@@ -297,7 +297,7 @@ def _combine(
         ):
             continue
         configuration = change(family, {**values, **own})
-        if family.space.exclusion(inputs.names(configuration)):
+        if family.space.explain_exclusion(inputs.names(configuration)):
             continue
         values |= own
         parts += one.changes

@@ -7,7 +7,7 @@ from autotune.advise.advice import ARCH
 from autotune.compile import Variant, batch, ptx, static_pass
 from autotune.declaration import Family
 from autotune.errors import AutotuneError
-from autotune.figures import bare
+from autotune.figures import format_plain
 
 _NAMES = "fma|mad|add|sub|mul|div|sqrt|rsqrt|rcp|ex2|lg2|sin|cos|tanh"
 _FLOATING = re.compile(rf"^\s*(?:@!?%p\d+\s+)?({_NAMES})\.[\w.]*f(?:16|16x2|32|64)\b", re.MULTILINE)
@@ -40,7 +40,7 @@ def count_arithmetic(text: str) -> Arithmetic:
 def describe_arithmetic(family: Family) -> str:
     """A line about the family's control; says where no CUDA compiler is here."""
     try:
-        variant = Variant.of(family, family.space.control, family.chosen_options({}))
+        variant = Variant.make(family, family.space.control, family.choose_options({}))
         found = count_arithmetic(ptx(batch(family, (variant,)), static_pass.static_toolchain(ARCH)))
     except AutotuneError as problem:
         return f"arithmetic: not known, since no CUDA compiler took it here ({str(problem).splitlines()[0]})"
@@ -49,5 +49,5 @@ def describe_arithmetic(family: Family) -> str:
     much = "arithmetic may take longer than the accesses do" if found.intensity > _MUCH else "accesses decide"
     return (
         f"arithmetic: {found.operations} floating-point operations and {found.nbytes} bytes of accesses in the code, "
-        f"each instruction counted once: {bare(found.intensity)} for each byte, so {much}, as far as that tells"
+        f"each instruction counted once: {format_plain(found.intensity)} for each byte, so {much}, as far as that tells"
     )

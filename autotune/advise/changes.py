@@ -86,7 +86,7 @@ def change(family: Family, values: Mapping[str, PolicyValue]) -> Configuration:
 def _explain(family: Family, inputs: Inputs, configuration: Configuration, name: str) -> str:
     """Why a configuration is not possible, or why the policy ``name`` does nothing in it; empty where neither is so."""
     names = inputs.names(configuration)
-    if name in family.space.inert(names):
+    if name in family.space.find_inert(names):
         when = family.space.policy(name).when
         return f"it has an effect only where {when.text if when else name}"
-    return family.space.exclusion(names)
+    return family.space.explain_exclusion(names)

@@ -19,7 +19,7 @@ from autotune.files import data_root, write_text
 )
 @options.option("--json", "is_json", is_flag=True, help="Print JSON with all figures and nothing else.")
 @options.option("--page", type=options.FOLDER, metavar="FILE.html", help="Write a page that is one file.")
-@options.one_workload("Of a family: the input that is traced; default the family's own.")
+@options.make_workload_option("Of a family: the input that is traced; default the family's own.")
 @options.option(
     "--size", multiple=True, metavar="NAME=N", help="Of a file: a size of its arrays; again for more."
 )
@@ -65,7 +65,7 @@ def advise_command(
             macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))
             folder = out_ or Path(made, "kernel")
             request = AdoptRequest(Path(program), folder, kernel, macros, grid, block)
-            said = advise_on_kernel(request, options.sized(size), root)
+            said = advise_on_kernel(request, options.parse_sizes(size), root)
         else:
             family = load_family(program)
             advice = make_advice(family, workload, root)

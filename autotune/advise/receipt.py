@@ -14,7 +14,7 @@ from autotune.errors import AutotuneError, StoreError
 from autotune.files import plain_file, policy_folders, write_text
 from autotune.ranking import SECTOR, SHARED
 from autotune.record import Study, read_record
-from autotune.report import Block, Column, Table, without_empty, write_all
+from autotune.report import Block, Column, Table, drop_empty_columns, write_all
 
 RECEIPT = "receipt.json"
 _SCHEMA = 1
@@ -134,7 +134,9 @@ def make_blocks(study: Study, family: Family | None, folder: Path) -> list[Block
     )
     table = Table("layout_receipt", "What each array costs, and which policies set it", _COLUMNS, tuple(rows))
     return [
-        Block(title="Layout receipt", text=text, table=without_empty(table) if rows else None, stacked=True)
+        Block(
+            title="Layout receipt", text=text, table=drop_empty_columns(table) if rows else None, stacked=True
+        )
     ]
 
 

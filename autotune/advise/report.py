@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.advise.advice import Advice, Suggestion
-from autotune.figures import bare, count, share, si
+from autotune.figures import count, format_plain, share, si
 from autotune.files import write_text
 from autotune.ranking import SHARED, ArrayTraffic
 
@@ -49,7 +49,7 @@ class Said:
         first, verb = advised[0], "matters" if len(arrays) == 1 else "matter"
         return (
             f"{' and '.join(arrays)} {verb} most: {first.name} saves at most {share(first.most)} of the time, where "
-            f"the kernel does nothing but move data; {bare(first.ratio)} of the time is left by an estimate."
+            f"the kernel does nothing but move data; {format_plain(first.ratio)} of the time is left by an estimate."
         )
 
     def _largest(self) -> str:
@@ -100,7 +100,7 @@ def array_row(one: ArrayTraffic, moved: float) -> tuple[str, ...]:
 def suggestion_row(one: Suggestion) -> tuple[str, ...]:
     """The cells of a suggestion."""
     saved = (share(one.save("missed")), share(one.save("wavefronts")))
-    return (one.name, ", ".join(one.arrays), share(one.most), *saved, bare(one.ratio))
+    return (one.name, ", ".join(one.arrays), share(one.most), *saved, format_plain(one.ratio))
 
 
 SUGGESTED = ("layout", "arrays", "saves at most", "of moved sectors", "of passes", "estimate / control's")

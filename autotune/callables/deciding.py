@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives
-from autotune.callables.tuning import CallProblem, Check, tuned_problem
-from autotune.callables.winners import FoundWinners, found_for
+from autotune.callables.tuning import CallProblem, Check, tune_problem
+from autotune.callables.winners import FoundWinners, find_winners
 from autotune.errors import NothingMeasured, UsageError
 
 _NEAR = 8  # configurations that a call of new sizes tries where policy files predict its time
@@ -41,33 +41,33 @@ class Decider:
     def is_frozen(self) -> bool:
         return os.environ.get("AUTOTUNE_FROZEN", "") not in ("", "0") if self.frozen is None else self.frozen
 
-    def decided(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    def decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values for such a call; None where another process is at it, and the fallback is to be run. Raises
         AutotuneError."""
-        found = found_for(problem, self.policies)
-        if found.is_exact:
-            return self._values(found)
+        winners = find_winners(problem, self.policies)
+        if winners.is_exact:
+            return self._values(winners)
         if self.is_frozen or functions.is_measuring():
-            return self._nearest(found)
-        with self._alone(problem) as is_mine:
+            return self._take_nearest(winners)
+        with self._claim_tuning(problem) as is_mine:
             if not is_mine:
                 return None
-            found = found_for(problem, self.policies)
-            if found.is_exact:  # the other process has tuned it
-                return self._values(found)
+            winners = find_winners(problem, self.policies)
+            if winners.is_exact:  # the other process has tuned it
+                return self._values(winners)
             chosen: Sequence[Any] = ()
-            if self.refine and found.best is not None and found.best.match in ("predicted", "nearest"):
+            if self.refine and winners.best is not None and winners.best.match in ("predicted", "nearest"):
                 default = self.choices.configuration(self.choices.default)
-                chosen = list(dict.fromkeys([default, *found.configurations[:_NEAR]]))
-            result = tuned_problem(problem, self.check, inputs, chosen=chosen, **self.options)
+                chosen = list(dict.fromkeys([default, *winners.configurations[:_NEAR]]))
+            result = tune_problem(problem, self.check, inputs, chosen=chosen, **self.options)
             result.save_policy(self.policies)
             return dict(result.configuration)
 
     def _values(self, found: FoundWinners) -> dict[str, Any]:
         assert found.best is not None and found.best.configuration is not None
-        return self.choices.given(found.best.configuration)
+        return self.choices.get_values(found.best.configuration)
 
-    def _nearest(self, found: FoundWinners) -> dict[str, Any]:
+    def _take_nearest(self, found: FoundWinners) -> dict[str, Any]:
         """What comes nearest where nothing may be tuned. Raises NothingMeasured."""
         if found.best is not None:
             warnings.warn(f"{found.lacks}: it runs {found.best.origin} ({found.best.match})", stacklevel=6)
@@ -80,7 +80,7 @@ class Decider:
         )
 
     @contextmanager
-    def _alone(self, problem: CallProblem) -> Iterator[bool]:
+    def _claim_tuning(self, problem: CallProblem) -> Iterator[bool]:
         """Whether this process may tune now: no other one tunes the same call, or no longer does. It ends with the
         process, however that ends."""
         import filelock

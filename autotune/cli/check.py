@@ -17,7 +17,7 @@ from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
+from autotune.engine import ProcessWorker, Sweep, SweepRequest, launch_workers, open_devices
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
 from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
@@ -43,7 +43,7 @@ class CheckRequest:
         """The name of what measures the entries of ``file``."""
         return self.device if self.device != "auto" else file.device.kind
 
-    def asked(self, family: Family) -> dict[str, str]:
+    def resolve_workloads(self, family: Family) -> dict[str, str]:
         """What ``workloads`` names, by the workloads' own names: a file stands for the workload in it."""
         return {_name(family, one): one for one in self.workloads}
 
@@ -129,17 +129,18 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
         return
     own, remark = _device(request, file)
     claims = {name: acceptance.Claim(family, item) for name, item in file.entries.items()}
-    results = {n: Checked(path, n, one.refusal(own or file.device)) for n, one in claims.items()}
+    results = {n: Checked(path, n, one.explain_refusal(own or file.device)) for n, one in claims.items()}
     if request.measure and own is not None:
-        results |= _measured(request, family, request.device_for(file), claims, results)
+        results |= _time_accepted(request, family, request.device_for(file), claims, results)
     yield from results.values()
     reason = acceptance.file_refusal(family, file, file.device.kind)
-    reason = reason or acceptance.known_configuration(family, file.default)[1]
+    reason = reason or acceptance.find_configuration(family, file.default)[1]
     yield Checked(path, "default", reason, remark)
     if request.measure and own is None:
         yield Checked(path, "", f"cannot be measured here: {remark}")
     elif request.measure and (
-        missing := request.asked(family).keys() - {item.workload for item in file.entries.values()}
+        missing := request.resolve_workloads(family).keys()
+        - {item.workload for item in file.entries.values()}
     ):
         yield Checked(path, min(missing), "no such entry")
 
@@ -149,19 +150,19 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     kind = file.device.kind
     try:
         with closing(open_backend(request.device_for(file))) as backend:
-            found = backend.device
+            device = backend.device
     except DeviceError as problem:
         why = f": {str(problem).partition(';')[0]}" if request.measure else ""
         return None, f"no {kind} device here{why}"
-    if (found.kind, found.name) != (kind, file.device.name):
-        return None, f"for {file.device.name}, here is {found.name}"
-    return found, ""
+    if (device.kind, device.name) != (kind, file.device.name):
+        return None, f"for {file.device.name}, here is {device.name}"
+    return device, ""
 
 
 # -- measuring ----------------------------------------------------------------------------------------------
 
 
-def _measured(
+def _time_accepted(
     request: CheckRequest,
     family: Family,
     device: str,
@@ -169,7 +170,7 @@ def _measured(
     results: Mapping[str, Checked],
 ) -> dict[str, Checked]:
     """The accepted entries, timed again; one worker for all of them."""
-    asked = request.asked(family)
+    asked = request.resolve_workloads(family)
     wanted = [
         result
         for name, result in results.items()
@@ -177,18 +178,18 @@ def _measured(
     ]
     if not wanted:
         return {}
-    found = {}
-    with launched([device], "", request.trial_seconds) as workers:
-        opened(workers, "")
+    timed = {}
+    with launch_workers([device], "", request.trial_seconds) as workers:
+        open_devices(workers, "")
         for result in wanted:
             try:
-                found[result.entry] = _retimed(request, workers, family, claims[result.entry], result)
+                timed[result.entry] = _retime(request, workers, family, claims[result.entry], result)
             except AutotuneError as problem:
-                found[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
-    return found
+                timed[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
+    return timed
 
 
-def _retimed(
+def _retime(
     request: CheckRequest,
     workers: Sequence[ProcessWorker],
     family: Family,
@@ -213,7 +214,7 @@ def _study(
 ) -> Study | None:
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
-    workload = load_workload(family, request.asked(family).get(item.workload, item.workload))
+    workload = load_workload(family, request.resolve_workloads(family).get(item.workload, item.workload))
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None

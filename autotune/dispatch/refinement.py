@@ -48,7 +48,7 @@ class Refinement:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to try, and all that was tried is known."""
-        return not any(self._queued) and self._next() is None
+        return not any(self._queued) and self._choose_next() is None
 
     def time(self, at: int) -> float:
         """The least in ms: what lies between the marks beside the kernels (the host that is not done launching, code
@@ -57,7 +57,7 @@ class Refinement:
 
     def take(self) -> tuple[int, bool]:
         """Which one runs now, and whether it is to be timed (``note``)."""
-        at = self._next()
+        at = self._choose_next()
         if at is None:
             return self.best, False
         self._queued[at] += 1
@@ -78,7 +78,7 @@ class Refinement:
         self._out.add(at)
         self._queued[at] = 0
 
-    def _next(self) -> int | None:
+    def _choose_next(self) -> int | None:
         if self._begun >= self.calls:
             return None
         tried = [at for at in range(len(self.expected)) if at not in self._out]

@@ -14,7 +14,7 @@ from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
-from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
+from autotune.policy.file import Entry, PolicyFile, lock, read_policy_file, write
 from autotune.record import accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -29,7 +29,7 @@ def keep_refined(
     those in ``times`` (ms). What goes wrong there is logged: the program has what it needs."""
     entry = _entry(family, device, compiler, inputs, taken, times)
     try:
-        with _ONE_AT_A_TIME, locked(refined_path(own_policies(), family.name, device)) as real:
+        with _ONE_AT_A_TIME, lock(refined_path(own_policies(), family.name, device)) as real:
             before = _read(real)
             entries = {**(before.entries if before else {}), entry.name: entry}
             write(
@@ -80,14 +80,14 @@ def _read(path: Path) -> PolicyFile | None:
         return None
 
 
-def with_refined(own: PolicyFile, family: Family, device: Device, folders: Sequence[Path]) -> PolicyFile:
+def add_refined(own: PolicyFile, family: Family, device: Device, folders: Sequence[Path]) -> PolicyFile:
     """``own`` with what calls found on inputs that it has no entry for, from the first of ``folders`` that has any."""
     for folder in folders:
-        if (found := _read(refined_path(folder, family.name, device))) is not None:
+        if (refined := _read(refined_path(folder, family.name, device))) is not None:
             known = [(dict(e.features), dict(e.options), e.accuracy) for e in own.entries.values()]
             more = {
                 name: e
-                for name, e in found.entries.items()
+                for name, e in refined.entries.items()
                 if e.refined and (dict(e.features), dict(e.options), e.accuracy) not in known
             }
             return replace(own, entries={**own.entries, **more})

@@ -74,7 +74,7 @@ def save(tuned: Tuned, folder: Path) -> Path:
         content["entries"] = dict(_read(path, program)["entries"])
     content["entries"][tuned.workload] = entry_of(tuned)
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
-    return write_text(path, f"# Made by autotune program {program.name}; see docs/programs.md\n{text}")
+    return write_text(path, f"# Made by autotune program {program.name}; see docs/guides/programs.md\n{text}")
 
 
 def entry_of(tuned: Tuned) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Ass
         space = calls[one["call"]].family.space
         values = {name: space.policy(name).value(value) for name, value in one["configuration"].items()}
         candidate = Runnable(calls[one["call"]], Configuration({**space.control, **values}))
-        if reason := candidate.refusal(device.limits):
+        if reason := candidate.explain_refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate
     periods = default_periods(bound)

@@ -25,7 +25,7 @@ from autotune.declaration import Configuration, Family, load_family, load_worklo
 from autotune.device import LaunchError, Resident
 from autotune.errors import AutotuneError
 from autotune.ranking.forecasts import Forecast, Launched, cache_share, forecast
-from autotune.ranking.trace import EnoughTraced, TracingBackend, traced_toolchain
+from autotune.ranking.trace import EnoughTraced, TracingBackend, make_tracing_toolchain
 from autotune.ranking.warp_requests import WARP, requests_by_array, traced_lanes
 
 _BATCH_SIZE = 24
@@ -39,53 +39,53 @@ def static_ranking(
     builds. The traces are made in a process of its own; a configuration that takes it down, or fails, has a message.
     Raises CompilerError, WorkloadError."""
     options = prepare(family, load_workload(family, workload), data).options
-    variants = tuple(Variant.of(family, row.configuration, options) for row in rows)
+    variants = tuple(Variant.make(family, row.configuration, options) for row in rows)
     cache, tracer = Cache(default_root()), Pool(1)
     chunks = compile_many(
-        batch(family, variants), traced_toolchain(compiler), cache, max(1, processes), _BATCH_SIZE
+        batch(family, variants), make_tracing_toolchain(compiler), cache, max(1, processes), _BATCH_SIZE
     )
     try:
         for row, compiled in zip(rows, chain.from_iterable(chunks), strict=True):
-            yield _one(tracer, (str(family.folder), workload, data), row, compiled)
+            yield _estimate(tracer, (str(family.folder), workload, data), row, compiled)
     finally:
         tracer.stop()
 
 
-def _one(
+def _estimate(
     pool: Pool, of: tuple[str, str, Path], row: StaticProfile, compiled: Compiled | CompileFailure
 ) -> Forecast:
     profiles = {profile.kernel: profile for profile in row.kernels}
     if isinstance(compiled, CompileFailure) or not profiles:
-        return _failed(
+        return _mark_failed(
             row.configuration, row.message or getattr(compiled, "message", "no kernel has a profile")
         )
     try:
-        launches, further = pool.submit(traced, of, row.configuration, compiled, profiles).result()
+        launches, further = pool.submit(trace_launches, of, row.configuration, compiled, profiles).result()
     except ProcessDied:
-        return _failed(row.configuration, "its process died while it was traced")
+        return _mark_failed(row.configuration, "its process died while it was traced")
     except (AutotuneError, LaunchError, ArithmeticError, ValueError, LookupError) as problem:
-        return _failed(row.configuration, f"{type(problem).__name__}: {problem}")
+        return _mark_failed(row.configuration, f"{type(problem).__name__}: {problem}")
     if not launches:
-        return _failed(row.configuration, "it launched no kernel")
+        return _mark_failed(row.configuration, "it launched no kernel")
     found = forecast(row.arch, row.configuration, [(one, profiles[one.kernel]) for one in launches])
     return replace(found, further=further)
 
 
-def _failed(configuration: Configuration, message: str) -> Forecast:
+def _mark_failed(configuration: Configuration, message: str) -> Forecast:
     return Forecast(configuration, 0.0, "", message=message)
 
 
 # -- in the tracing process -------------------------------------------------------------------------------
 
 
-def traced(
+def trace_launches(
     of: tuple[str, str, Path], configuration: Configuration, compiled: Compiled,
     profiles: Mapping[str, KernelProfile],
 ) -> tuple[list[Launched], list[tuple[str, Geometry]]]:  # fmt: skip
     """Each launch of a plan, but of many the first few: what its warps ask for; and the others, which were not run.
     ``of`` is what ``_resident`` takes."""
     family, backend, resident = _resident(*of)
-    variant = Variant.of(family, configuration, resident.inputs.options)
+    variant = Variant.make(family, configuration, resident.inputs.options)
     module = backend.load(compiled)
     backend.forget()
     try:
@@ -96,18 +96,16 @@ def traced(
     except EnoughTraced:
         pass
     except Exception:
-        if (
-            not backend.further
-        ):  # what a plan makes of launches that did not run says nothing of those that did
+        if not backend.further:  # a plan may stumble over launches that did not run
             raise
     finally:
         module.unload()
-    found = []
+    launches = []
     for trace in backend.traces:
         asked, traffic = requests_by_array(trace, cache_share(profiles[trace.kernel], trace.blocks))
         lanes = traced_lanes(trace.accesses) if trace.is_cut else float(WARP)
-        found.append(Launched(trace.geometry, asked, trace.kernel, trace.blocks, lanes, traffic))
-    return found, [*backend.further]
+        launches.append(Launched(trace.geometry, asked, trace.kernel, trace.blocks, lanes, traffic))
+    return launches, [*backend.further]
 
 
 @lru_cache(maxsize=1)

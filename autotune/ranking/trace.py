@@ -106,7 +106,7 @@ def find_clang() -> str:
     return next((name for name in names if shutil.which(name)), "")
 
 
-def traced_toolchain(compiler: str = "") -> HostCxx:
+def make_tracing_toolchain(compiler: str = "") -> HostCxx:
     """What builds kernels for ``TracingBackend``, by the ``compiler`` that is named. Raises CompilerError."""
     command = find_compiler(compiler)
     if "ziglang" in command or Path(command[0]).stem == "zig":

@@ -50,7 +50,7 @@ class Ranks:
         self._sending: list[Any] = []  # requests whose buffers must stay
         self._heard = [time.monotonic()] * self.count
         self.names = ["this rank"] * self.count
-        self.names = self.gathered(f"rank {self.number} on {platform.node()}")
+        self.names = self.gather(f"rank {self.number} on {platform.node()}")
 
     @property
     def is_first(self) -> bool:
@@ -58,35 +58,35 @@ class Ranks:
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def gathered(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """The ``value`` of every rank, by number, on all of them; nobody is past it before all have come to it."""
         if not self.is_first:
             self._send(value, 0)
-            found: list[Any] = self._received(0)
+            found: list[Any] = self._receive(0)
             return found
-        values = [value, *(self._received(rank) for rank in range(1, self.count))]
+        values = [value, *(self._receive(rank) for rank in range(1, self.count))]
         for rank in range(1, self.count):
             self._send(values, rank)
         return values
 
-    def firsts(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """The first rank's ``value``, on all."""
-        return self.gathered(value if self.is_first else None)[0]
+        return self.gather(value if self.is_first else None)[0]
 
     def _send(self, value: Any, rank: int) -> None:
         self._sending.append(self._comm.isend(value, rank, _TALK))
 
-    def _received(self, rank: int) -> Any:
+    def _receive(self, rank: int) -> Any:
         self._heard[rank] = time.monotonic()
-        found: list[Any] = []
+        received: list[Any] = []
 
         def is_there() -> bool:
             if message := self._comm.improbe(rank, _TALK):
-                found.append(message.recv())
-            return bool(found)
+                received.append(message.recv())
+            return bool(received)
 
-        self.until(is_there, {rank})
-        return found[0]
+        self.wait_until(is_there, {rank})
+        return received[0]
 
     # -- signs of life ----------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Ranks:
             if rank != self.number:
                 self._sending.append(self._comm.Isend([b"", 0, self._mpi.BYTE], rank, _SIGN))
 
-    def until(self, is_over: Callable[[], bool], awaited: set[int]) -> None:
+    def wait_until(self, is_over: Callable[[], bool], awaited: set[int]) -> None:
         """Return when ``is_over``, which is asked again and again; ``awaited`` are the ranks that it depends on, and
         may be changed by it. Raises RankLost, and what another rank ended with."""
         pause = _SHORTEST_S
@@ -133,7 +133,7 @@ class Ranks:
             pause = min(2 * pause, _LONGEST_S)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def end_together(self) -> Iterator[None]:
         """What ends this block ends that of the others too, and they say whose error it was."""
         try:
             yield
@@ -141,7 +141,7 @@ class Ranks:
             if not self.is_over:
                 for rank in range(self.count):
                     if rank != self.number:
-                        self._sending.append(self._comm.isend(Failure.of(problem), rank, _FAILURE))
+                        self._sending.append(self._comm.isend(Failure.make(problem), rank, _FAILURE))
                 self._end(type(problem))
             raise
 
@@ -154,7 +154,7 @@ class Ranks:
     # -- arrays ---------------------------------------------------------------------------------------------
 
     def send(self, array: NDArray[Any]) -> None:
-        """``array`` (contiguous; not to be written to before ``sent``) to the first rank."""
+        """``array`` (contiguous; not to be written to before ``wait_sent``) to the first rank."""
         for piece in _pieces(array):
             self._sending.append(self._comm.Isend([piece, self._mpi.BYTE], 0, _DATA))
 
@@ -168,10 +168,10 @@ class Ranks:
         requests[:] = [request for request in requests if not request.Test()]
         return not requests
 
-    def sent(self) -> None:
+    def wait_sent(self) -> None:
         """Return when everything that was sent has left. Raises RankLost."""
         self._heard[0] = time.monotonic()
-        self.until(lambda: not self._sending, {0})
+        self.wait_until(lambda: not self._sending, {0})
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 import autotune
 from autotune.authoring.lint import lint
-from autotune.authoring.new import PLACEHOLDER, TEMPLATE, named, new_family
+from autotune.authoring.new import PLACEHOLDER, TEMPLATE, new_family, rename
 from autotune.cli.commands import main
 from autotune.compile.variant import default_header
 from autotune.declaration import family
 from autotune.declaration.workload import bind, prepare
 from autotune.declaration.workload import load_workload as load
 from autotune.errors import WorkloadError
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 
 FILES = {"family.yaml", "mine.cu", "default.cuh", "family.py", "workloads/small.yaml"}
-PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "guides" / "layouts.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "family.md").read_text(encoding="utf-8")
 
 
 # -- what is written --------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ def test_its_reference_is_not_its_kernel(tmp_path: Path) -> None:
     source.write_text(source.read_text().replace("sum += weights.load(k) *", "sum -= weights.load(k) *"))
     loaded = family.load_family(folder)
     arrays = {"items": np.ones((3, 4), np.float32), "weights": np.arange(4, dtype=np.float32)}
-    outputs, _ = expected_outputs(loaded, bind(loaded, arrays, {}, {}), tmp_path)
+    outputs, _ = compute_expected(loaded, bind(loaded, arrays, {}, {}), tmp_path)
     np.testing.assert_array_equal(outputs["scores"], [6, 6, 6])
 
 
@@ -147,18 +149,18 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
 @given(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), st.text())
 def test_only_the_whole_word_is_replaced(name: str, text: str) -> None:
     apart = text.replace(PLACEHOLDER, "")
-    assert named(apart, name) == apart.replace(PLACEHOLDER, name)
-    assert named(f"({PLACEHOLDER}) a_{PLACEHOLDER} {PLACEHOLDER}s", name) == (
+    assert rename(apart, name) == apart.replace(PLACEHOLDER, name)
+    assert rename(f"({PLACEHOLDER}) a_{PLACEHOLDER} {PLACEHOLDER}s", name) == (
         f"({name}) a_{PLACEHOLDER} {PLACEHOLDER}s"
     )
 
 
-# -- docs/new-family.md -----------------------------------------------------------------------------------
+# -- docs/guides/layouts.md and docs/reference/family.md ---------------------------------------------------
 
 
-def files_of_the_page() -> list[tuple[str, str]]:
+def files_of(page: str) -> list[tuple[str, str]]:
     """(name, content) of the blocks that begin with a comment with a file's name, in order."""
-    blocks = re.findall(r"^```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     matches = (re.match(r"(?:#|//) ([\w./]+\.\w+)\n", block) for block in blocks)
     return [(match[1], match.string) for match in matches if match]
 
@@ -168,14 +170,14 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "closest"]) == 0
-    files = [(name, text) for name, text in files_of_the_page() if name.startswith(("closest/", "use.py"))]
+    files = [(name, text) for name, text in files_of(GUIDE) if name.startswith(("closest/", "use.py"))]
     before = dict(files[:-2])
     assert [name for name, _ in files[-2:]] == ["closest/closest.cu", "use.py"]
     for name, content in before.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     capsys.readouterr()
     assert main(["lint", "./closest"]) == 3
-    (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", PAGE, re.DOTALL)
+    (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", GUIDE, re.DOTALL)
     assert capsys.readouterr().out == shown
     after = dict(files[-2:])
     (tmp_path / "closest/closest.cu").write_text(after["closest/closest.cu"], encoding="utf-8")
@@ -201,7 +203,7 @@ def test_the_other_families_of_the_page_are_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, content in files_of_the_page():
+    for name, content in files_of(PAGE):
         if name.startswith(f"{folder}/"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(content, encoding="utf-8")
@@ -234,7 +236,7 @@ def reference(arrays, options):
     workload.write_text(f"{head}parameters: {{count: 3}}\nscalars: {{steepness: 2}}\n")
     loaded = family.load_family(folder)
     inputs = prepare(loaded, load(loaded), tmp_path)
-    outputs, _ = expected_outputs(loaded, inputs, tmp_path)
+    outputs, _ = compute_expected(loaded, inputs, tmp_path)
     np.testing.assert_array_equal(outputs["scores"], [14, 14, 14])
     assert list(loaded.features) == ["count"]
     with pytest.raises(WorkloadError, match=r"^items: fields is 8, and must be 7$"):

@@ -1,4 +1,4 @@
-"""The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
+"""The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/guides/export.md."""
 
 import ctypes
 import os
@@ -61,7 +61,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
 
     def exclusion(configuration: Configuration) -> str:
         names = {**sizes, **options, **scalars, **configuration}
-        return Variant(family, configuration, (option,)).exclusion(names, device.limits)
+        return Variant(family, configuration, (option,)).explain_exclusion(names, device.limits)
 
     taken, passed = choose(listed, exclusion)
     assert taken.configuration is not None
@@ -74,7 +74,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     for kernel in family.kernels.values():
         geometry = variant.geometry(kernel, names)
         found.append(f"{geometry.grid[0]} {geometry.block[0]} {geometry.shared_bytes}")
-    cleared = [name in family.cleared(names) for name in family.data]
+    cleared = [name in family.list_cleared(names) for name in family.data]
     item = known.files[0].entries.get(taken.origin.rpartition(": ")[2]) if known else None
     median = f"{item.median_ms if item else 0:g}"
     identity = f"{taken.configuration.id}; {option[0]}={option[1]}"
@@ -261,9 +261,9 @@ def test_it_runs_and_every_configuration_is_right(
     assert "wrong" not in done.stdout
 
 
-# -- docs/export.md ------------------------------------------------------------------------------------------
+# -- docs/guides/export.md ------------------------------------------------------------------------------------------
 
-PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "export.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
