@@ -39,8 +39,15 @@ from public_kernels import LIST
 from result_files import RESULTS, read_rows, write_rows
 
 import autotune
-from autotune.advise import Advice, LayoutChange, find_arrays, make_advice, trace_configurations
-from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
+from autotune.advise import (
+    Advice,
+    LayoutChange,
+    find_arrays,
+    find_changes,
+    make_advice,
+    trace_configurations,
+)
+from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.ranking import find_clang

@@ -135,7 +135,8 @@ class Suggestion:
 
     @property
     def helps(self) -> bool:
-        return bool(self.ratio < 1 - HELPS)
+        """Whether it saves sectors or passes, and time by the estimate."""
+        return bool(self.ratio < 1 - HELPS and self.most > HELPS)
 
     def save(self, figure: str) -> float:
         """The share of control's that it saves; below 0 where it costs more."""

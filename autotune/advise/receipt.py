@@ -126,7 +126,8 @@ def make_blocks(study: Study, family: Family | None, folder: Path) -> list[Block
         rows += [_row(role, line) for line in lines]
         for kernel, counters in study.about.counters.get(configuration.id, {}).items():
             counted = [counters.get(name) for name in _COUNTED]
-            rows.append((role, kernel, "all", None, *(None,) * 5, *counted))
+            if any(value is not None for value in counted):
+                rows.append((role, kernel, "all", None, *(None,) * 5, *counted))
     text = (
         _ABOUT
         if kept
