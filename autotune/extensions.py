@@ -20,7 +20,7 @@ from typing import Any, Literal
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``, the ``names`` that a program finds in ``autotune``; ``needs`` are extensions that it stands on."""
+    ``records``, the ``names`` that a program finds in ``autotune``."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
@@ -28,7 +28,6 @@ class Extension:
     loads: str = ""
     names: tuple[str, ...] = ()
     reports: str = ""
-    needs: tuple[str, ...] = ()
 
 
 EXTENSIONS = {
@@ -42,7 +41,6 @@ EXTENSIONS = {
             "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family."
         },
         reports="receipt",
-        needs=("adopt", "ranking"),
     ),
     "authoring": Extension(
         commands={

@@ -27,7 +27,7 @@ FLOORS = (
     ("family", "cli"),  # beside each other: what families import is for nobody here
     # the extensions, which know nothing of one another
     ("adopt", "authoring", "callables", "export", "kernel_tuner", "program", "ranking", "spread"),
-    ("advise",),  # stands on two of them, as its line in extensions.py says
+    ("advise",),  # stands on two of them
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 FACES = ("__init__", "__main__")  # what a program and the command line begin with
