@@ -5,9 +5,12 @@ from .errors import AutotuneError as AutotuneError
 
 import autotune.callables as _callables
 import autotune.program as _program
+import autotune.registry as _registry
 
 __version__: str
 torch = torch_operator
 tune = _callables.tune
 tuned = _callables.tuned
 Program = _program.Program
+pull = _registry.pull
+push = _registry.push

@@ -3,7 +3,9 @@ from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
     file_name as file_name,
+    lock as lock,
     read_policy_file as read_policy_file,
+    write as write,
 )
 from .merge import (
     record_coverage as record_coverage,

@@ -76,7 +76,7 @@ def _read(path: Path) -> PolicyFile | None:
     try:
         return read_policy_file(path)
     except PolicyFileError as problem:
-        _log.warning("%s is written anew: %s", path, problem)
+        _log.warning("%s is replaced: %s", path, problem)
         return None
 
 

@@ -26,7 +26,7 @@ FLOORS = (
     ("api",),
     ("family", "cli"),  # beside each other: what families import is for nobody here
     # the extensions, which know nothing of one another
-    ("adopt", "authoring", "callables", "export", "kernel_tuner", "program", "ranking", "spread"),
+    ("adopt", "authoring", "callables", "export", "kernel_tuner", "program", "ranking", "registry", "spread"),
     ("advise",),  # stands on two of them
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
@@ -161,7 +161,7 @@ def test_a_familys_application_is_imported_by_nothing_but_autotune_run() -> None
 # Commands, which load what they use when they are called; a process that is started reads the last one.
 TABLES = {
     "adopt.commands", "advise.commands", "export.commands", "kernel_tuner.commands", "program.commands",
-    "ranking.commands", "spread.commands", "cli.show", "__main__",
+    "ranking.commands", "registry.commands", "spread.commands", "cli.show", "__main__",
 }  # fmt: skip
 # What takes a tenth of a second and more to import, or is not installed everywhere: a dispatcher, and a command that
 # has no use for it, do without.
@@ -188,6 +188,7 @@ INSIDE = {
         "cpu_model": "a dispatcher on a GPU reads nothing of the processor",
         "median": "statistics, with fractions and decimals, for calls that are timed",
     },
+    "files": {"PackageNotFoundError distribution": "email and zipfile, for advice that is rarely given"},
     "family": {"load_family": "what is for families loads the errors alone"},
     "measure": {
         "CpuBackend HostCxx find_compiler run_once": "only where the reference is a configuration, or has C++"
