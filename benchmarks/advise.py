@@ -48,7 +48,7 @@ from autotune.advise import (
     trace_configurations,
 )
 from autotune.declaration import Configuration, Family, Inputs, load_family, load_workload, prepare
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UnknownName
 from autotune.files import data_root
 from autotune.ranking import find_clang
 from autotune.record import Study, read_results
@@ -88,13 +88,18 @@ class SpaceRow:
 
 
 def times_of(family: Family, study: Study) -> dict[Configuration, float]:
-    """The recorded times, by configurations as the family declares them today: of those that differ in a policy alone
-    that it has no more, the best."""
+    """The recorded times, by configurations as the family declares them today: without those that have a value that it
+    has no more, and of those that differ in a policy alone that it has no more, the best."""
     found: dict[Configuration, float] = {}
     known, control = {policy.name for policy in family.space.policies}, family.space.control
     for trial in study.trials:
         if trial.measurement:
-            told = {n: family.space.policy(n).value(v) for n, v in trial.configuration.items() if n in known}
+            try:
+                told = {
+                    n: family.space.policy(n).value(v) for n, v in trial.configuration.items() if n in known
+                }
+            except UnknownName:
+                continue
             one = Configuration({**control, **told})
             found[one] = min(trial.time_ms, found.get(one, math.inf))
     return found
