@@ -122,22 +122,21 @@ def pictures() -> Iterator[Picture]:
     yield Picture(
         "axes",
         "{layout: axes, values: [rows, columns], means: {columns: [column, row], ...}}",
-        "Another index is the contiguous one. Pays where threads that are neighbours differ in that one.",
+        "Another index is contiguous. Pays if neighbouring threads differ in that one.",
         of_numbers(axes=(1, 0)),
         _number("axes", "columns"),
     )
     yield Picture(
         "padding",
         "{layout: padding, values: [1, 8+1]}",
-        "Rows are a multiple of so many elements, and so many more follow each: other banks, whole sectors. Costs "
-        "room.",
+        "Rows are a multiple of a number of elements, and a gap follows: other banks, whole sectors; costs memory.",
         of_numbers(across=9, padding=8, plus=1),
         _number("padding", "32+8"),
     )
     yield Picture(
         "tiles",
         "{layout: tiles, values: [none, 2x4]}",
-        "Blocks that lie together: a square is read from few sectors. Costs arithmetic, and rows are scattered.",
+        "Blocks are stored together: a square is read from few sectors. Costs arithmetic, and rows are scattered.",
         of_numbers(tiles=(2, 4)),
         _number("tiles", "4x8", "8x8", "16x16"),
     )
@@ -145,14 +144,14 @@ def pictures() -> Iterator[Picture]:
         yield Picture(
             f"curve: {kind}", f"{{layout: curve, values: [none, {kind}]}}",
             "Neighbours in both directions stay near at every scale."
-            + (" Each element is beside the one before it, for more arithmetic." if kind == "hilbert" else ""),
+            + (" Each element is next to the one before it, for more arithmetic." if kind == "hilbert" else ""),
             of_numbers(curve=Curve(kind, (0, 1))), _number("curve", kind),
         )  # fmt: skip
     yield Picture(
         "swizzle",
         "{layout: swizzle, values: [none, xor4]}",
-        "Columns change places within each row, so that a column lies in other banks in each row. For shared memory "
-        "and what is copied there as it lies.",
+        "Columns change places within each row, so that a column is in another bank in each row. For shared memory "
+        "and for arrays that are copied there unchanged.",
         of_numbers(steps=(Swizzle(4, 1),)),
         _number("swizzle", "xor8x4"),
     )
@@ -200,27 +199,27 @@ def pictures() -> Iterator[Picture]:
     yield Picture(
         "records: aos",
         "{layout: records, values: [aos, ...]}",
-        "A record's fields side by side: best where all of a record is read, and where records are read by chance.",
+        "A record's fields next to each other: best if all of a record is read, and if records are read at random.",
         of_records(),
     )
     yield Picture(
         "records: soa",
         "{layout: records, values: [aos, soa]}",
-        "A run for each field: best where few fields of all records are read.",
+        "An array for each field: best if few fields of all records are read.",
         of_records(records="soa"),
         _record("soa"),
     )
     yield Picture(
         "records: aosoa<lanes>",
         "{layout: records, values: [aos, aosoa4]}",
-        "Runs of so many: reads as wide as soa's, and a record stays within some sectors.",
+        "Short arrays of each field: reads as wide as soa's, and a record stays within a few sectors.",
         of_records(records="aosoa4", count=8),
         _record("aosoa4", "aosoa32"),
     )
     yield Picture(
         "records: groups of fields",
         "{layout: records, values: [aos, x+y+z-m]}",
-        "What is read together lies together, what is seldom read lies apart.",
+        "Fields that are read together are stored together, others separately.",
         of_records(records="x+y+z-m"),
         _record("three_apart", "four_and_four"),
     )
@@ -245,7 +244,7 @@ def pictures() -> Iterator[Picture]:
     yield Picture(
         "vector",
         "{layout: vector, values: [1, 2]}",
-        "So many words of a packing are moved by one access: fewer instructions, up to 16 bytes each.",
+        "One access moves several words of a packing: fewer instructions, up to 16 bytes each.",
         of_words("int8", 16, 2),
     )
     yield from _orders()
@@ -304,11 +303,16 @@ def _fastest(known: dict[tuple[str, str], list[dict[str, str]]]) -> list[str]:
     for (array, layout), rows in known.items():
         for row in rows:
             by_way.setdefault((array, row["read"]), []).append((float(row["of_control"]), layout))
-    lines = ["| reads | the way | fastest | slowest |", "|---|---|---|---|"]
+    lines = ["| array | read | fastest | slowest |", "|---|---|---|---|"]
     for (array, way), layouts in by_way.items():
         told = [f"`{layout}` {part:.2f}" for part, layout in sorted(layouts)]
-        lines.append(f"| {array} | {way.replace('_', ' ')} | {', '.join(told[:3])} | {told[-1]} |")
+        lines.append(f"| {array} | {_in_words(way)} | {', '.join(told[:3])} | {told[-1]} |")
     return [*lines, ""]
+
+
+def _in_words(way: str) -> str:
+    """A way of reading as the page names it: ``whole_by_chance`` is ``whole at random``."""
+    return way.replace("_", " ").replace("by chance", "at random").replace("chance", "at random")
 
 
 def _figures(
@@ -317,7 +321,7 @@ def _figures(
     """A table: a row a layout, a column a way of reading."""
     if not asked:
         return []
-    ways = [row["read"].replace("_", " ") for row in known[asked[0]]]
+    ways = [_in_words(row["read"]) for row in known[asked[0]]]
     lines = [f"| H200 | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
     for each in asked:
         parts = [f"{float(row['of_control']):.2f}" for row in known[each]]

@@ -1,4 +1,4 @@
-"""Winners kept in policy files, refused, and chosen for an input."""
+"""Winners kept in policy files, rejected, and chosen for an input."""
 
 import lazy_loader
 

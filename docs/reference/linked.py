@@ -1,18 +1,22 @@
-"""MkDocs hook: README.md is the first page, and what a page links to outside docs/ is in the site as well.
+"""MkDocs hook: README.md is the first page, what a page links to outside docs/ is in the site as well, and pages have a
+link to edit them.
 
 Pages are written for readers of the repository, so links are relative to the file they stand in. A Markdown file or
 a source file outside docs/ becomes a page under ``source/``, a folder a page that names its files, anything else is
-copied; links are turned to where their target went.
+copied; links are turned to where their target went. The search finds pages, and no copies of sources.
 """
 
 import posixpath
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from autotune import __version__
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
@@ -26,7 +30,24 @@ LANGUAGES = {
     ".hpp": "cpp",
     "": "text",
 }
+FIRST_FOUND = {
+    "getting-started.md",
+    "guides/unmodified-kernel.md",
+    "guides/layouts.md",
+    "reference/errors.md",
+}
 FIRST = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def on_config(config: MkDocsConfig, **_: Any) -> MkDocsConfig:
+    """Read the version, and the repository from ``[project.urls]``; without one the site links to none."""
+    config.copyright = f"autotune {__version__}, {config.copyright}"
+    if repository := PROJECT.get("urls", {}).get("Source"):
+        config.repo_url, config.repo_name = repository, "/".join(repository.split("/")[-2:])
+        config.edit_uri = "edit/main/docs/"
+    return config
 
 
 def address(target: str) -> str:
@@ -74,6 +95,7 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
         if place.endswith(".md"):
             text = text_of(target)
             file = File.generated(config, place, content=text)
+            file.edit_uri = posixpath.relpath(target, "docs") if (ROOT / target).is_file() else None
             if target not in FIRST:
                 file.inclusion = file.inclusion.NOT_IN_NAV
             waiting += targets(text, target) if target.endswith(".md") else []
@@ -89,6 +111,10 @@ origins: dict[str, str] = {}  # a page's place in the site -> the file it was ma
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Turns links to where their targets are in the site. Fenced blocks stay as they are."""
+    if page.file.src_uri.startswith("source/"):
+        page.meta["search"] = {"exclude": True}
+    elif page.file.src_uri in FIRST_FOUND:
+        page.meta["search"] = {"boost": 4}
     origin = origins.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     here = posixpath.dirname(page.file.src_uri)
 

@@ -186,7 +186,7 @@ def test_every_rule_is_on_the_page() -> None:
     code = Path(lint_file).read_text()
     on_page = {
         line.split("`")[1]
-        for line in PAGE.split("## What lint tells")[1].splitlines()
+        for line in PAGE.split("## What lint reports")[1].splitlines()
         if line.startswith("| `")
     }
     tested = {mistake[4] for mistake in MISTAKES} | {"argument-type", "reference-is-kernel", "no-features"}

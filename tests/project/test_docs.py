@@ -271,7 +271,7 @@ PACKAGES = [path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.p
 
 
 def test_every_package_has_its_line() -> None:
-    house = section(ARCHITECTURE, "## The house")
+    house = section(ARCHITECTURE, "## Packages")
     modules = [path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("__")]
     assert sorted(first_cells(house)) == sorted([*PACKAGES, *modules])
     drawing = next(content for language, content in fences(house))
@@ -318,7 +318,7 @@ def test_files_that_are_named_are_there(name: str) -> None:
         assert (ROOT / place).exists() or (ROOT / "kernels/include" / place).exists(), f"{name} names {place}"
 
 
-def test_the_first_page_and_the_house_are_short() -> None:
+def test_the_first_page_and_the_architecture_are_short() -> None:
     assert sum(not line.startswith("<!--") for line in README.splitlines()) <= 150
     assert len(ARCHITECTURE.splitlines()) <= 250
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def test_every_command_has_its_help(site: Path) -> None:
         "auto sample(Coordinates... coordinates) const;",
         "auto load_field(const Array<",
         "T* dynamic_shared();",
-        "struct SharedTile {",
+        "struct SharedArray {",
         "template <int LANES = 32, class Number> Number sum(Number value);",
         "Accessor from_mdspan(const Mdspan& span);",
         "void wait(unsigned parity) const;",
@@ -174,6 +175,21 @@ def test_a_file_that_is_linked_to_is_in_the_site(site: Path) -> None:
     assert "The tuned configurations" in Text(site / "source/autotune/schemas/policy.json.html").text
     results = site / "source" / "benchmarks" / "results" / "allpairs-h200-crossover.csv"
     assert results.read_bytes() == (ROOT / "benchmarks" / "results" / results.name).read_bytes()
+
+
+def test_the_search_finds_pages_and_no_copies_of_sources(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    places = {entry["location"].partition("#")[0] for entry in index["docs"]}
+    assert {"index.html", "getting-started.html", "reference/cli.html"} <= places
+    assert not [place for place in places if place.startswith("source/")]
+
+
+def test_a_page_can_be_edited_where_the_repository_is_named(site: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project.get("urls", {}).get("Source", "")
+    for page, file in (("guides/tiles.html", "docs/guides/tiles.md"), ("index.html", "README.md")):
+        edits = re.findall(r'href="([^"]*/edit/main/[^"]*)"', (site / page).read_text(encoding="utf-8"))
+        assert edits == ([f"{repository}/edit/main/{file}"] if repository else [])
 
 
 def test_pages_ask_no_other_server(site: Path) -> None:
