@@ -6,7 +6,8 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 - ``families``: ``read_family(path)`` for files that declare a family and end so;
 - ``records``: ``read_study(path)`` for files that hold a record and end so;
 - ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name;
-- ``names``: what ``autotune`` itself gives by these names.
+- ``names``: what ``autotune`` itself gives by these names;
+- ``reports``: ``make_blocks(study, family, folder)`` of that module, for the report of a record in ``folder``.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ class Extension:
     records: tuple[str, ...] = ()
     loads: str = ""
     names: tuple[str, ...] = ()
+    reports: str = ""
 
 
 EXTENSIONS = {
@@ -34,6 +36,12 @@ EXTENSIONS = {
             "adopt": "Turn an unmodified kernel into a family. Pointers become accessors, and both kernels are run "
             "and compared."
         }
+    ),
+    "advise": Extension(
+        commands={
+            "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family."
+        },
+        reports="receipt",
     ),
     "authoring": Extension(
         commands={
@@ -91,6 +99,12 @@ def reader_of(path: str, module: Literal["families", "records"]) -> Any:
         if path.endswith(getattr(extension, module)):
             return import_module(f"autotune.{package}.{module}")
     return None
+
+
+def blocks_of(study: Any, family: Any, folder: Path) -> list[Any]:
+    """What extensions add to the report on a study of ``family`` (None where it is not known)."""
+    modules = [f"autotune.{name}.{one.reports}" for name, one in EXTENSIONS.items() if one.reports]
+    return [block for name in modules for block in import_module(name).make_blocks(study, family, folder)]
 
 
 def loader_of(folder: Any) -> Any:
