@@ -1,6 +1,12 @@
 from .api import SweepResult as SweepResult, sweep as sweep
 from .declaration.plain_kernel import Kernel as Kernel
-from .dispatch import Prepared as Prepared, TunedKernel as TunedKernel, load as load, torch_operator
+from .dispatch import (
+    Prepared as Prepared,
+    TunedKernel as TunedKernel,
+    Watch as Watch,
+    load as load,
+    torch_operator,
+)
 from .errors import AutotuneError as AutotuneError
 
 import autotune.callables as _callables

@@ -35,7 +35,9 @@ from autotune.dispatch.call import (
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.target import Chosen, Target, Turn
+from autotune.dispatch.refinement import Turn
+from autotune.dispatch.target import Chosen, Target
+from autotune.dispatch.watch import Watching
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
@@ -201,18 +203,20 @@ class Prepared(Closing):
             made, launcher, is_kept = self._run(call, chosen, turn)
             has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture and turn is None
             if lender and views and raw is not None and is_kept and has_one:
-                self._fast_call = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
+                fast = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
+                if fast and isinstance(chosen.turns, Watching):
+                    fast = chosen.turns.wrap(fast)
+                self._fast_call = fast
             return made
 
     def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
-        """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
+        """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes, or
+        calls are timed."""
         chosen = self.target.chosen(call.asked.inputs)
-        if chosen.refining is None:
+        if chosen.turns is None:
             return chosen, None
-        if call.capture:
-            return chosen.refining.best, None
-        turn = chosen.refining.turn()
-        return turn.chosen, turn
+        turn = None if call.capture else chosen.turns.turn()
+        return (turn.chosen, turn) if turn else (chosen.turns.best, None)
 
     def _run(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         """The outputs, what made them, and whether that is kept for the next call."""
@@ -230,7 +234,7 @@ class Prepared(Closing):
     def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.of.timed(turn) if turn else nullcontext():
+            with turn.of.time(turn) if turn else nullcontext():
                 launcher.run(call.views)
             made = {
                 r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)

@@ -3,12 +3,12 @@
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +25,14 @@ from autotune.device import (
     content_refusal,
     raw,
 )
-from autotune.dispatch.refinement import Refinement
-from autotune.errors import AutotuneError, CompilerError
+from autotune.dispatch.refinement import Refinement, Timer, Turn, Turns
+from autotune.dispatch.watch import Watch, Watcher
+from autotune.errors import AutotuneError, CompilerError, NothingMeasured, UsageError
 from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
+    Frozen,
+    Policies,
     PolicyFile,
     admitted,
     beyond_proved,
@@ -37,15 +40,18 @@ from autotune.policy import (
     choose,
     find,
     keep_refined,
+    resolve_frozen,
     untuned,
 )
+
+if TYPE_CHECKING:
+    from autotune.policy import Gather
 
 _log = logging.getLogger("autotune")
 
 
 _KEPT = 256  # choices that are remembered
 _TRIED = 5  # configurations in a refinement
-_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
@@ -54,8 +60,10 @@ class Choosing:
     """How a caller has a configuration chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
     asks for another accuracy class than the family's own, or for any whose error is at most so much, ``objective`` for
     what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
-    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file. Raises
-    UnknownName for an objective that there is not."""
+    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file.
+    ``frozen`` as in ``policy.frozen``, ``reproducible`` takes only what is known to give the same bits each time.
+    ``gather`` has all ranks of a program take what the first one's policy files say (``policy.agreement``), ``watch``
+    has calls timed. Raises UnknownName for an objective that there is not, UsageError for what contradicts itself."""
 
     folders: Sequence[Path]
     cache: Cache = field(default_factory=lambda: Cache(default_root()))
@@ -63,20 +71,28 @@ class Choosing:
     objective: str = "kernel"
     own: PolicyFile | None = None
     refine: int | None = None
+    frozen: Frozen | None = None
+    reproducible: bool = False
+    gather: "Gather | None" = None
+    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         find_objective(self.objective)
+        resolve_frozen(self.frozen)
+        if self.refine and (self.frozen or self.gather):
+            told = f"frozen={self.frozen!r} forbids it" if self.frozen else "ranks would find other winners"
+            raise UsageError(f"refine= tries configurations in calls: {told}. Leave one of the two out")
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
-    inputs, which then has the say."""
+    """What runs for inputs of certain sizes, and why. Where there are ``turns``, others are tried on such inputs, or
+    calls are watched, and these say what runs."""
 
     variant: Variant
     module: Module
     candidate: Candidate
-    refining: "Refining | None" = None
+    turns: Turns | None = None
 
 
 class Target:
@@ -85,18 +101,35 @@ class Target:
 
     def __init__(self, family: Family, backend: Backend, choosing: Choosing) -> None:
         self.family, self.backend, self.choosing = family, backend, choosing
-        self.policies, self.passed = find(family, backend.device, choosing.folders, choosing.own)
+        self.policies, self.passed = self._find()
         self.mover = Mover(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
-            warnings.warn(untuned(family, backend.device, choosing.folders, self.passed), stacklevel=5)
+            told = untuned(family, backend.device, choosing.folders, self.passed)
+            if resolve_frozen(choosing.frozen):
+                raise NothingMeasured(f"{family.name} is frozen: {told}")
+            warnings.warn(told, stacklevel=5)
         if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
             admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
-        self._refine = asked if choosing.refine is None else choosing.refine
+        is_fixed = choosing.gather or (self.policies and self.policies.frozen)
+        self._refine = 0 if is_fixed else asked if choosing.refine is None else choosing.refine
+        self._watcher = Watcher(choosing.watch, family.name, backend) if choosing.watch else None
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
         self._logged: set[object] = set()
+
+    def _find(self) -> tuple[Policies | None, list[Candidate]]:
+        """The policy files of this process; of ranks those of the first, and code and device have to be its own on all.
+        Raises UsageError."""
+        family, device, choosing = self.family, self.backend.device, self.choosing
+        search = partial(find, family, device, choosing.folders, choosing.own, choosing.frozen)
+        if choosing.gather is None:
+            return search()
+        from autotune.policy import decide_first, digest_code, require_equal
+
+        require_equal(choosing.gather, {**digest_code(family), "device": device.slug}, family.name)
+        return decide_first(choosing.gather, search)
 
     @property
     def kind(self) -> str:
@@ -122,13 +155,16 @@ class Target:
         return candidates(
             self.family, self.policies, {**inputs.sizes, **inputs.scalars}, inputs.options, self.kind,
             accuracy=self.choosing.accuracy, objective=self.choosing.objective,
+            reproducible=self.choosing.reproducible,
         )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         listed = self._candidates(inputs)
         chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
-        return chosen, [*self.passed, *passed]
+        turns: Any = known.turns if (known := self._chosen.get(_key(inputs))) else None
+        drift = getattr(turns, "drift", None)
+        return replace(chosen, remark=str(drift or "")), [*self.passed, *passed]
 
     def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
         names = inputs.names(configuration)
@@ -138,7 +174,7 @@ class Target:
     def chosen(self, inputs: Inputs) -> Chosen:
         """What runs for ``inputs``, compiled and loaded; remembered by sizes, options and scalars. Raises
         CompilerError, LaunchError."""
-        key = tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items())
+        key = _key(inputs)
         found = self._chosen.get(key)
         if found is None:
             with self._lock:
@@ -163,8 +199,12 @@ class Target:
         self._warn_beyond(taken.configuration, inputs)
         chosen = self.made(taken, inputs)
         if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
-            return replace(chosen, refining=Refining(self, [taken, *others], inputs, key, self._refine))
-        return chosen
+            return replace(chosen, turns=Refining(self, [taken, *others], inputs, key, self._refine))
+        return self.watch(chosen)
+
+    def watch(self, chosen: Chosen) -> Chosen:
+        """``chosen``, watched where the program asks for it."""
+        return self._watcher.begin(chosen).best if self._watcher else chosen
 
     def _level(self, key: object) -> int:
         """INFO for the first of its kind, else DEBUG: a log that is read at INFO is not to grow with every call."""
@@ -231,14 +271,9 @@ class Target:
             self.backend.close()
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One call: what it runs, ``at`` which place of what is tried, and whether it is timed."""
-
-    chosen: Chosen
-    at: int
-    is_timed: bool
-    of: "Refining"
+def _key(inputs: Inputs) -> object:
+    """What a choice is remembered by."""
+    return tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items())
 
 
 class Refining:
@@ -254,7 +289,7 @@ class Refining:
         self._target, self._tried, self._key = target, tried, key
         self._inputs = replace(inputs, arrays={})
         self._lock = threading.Lock()
-        self._marks: list[tuple[int, Any, Any, float]] = []
+        self._timer = Timer(target.backend)
         self._is_over = False
         self._compiling = threading.Thread(target=self._compile, daemon=True)
         self._compiling.start()
@@ -283,7 +318,8 @@ class Refining:
 
     def _taken(self) -> tuple[int, bool]:
         with self._lock:
-            self._read()
+            for at, took in self._timer.read():
+                self._plan.forget(at) if took is None else self._plan.note(at, took)
             if self._plan.is_over and not self._is_over:
                 self._is_over = True
                 self._settle()
@@ -291,19 +327,9 @@ class Refining:
                 return self._plan.best, False
             return self._plan.take()
 
-    @contextmanager
-    def timed(self, turn: Turn) -> Iterator[None]:
-        """Marks around what is queued inside, to be read when they have passed; none where it is not timed."""
-        if not turn.is_timed:
-            yield
-            return
-        backend = self._target.backend
-        began, begin = perf_counter(), backend.mark()
-        yield
-        end = backend.mark()
-        waited_ms = 1e3 * (perf_counter() - began) if backend.waited_for_host(begin) else 0.0
-        with self._lock:
-            self._marks.append((turn.at, begin, end, waited_ms))
+    def time(self, turn: Turn) -> AbstractContextManager[None]:
+        """Time what is queued inside, where it is to be timed."""
+        return self._timer.time(turn.at) if turn.is_timed else nullcontext()
 
     def failed(self, at: int, problem: Exception) -> bool:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
@@ -314,21 +340,9 @@ class Refining:
             self._plan.leave_out(at)
         return True
 
-    def _read(self) -> None:
-        marks, self._marks = self._marks, []
-        for mark in marks:
-            at, begin, end, waited_ms = mark
-            took = self._target.backend.between_ms(begin, end)
-            if took is None:
-                self._marks.append(mark)
-            elif waited_ms > _WAITED * took:
-                self._plan.forget(at)
-            else:
-                self._plan.note(at, took)
-
     def _settle(self) -> None:
         plan, target, chosen = self._plan, self._target, self.best
-        target.remember(self._key, chosen)
+        target.remember(self._key, target.watch(chosen))
         name, calls = target.family.name, sum(map(len, plan.times))
         times = {c.configuration: took for c, took in zip(self._tried, plan.times, strict=True) if took}
         _log.info("%s stays with %s after %d calls", name, chosen.variant.configuration.id, calls)

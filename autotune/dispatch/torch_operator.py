@@ -50,6 +50,18 @@ def op(kernel: TunedKernel, name: str = "") -> Any:
     return made
 
 
+def gather(value: Any) -> list[Any]:
+    """The ``value`` of every rank of torch.distributed's default group, on all of them: what ``load(gather=...)``
+    takes. Raises UsageError where there is no group yet."""
+    from torch import distributed
+
+    if not (distributed.is_available() and distributed.is_initialized()):
+        raise UsageError("ranks have no group yet: call torch.distributed.init_process_group first")
+    found: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(found, value)
+    return found
+
+
 def schema(family: Family) -> str:
     """The operator's signature as torch writes it."""
     by_name = []

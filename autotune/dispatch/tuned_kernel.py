@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -25,10 +25,14 @@ from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
+from autotune.dispatch.watch import Watch
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.extensions import loader_of
 from autotune.files import policy_folders
-from autotune.policy import Candidate, PolicyFile
+from autotune.policy import Candidate, Frozen, PolicyFile
+
+if TYPE_CHECKING:
+    from autotune.policy import Gather
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -56,6 +60,10 @@ def load(
     objective: str = "kernel",
     refine: bool | int | None = None,
     max_error: float | None = None,
+    frozen: Frozen | None = None,
+    reproducible: bool = False,
+    gather: "Gather | None" = None,
+    watch: Watch | int | None = None,
 ) -> Any:
     """The ``TunedKernel`` of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
@@ -68,7 +76,14 @@ def load(
     configurations, and keeps the fastest, in the user's own policy folder too; False forbids what None leaves to the
     policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy classes whose results were off
     by no more in their sweeps, relative to the largest magnitude of each output; on other data they may be off by more.
-    Raises UnknownName, FamilyError, DeviceError, UsageError.
+
+    ``frozen`` runs what policy files name and nothing else: no refinement, and NothingMeasured where they name nothing;
+    ``"exact"`` also refuses every size that no entry is of; None leaves it to AUTOTUNE_FROZEN, then to the file.
+    ``reproducible`` takes only configurations that gave the same bits in repeated runs. ``gather``, a function that
+    gives every rank the values of all (mpi4py's ``comm.allgather``, ``autotune.torch.gather``), has the ranks of a
+    program choose alike: all call ``load`` then, and take the first one's policy files. ``watch`` times one call in
+    1,000 (or in so many), and reports a winner that became slower than its entry (``Watch``).
+    Raises UnknownName, FamilyError, DeviceError, UsageError, NothingMeasured.
     """
     own = None
     if isinstance(family, str | PathLike):
@@ -84,6 +99,8 @@ def load(
     choosing = Choosing(
         folders=policy_folders(policies, found.folder), cache=Cache(Path(cache) if cache else default_root()),
         accuracy=asked, objective=objective, own=own, refine=_calls(refine),
+        frozen=frozen, reproducible=reproducible, gather=gather,
+        watch=watch if isinstance(watch, Watch | None) else Watch(every=1000 if watch is True else watch),
     )  # fmt: skip
     return TunedKernel(found, device, choosing)
 
@@ -104,7 +121,7 @@ class TunedKernel(Closing):
 
     def __init__(self, family: Family, device: str | None, choosing: Choosing) -> None:
         self.family, self._choosing = family, choosing
-        self._may_change = device in (None, "auto")
+        self._may_change = device in (None, "auto") and choosing.gather is None  # one rank alone cannot
         self._lock = threading.RLock()
         self._calls = self._opened(device or "auto")
         self._failed: list[Prepared] = []  # what answered calls before
@@ -187,7 +204,12 @@ class TunedKernel(Closing):
 
     def _opened(self, device: str) -> Prepared:
         """What answers calls on that device."""
-        return Prepared(Target(self.family, open_backend(device), self._choosing), NOTHING)
+        backend = open_backend(device)
+        try:
+            return Prepared(Target(self.family, backend, self._choosing), NOTHING)
+        except BaseException:
+            backend.close()
+            raise
 
     def _leave_gpu(self, calls: Prepared, problem: Exception) -> bool:
         """Whether the cpu takes over from the GPU that failed: where the caller named no device."""
@@ -256,4 +278,5 @@ def explained(chosen: Candidate, passed: list[Candidate]) -> str:
     lines = [f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed]
     assert chosen.configuration is not None
     lines.append(f"  taken        {chosen.match:8} {chosen.origin}: {chosen.configuration.id}")
+    lines += [f"  drifted      {chosen.remark}"] * bool(chosen.remark)
     return "\n".join(lines)

@@ -53,15 +53,21 @@ class Prover:
         return trial.configuration in self._winners
 
     def proved_to_win(self, trial: Trial) -> Trial:
-        """``trial``, which was proved, on what costs more: other values at the swept sizes, sizes above them, other
-        options, and on the cpu with a pattern in every local variable that the source leaves as it is. As
-        ``proved``."""
+        """``trial``, which was proved, on what costs more: again and again on the swept inputs, whether it repeats its
+        bits; other values at the swept sizes, sizes above them, other options, and on the cpu with a pattern in every
+        local variable that the source leaves as it is. As ``proved``."""
         self._winners.add(trial.configuration)
-        for job in self.filled_jobs([trial.configuration]):
+        filled = self.filled_jobs([trial.configuration])
+        for job in filled or self.compiler.jobs([trial.configuration]):
             found = self._asked(job, None) if job else Proved("measured")
             if found.state != "measured":
-                told = "right as it was compiled, wrong with a pattern in local variables that nobody sets"
+                told = "right when first verified, wrong when it was run again"
+                if filled:
+                    told = (
+                        "right as it was compiled, wrong with a pattern in local variables that nobody sets"
+                    )
                 return failed(trial, found.state, f"{told}: {found.reason}")
+            trial = replace(trial, reproducible=found.repeats)
         return self._on(trial, [size for size in self._all(trial) if size.is_of_winners])
 
     def _all(self, trial: Trial) -> Sequence[RaggedSize]:

@@ -1,10 +1,22 @@
 from . import acceptance as acceptance, prediction as prediction
+from .agreement import (
+    Gather as Gather,
+    compare_digests as compare_digests,
+    decide_first as decide_first,
+    digest_choices as digest_choices,
+    digest_code as digest_code,
+    digest_file as digest_file,
+    find_rank as find_rank,
+    mpi as mpi,
+    require_equal as require_equal,
+)
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
     file_name as file_name,
     read_policy_file as read_policy_file,
 )
+from .frozen import Frozen as Frozen, resolve_frozen as resolve_frozen
 from .merge import covering as covering, merged as merged, new_entries as new_entries, update as update
 from .prediction import feature_values as feature_values
 from .refined import keep_refined as keep_refined

@@ -57,7 +57,8 @@ class Entry:
     workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
     which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
     in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
-    among which configurations. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``)."""
+    among which configurations. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``);
+    ``reproducible`` says that repeated runs gave the same bits (``Trial.reproducible``)."""
 
     name: str
     workload: str
@@ -89,6 +90,7 @@ class Entry:
     blocks: Mapping[str, int] = field(default_factory=dict)
     refined: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
+    reproducible: bool = False
     source_digest: str = ""
     layouts_digest: str = ""
     space_digest: str = ""
@@ -164,7 +166,7 @@ class Prediction:
 class PolicyFile:
     """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
     slowdown minus 1. ``refine`` asks programs to try the best few on inputs that nobody measured, in so many calls (0:
-    it does not)."""
+    it does not). One that is ``frozen`` forbids that, and what nobody measured (``policy.frozen``)."""
 
     family: str
     device: Device
@@ -174,6 +176,7 @@ class PolicyFile:
     default_over: list[str] = field(default_factory=list)
     prediction: Prediction | None = None
     refine: int = 0
+    frozen: bool = False
     path: Path | None = None
 
 
@@ -284,6 +287,8 @@ def content(file: PolicyFile) -> dict[str, Any]:
         plain["prediction"] = _sorted({**_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
+    if file.frozen:
+        plain["frozen"] = True
     plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
     return plain
 

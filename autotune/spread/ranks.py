@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.device import has_driver
 from autotune.errors import AutotuneError, DeviceError
-from autotune.files import pip_install
+from autotune.policy import mpi
 from autotune.processes import Failure
 
 _TALK, _SIGN, _FAILURE, _DATA = range(1, 5)  # tags
@@ -36,7 +36,7 @@ class Ranks:
     ``local`` its place among the ``beside`` ones of its host. Raises DeviceError where there is no mpi4py or no MPI."""
 
     def __init__(self, silent_s: float, comm: Any = None) -> None:
-        self._mpi = _mpi()
+        self._mpi = mpi()
         self._comm = (comm or self._mpi.COMM_WORLD).Dup()
         self.number: int = self._comm.Get_rank()
         self.count: int = self._comm.Get_size()
@@ -178,21 +178,6 @@ def _pieces(array: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
     plain = array.reshape(-1).view(np.uint8)
     for begin in range(0, max(plain.size, 1), _MOST_BYTES):
         yield plain[begin : begin + _MOST_BYTES]
-
-
-def _mpi() -> Any:
-    try:
-        from mpi4py import MPI
-    except ImportError:
-        raise DeviceError(
-            f"several ranks need mpi4py, which is not installed; {pip_install('mpi')}"
-        ) from None
-    except RuntimeError as problem:  # it looks for an MPI library, and says where
-        told = next((line for line in str(problem).splitlines() if line), "")
-        raise DeviceError(
-            f"mpi4py found no MPI library ({told}); load the cluster's module, or pip install mpich"
-        ) from None
-    return MPI
 
 
 def device_of(name: str, local: int, environment: Mapping[str, str] = os.environ) -> str:
