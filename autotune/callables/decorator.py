@@ -12,12 +12,14 @@ from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import UsageError
+from autotune.policy import Frozen, Gather
 
 
 def tuned(
     *, space: Space, key: Sequence[str] = (), where: Condition | None = None, check: Check = None,
-    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: bool | None = None,
-    refine: bool = True, others: Others = "wait", policies: str | Path | None = None, **options: Any,
+    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: Frozen | None = None,
+    gather: Gather | None = None, refine: bool = True, others: Others = "wait", policies: str | Path | None = None,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], "TunedFunction"]:  # fmt: skip
     """Decorate a function so that its first call of a kind tunes it, and later calls run the winner.
 
@@ -26,7 +28,10 @@ def tuned(
             kind where the arguments in ``key`` are equal (of arrays their shapes), by default all arguments, and where
             all arrays have the same elements.
         frozen: never tune; a call that no policy file knows runs what comes nearest, with a warning that says what is
-            missing, and raises where there is nothing at all. By default what AUTOTUNE_FROZEN says (1: frozen).
+            missing, and raises where there is nothing at all, or with ``"exact"`` in place of every guess. By default
+            what AUTOTUNE_FROZEN says (1, exact, or 0), then the policy file (``frozen: true``).
+        gather: of ranks: gives each the values of all (mpi4py's ``comm.allgather``, ``autotune.torch.gather``). The
+            first call of a kind is then one that all ranks make; the first rank decides, and tunes where needed.
         refine: where policy files predict a time for new sizes, try the best few of those alone.
         others: what a process does while another one tunes the same call: ``wait`` for its winner, or run the
             ``fallback``, the default configuration.
@@ -39,7 +44,7 @@ def tuned(
         UsageError: for a space that has nothing to choose.
     """
     decider = Decider(
-        choices=Alternatives.of(space, where), check=check, frozen=frozen, refine=refine, others=others,
+        choices=Alternatives.of(space, where), check=check, frozen=frozen, gather=gather, refine=refine, others=others,
         policies=policies, options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}
@@ -103,7 +108,7 @@ class TunedFunction:
             for name in [n for n in inputs if signature.parameters[n].kind is inspect.Parameter.VAR_KEYWORD]:
                 inputs |= inputs.pop(name)
             problem = CallProblem.of(self.function, self.decider.choices, inputs, key=self.key, **self._given)
-            values = self.decider.decided(problem, inputs)
+            values = self.decider.decide(problem, inputs)
             if values is None:  # another process is at it
                 return self.decider.choices.default
             self._known[kind] = values

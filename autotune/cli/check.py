@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,20 @@ from autotune.device import open_backend
 from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.hardware import Device
-from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
+from autotune.policy import (
+    Entry,
+    Gather,
+    PolicyFile,
+    acceptance,
+    compare_digests,
+    digest_choices,
+    digest_code,
+    digest_file,
+    find_rank,
+    mpi,
+    read_policy_file,
+)
+from autotune.processes import Failure
 from autotune.record import Store, Study
 
 
@@ -101,6 +114,67 @@ def check(request: CheckRequest, out: Console) -> None:
             "`autotune sweep` measures again; where an edit of sources left the machine code alike, "
             "`python benchmarks/renew_alike.py COMMIT` in a checkout renews the entries"
         )
+
+
+# -- ranks --------------------------------------------------------------------------------------------------
+
+
+def compare_ranks(gather: Gather, digests: Callable[[], Mapping[str, str]], out: Console) -> None:
+    """Print on the first rank whether all have the same ``digests``. Raises on every rank what one of them raises, and
+    PolicyFileError where something differs."""
+    outcome: Any
+    try:
+        outcome = dict(digests())
+    except AutotuneError as problem:
+        outcome = Failure.of(problem)
+    is_first, of_ranks = find_rank(gather) == 0, gather(outcome)
+    for number, one in enumerate(of_ranks):
+        if isinstance(one, Failure):
+            raise Failure(one.kind, f"rank {number}: {one.text}").error()
+    lines = compare_digests(of_ranks)
+    for name, value in of_ranks[0].items() if is_first else ():
+        if not any(line.startswith(f"{name}: ") for line in lines):
+            out.print(f"equal     {name}: {value}")
+    for line in lines if is_first else ():
+        out.print(f"differs   {line}")
+    if lines:
+        raise PolicyFileError(
+            f"{len(lines)} of {len(set().union(*of_ranks))} digests differ over {len(of_ranks)} ranks: copy one "
+            "folder of policy files to all hosts (--policies), and install one version of autotune"
+        )
+
+
+def digests_of(request: CheckRequest) -> dict[str, str]:
+    """Of each policy file, of the code of its family, and of what is chosen by it. Raises AutotuneError."""
+    found: dict[str, str] = {}
+    given = {family.name: family for family in map(load_family, request.families)}
+    for path in request.files:
+        file = read_policy_file(path)
+        family = given.get(file.family) or load_family(file.family)
+        for what, digest in digest_code(family).items():
+            found[f"{family.name}, {what}"] = digest
+        name = f"{file.family}/{path.name}"
+        found[name] = digest_file(file)
+        found[f"{name}, choices"] = digest_choices(family, file)
+    return found
+
+
+@contextmanager
+def _ranks() -> Iterator[Gather]:
+    """What the ranks of this program talk by: those of torchrun by torch.distributed, others by MPI. Raises
+    DeviceError."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        yield mpi().COMM_WORLD.allgather
+        return
+    from torch import distributed
+
+    from autotune.dispatch import torch_operator
+
+    distributed.init_process_group("gloo")
+    try:
+        yield torch_operator.gather
+    finally:
+        distributed.destroy_process_group()
 
 
 def _markdown(results: Sequence[Checked]) -> str:
@@ -257,10 +331,23 @@ def _study(
     help="The folder of a family that does not ship; again for more families.",
 )
 @options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+@options.option(
+    "--ranks",
+    is_flag=True,
+    help="This is a rank of mpiexec, srun or torchrun: do all have the same files, code and choices?",
+)
 @options.policies_option
 @options.markdown_option("lines")
 def check_command(
-    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
+    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, ranks: bool, **asked: Any
 ) -> None:
-    files = policy or policy_files(policies, family)
-    check(CheckRequest(files=files, families=family, **asked), options.out)
+    def request() -> CheckRequest:
+        return CheckRequest(files=policy or policy_files(policies, family), families=family, **asked)
+
+    if not ranks:
+        check(request(), options.out)
+        return
+    if asked["measure"]:
+        raise UsageError("--ranks compares digests and measures nothing: leave --measure out")
+    with _ranks() as gather:
+        compare_ranks(gather, lambda: digests_of(request()), options.out)

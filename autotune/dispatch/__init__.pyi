@@ -1,3 +1,4 @@
+from . import torch_operator as torch_operator
 from .call import arguments as arguments
 from .prepared import Prepared as Prepared
 from .target import Choosing as Choosing, Target as Target

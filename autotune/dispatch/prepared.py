@@ -33,7 +33,7 @@ from autotune.dispatch.call import (
     results,
     wait_for_content,
 )
-from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
+from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call, leave_out
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
 from autotune.dispatch.refinement import Turn
 from autotune.dispatch.target import Chosen, Target
@@ -205,7 +205,7 @@ class Prepared(Closing):
             if lender and views and raw is not None and is_kept and has_one:
                 fast = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
                 if fast and isinstance(chosen.turns, Watching):
-                    fast = chosen.turns.wrap(fast)
+                    fast = leave_out(fast, chosen.turns.is_due)
                 self._fast_call = fast
             return made
 

@@ -12,7 +12,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from autotune.device import Backend
-from autotune.dispatch.fast_call import MISSED, FastCall
 from autotune.dispatch.refinement import Timer, Turn
 from autotune.errors import UsageError
 from autotune.figures import duration, percent
@@ -120,24 +119,20 @@ class Watching:
         is_short = watcher.backend.device.kind == "cpu" and item is not None and item.median_ms < _SHORTEST_MS
         self._item = None if is_short else item
         self._times: deque[float] = deque(maxlen=_MOST)
-        self._calls, self._is_due = count(1), False
+        self._calls, self._due = count(1), False
         self._lock = threading.Lock()
 
-    def _counts(self) -> bool:
-        """Whether this call, or one before it that nobody timed, is to be timed."""
+    def is_due(self) -> bool:
+        """Count a call: whether it, or one before it that nobody timed, is to be timed."""
         if next(self._calls) % self._watcher.watch.every == 0:
-            self._is_due = True
-        return self._is_due
-
-    def wrap(self, call: FastCall) -> FastCall:
-        """``call``, but for the calls that are to be timed, which go the long way."""
-        return lambda *given: MISSED if self._counts() else call(*given)
+            self._due = True
+        return self._due
 
     def turn(self) -> Turn | None:
         """The next call, where it is to be timed; what was timed before is looked at."""
-        if not self._counts():
+        if not self.is_due():
             return None
-        self._is_due = False
+        self._due = False
         with self._lock:
             for _, ms in self._timer.read():
                 if ms is not None:

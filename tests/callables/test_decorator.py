@@ -113,7 +113,9 @@ def test_the_environment_freezes_what_does_not_say(
     monkeypatch.setenv("AUTOTUNE_FROZEN", "1")
     with pytest.raises(NothingMeasured, match="it is frozen"):
         made(tmp_path).doubled(X)
-    assert made(tmp_path, frozen=False).doubled.decider.is_frozen is False
+    monkeypatch.setenv("AUTOTUNE_FROZEN", "exact")
+    with pytest.raises(NothingMeasured, match="it is frozen"):
+        made(tmp_path).doubled(X)
     assert not sweeps
 
 
