@@ -6,9 +6,8 @@ order of the ranks. ``mpi4py``'s ``comm.allgather`` is one, ``autotune.torch.gat
 
 import hashlib
 import json
-import platform
 from collections.abc import Callable, Mapping, Sequence
-from os import getpid
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from autotune import __version__
@@ -27,7 +26,7 @@ _Decided = TypeVar("_Decided")
 
 def find_rank(gather: Gather) -> int:
     """The number of this rank."""
-    own = platform.node(), getpid()
+    own = token_hex(16)
     return list(gather(own)).index(own)
 
 
