@@ -176,7 +176,7 @@ def plain_batch(source: Path) -> Batch:
 
 
 def tables() -> dict[str, str]:
-    """What docs/accessor-costs.md has (pages.py): registers and instructions with accessors, and with pointers."""
+    """What docs/results/accessor-costs.md has (pages.py): registers and instructions by accessors and by pointers."""
     archs: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in read_rows(RESULTS / "accessor-costs.csv"):
         archs.setdefault((row["kind"], row["kernel"]), {})[row["arch"]] = row

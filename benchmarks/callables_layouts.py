@@ -216,7 +216,7 @@ def tuned(name: str, device: str, size: int) -> dict[str, Any]:
 
 
 def tables() -> dict[str, str]:
-    """What docs/from-cupy.md has (pages.py)."""
+    """What docs/guides/from-cupy.md has (pages.py)."""
     frame = read_frame(RESULTS / "callables-layouts-h200.csv")
     made = [
         "| kernel | layout found | ms | gain | storing it once, ms | pays after calls |",

@@ -2,7 +2,7 @@
 
     python benchmarks/layout_pictures.py
 
-Prints what pages.py puts into docs/layout-pictures.md. The figures in it are those of
+Prints what pages.py puts into docs/reference/layout-pictures.md. The figures in it are those of
 ``benchmarks/results/layout-costs-h200.csv`` (``layout_costs.py`` makes it).
 """
 
@@ -288,7 +288,7 @@ def costs() -> dict[tuple[str, str], list[dict[str, str]]]:
 
 
 def tables() -> dict[str, str]:
-    """What docs/layout-pictures.md has (pages.py)."""
+    """What docs/reference/layout-pictures.md has (pages.py)."""
     known = costs()
     lines = []
     for picture in pictures():

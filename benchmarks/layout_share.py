@@ -2,7 +2,7 @@
 
     python benchmarks/layout_share.py
 
-Tables for docs/where-layout-matters.md (pages.py). ``entries`` counts, in the policy files that ship, the winners
+Tables for docs/results/where-layout-matters.md (pages.py). ``entries`` counts, in shipped policy files, the winners
 whose layout policies leave their defaults. ``tuned`` and ``untuned`` compare, in the recorded sweeps of an H200, the
 fastest of all measured configurations with the fastest of those that keep every layout policy at its default. Both are
 the best that the same sweep found; the table says how many configurations it measured on each side.
@@ -136,7 +136,7 @@ def gains(is_tuned: bool) -> str:
 
 
 def tables() -> dict[str, str]:
-    """What docs/where-layout-matters.md has (pages.py)."""
+    """What docs/results/where-layout-matters.md has (pages.py)."""
     return {"entries": entries(), "tuned": gains(True), "untuned": gains(False)}
 
 

@@ -139,7 +139,7 @@ def one_call(rows: Mapping[str, pd.DataFrame], family: Family) -> str:
 
 
 def tables(rows: Path = ROWS, h200: Path = H200) -> dict[str, str]:
-    """What docs/mummergpu.md has (pages.py)."""
+    """What docs/results/mummergpu.md has (pages.py)."""
     of, paper, family = read(rows), read_frame(h200), load_family("mummergpu")
     return {
         "searches": searches(of, paper, family),

@@ -312,7 +312,7 @@ def occupancy(rows: Rows) -> str:
 
 
 def tables() -> dict[str, str]:
-    """What docs/mummergpu-policy-analysis.md has (pages.py)."""
+    """What docs/results/mummergpu-policy-analysis.md has (pages.py)."""
     return all_tables(read("H200", [H200]) | read("8800 GTX", sorted(PAPER.glob("*.csv"))))
 
 

@@ -53,7 +53,7 @@ _NUMBER = re.compile(r"([\d,]*\.?\d+)(?:(e)(-?\d+)|(·10)([⁰¹²³⁴⁵⁶⁷
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def values(query: str) -> list[float]:

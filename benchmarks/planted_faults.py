@@ -3,7 +3,7 @@
     python benchmarks/planted_faults.py [--device cpu|cuda] [--sweeps 20] [--name cpu] [--only FAULT]...
 
 Writes ``benchmarks/results/planted-NAME.csv``, or --out: the rows of the faults that were swept, or of those that
---only names, in place of what that file says of them; pages.py makes the table of docs/proof.md of the
+--only names, in place of what that file says of them; pages.py makes the table of docs/concepts/verification.md of the
 CSVs that are there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of
 ``tests/support/planted.py``. A fault that takes the device down costs its own trial.
 """
@@ -78,7 +78,7 @@ def counted(device: str, sweeps: int, which: Sequence[str]) -> pd.DataFrame:
 
 
 def tables() -> dict[str, str]:
-    """What docs/proof.md has (pages.py): of all CSVs that are there, the cpu's first."""
+    """What docs/concepts/verification.md has (pages.py): of all CSVs that are there, the cpu's first."""
     paths = sorted(RESULTS.glob("planted-*.csv"), key=lambda path: (path.stem != "planted-cpu", path.stem))
     frames = {path.stem.removeprefix("planted-"): read_frame(path, keep_default_na=False) for path in paths}
     most = {name: int(frame["sweeps"].max()) for name, frame in frames.items()}

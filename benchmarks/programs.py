@@ -106,7 +106,7 @@ def summary(made: list[Line]) -> str:
 
 
 def tables() -> dict[str, str]:
-    """What docs/programs.md has (pages.py)."""
+    """What docs/guides/programs.md has (pages.py)."""
     frame = read_frame(RESULTS / "programs-h200.csv")
     ways = ("aos", "soa", "own best", "hand", "greedy", "chosen")
     made = [

@@ -360,7 +360,7 @@ def faults() -> dict[str, str]:
 
 
 def tables() -> dict[str, str]:
-    """What docs/from-triton.md has (pages.py)."""
+    """What docs/guides/from-triton.md has (pages.py)."""
     frame = read_frame(RESULTS / "triton-peers-h200.csv")
     made = [
         "| kernel | configurations | autotune, s | Triton, s | autotune's winner, ms | Triton's winner, ms |",

@@ -148,7 +148,7 @@ class Declaration:
             yield f"{array.name}_axes", found
         if inputs:
             # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
-            # 12 % where that was measured (docs/adopted.md).
+            # 12 % where that was measured (docs/guides/adopt.md).
             values = ["global", "readonly", "texture"]
             yield "memory", _chooses("memory", inputs, values, "which instruction loads")
         if wide:

@@ -192,7 +192,7 @@ def _capability(family: Family, file: PolicyFile) -> int:
     if file.device.kind != "cuda":
         raise PolicyFileError(
             f"{file.path}: it is for the {file.device.kind} {file.device.name}, and an export is CUDA: "
-            "name a GPU's policy file with --device; docs/how-to-no-gpu.md shows one to write by hand"
+            "name a GPU's policy file with --device; docs/guides/no-gpu.md shows one to write by hand"
         )
     if reason := acceptance.file_refusal(family, file, "cuda"):
         raise PolicyFileError(f"{file.path}: {reason}")

@@ -86,7 +86,7 @@ def _policy_file(family: Family, name: str, folders: Sequence[Path]) -> PolicyFi
     there = {path.stem for folder in folders for path in (folder / family.name).glob("*.yaml")}
     raise PolicyFileError(
         f"no policy file {file_name(family.name, name)} in {', '.join(map(str, folders))} (there: "
-        f"{', '.join(sorted(there)) or 'none'}); a sweep on that device makes one, and docs/how-to-no-gpu.md shows one "
+        f"{', '.join(sorted(there)) or 'none'}); a sweep on that device makes one, and docs/guides/no-gpu.md shows one "
         "to write by hand"
     )
 

@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a figure is of: ``label`` as a heading; docs/results-csv.md says more. One that ``is_extra`` has a column
+    """What a figure is of: ``label`` as a heading (docs/reference/results-csv.md). One that ``is_extra`` has a column
     only in tables of trials that have it."""
 
     label: str

@@ -17,7 +17,7 @@ Where a family has ``reference: itself``, nothing says what is right, and the fi
 stands in for it: the second one, in which the patterns differ, and what the timed runs left are held against it. An
 element that neither run wrote counts as no part of the result, unless the control writes it.
 
-What this sees, how often, and what it does not see: docs/proof.md.
+What this sees, how often, and what it does not see: docs/concepts/verification.md.
 """
 
 import math

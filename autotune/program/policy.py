@@ -74,7 +74,7 @@ def save(tuned: Tuned, folder: Path) -> Path:
         content["entries"] = dict(_read(path, program)["entries"])
     content["entries"][tuned.workload] = entry_of(tuned)
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
-    return write_text(path, f"# Made by autotune program {program.name}; see docs/programs.md\n{text}")
+    return write_text(path, f"# Made by autotune program {program.name}; see docs/guides/programs.md\n{text}")
 
 
 def entry_of(tuned: Tuned) -> dict[str, Any]:

@@ -37,7 +37,7 @@ EXTRA = [
     for column in filter(None, (name, _SPREAD.get(name)))
 ]
 
-# In their order; docs/results-csv.md says what each of them is.
+# In their order; docs/reference/results-csv.md says what each of them is.
 COLUMNS = (
     "family", "workload", "device", "configuration", "preset", "<policy>", "state", "reason", "rank", "time_ms",
     "median_ms", "minimum_ms", "spread_relative", "samples", "retimed_ms", *EXTRA, "abandoned", "error_<output>",
@@ -194,7 +194,9 @@ def _read(path: Path) -> list[Study]:
         table = csv.reader(dropwhile(lambda line: line.startswith("# "), file))
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
-            raise ValueError(f"it has no column {', '.join(missing)}; docs/results-csv.md lists them all")
+            raise ValueError(
+                f"it has no column {', '.join(missing)}; docs/reference/results-csv.md lists them all"
+            )
         if len(set(header)) < len(header):
             raise ValueError(f"two of its columns have the name {max(header, key=header.count)!r}")
         rows: list[dict[str, Any]] = []

@@ -12,7 +12,7 @@ from autotune.record import Baseline, Decision, Study, margin, minimax, times_of
 from autotune.report.policy_effects import Timed, effects_frame, every_effect, importance
 from autotune.report.verdict import ladder, verdict
 
-# In their order; docs/results-csv.md says what each of them is.
+# In their order; docs/reference/results-csv.md says what each of them is.
 SUMMARY = (
     "family", "workload", "device", "role", "configuration", "state", "time_ms", "spread_relative",
     "time_over_winner", "time_over_winner_low", "time_over_winner_high", "in_tie_set", "registers", "occupancy",

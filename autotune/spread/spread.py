@@ -1,7 +1,7 @@
 """One call's work on several devices: a process for each, a plan from a cost model, one result.
 
 A family's ``units(arrays, names)`` in ``family.py`` says what the pieces are (see ``declaration.Units``, and
-docs/several-gpus.md). Workers start once; the inputs are placed once; then any number of runs. A worker that is lost
+docs/guides/several-gpus.md). Workers start once, inputs are placed once; then any number of runs. A worker that is lost
 has its units run again by the others: a unit counts once its result is in this process, and never twice.
 """
 
@@ -260,7 +260,7 @@ class Spread:
         watch: Watch | None = None,
     ) -> Report:
         """One call. With ``gather`` the results are in this process at the end (``outputs``), else they stay on the
-        devices until ``fetch``. ``watch`` is called for each chunk that is done; see docs/several-gpus.md for who
+        devices until ``fetch``. ``watch`` is called for each finished chunk; see docs/guides/several-gpus.md for who
         runs what. ``batch`` 0 is the configuration's. Raises DeviceError when no worker is left."""
         begin = time.perf_counter()
         planned = self._planned(allocation, batch, gather)

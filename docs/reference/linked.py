@@ -30,7 +30,7 @@ FIRST = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
 
 
 def address(target: str) -> str:
-    """Where a file of the repository lies in the site: ``docs/report.md`` -> ``report.md``."""
+    """Where a file of the repository lies in the site: ``docs/guides/report.md`` -> ``report.md``."""
     if target in FIRST:
         return FIRST[target]
     if target.startswith("docs/"):

@@ -16,7 +16,7 @@ from autotune.cli.commands import main
 from autotune.declaration.family import families
 from autotune.declaration.family import load_family as load
 
-PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "family.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -25,7 +25,9 @@ from autotune.errors import WorkloadError
 from autotune.measure.reference import expected_outputs
 
 FILES = {"family.yaml", "mine.cu", "default.cuh", "family.py", "workloads/small.yaml"}
-PAGE = (Path(__file__).parents[2] / "docs" / "new-family.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "guides" / "layouts.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "family.md").read_text(encoding="utf-8")
 
 
 # -- what is written --------------------------------------------------------------------------------------
@@ -153,12 +155,12 @@ def test_only_the_whole_word_is_replaced(name: str, text: str) -> None:
     )
 
 
-# -- docs/new-family.md -----------------------------------------------------------------------------------
+# -- docs/guides/layouts.md and docs/reference/family.md ---------------------------------------------------
 
 
-def files_of_the_page() -> list[tuple[str, str]]:
+def files_of(page: str) -> list[tuple[str, str]]:
     """(name, content) of the blocks that begin with a comment with a file's name, in order."""
-    blocks = re.findall(r"^```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     matches = (re.match(r"(?:#|//) ([\w./]+\.\w+)\n", block) for block in blocks)
     return [(match[1], match.string) for match in matches if match]
 
@@ -168,14 +170,14 @@ def test_the_page_leads_from_a_plain_kernel_to_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "closest"]) == 0
-    files = [(name, text) for name, text in files_of_the_page() if name.startswith(("closest/", "use.py"))]
+    files = [(name, text) for name, text in files_of(GUIDE) if name.startswith(("closest/", "use.py"))]
     before = dict(files[:-2])
     assert [name for name, _ in files[-2:]] == ["closest/closest.cu", "use.py"]
     for name, content in before.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     capsys.readouterr()
     assert main(["lint", "./closest"]) == 3
-    (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", PAGE, re.DOTALL)
+    (shown,) = re.findall(r"<!-- lint-output -->\n```text\n(.*?)```", GUIDE, re.DOTALL)
     assert capsys.readouterr().out == shown
     after = dict(files[-2:])
     (tmp_path / "closest/closest.cu").write_text(after["closest/closest.cu"], encoding="utf-8")
@@ -201,7 +203,7 @@ def test_the_other_families_of_the_page_are_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, content in files_of_the_page():
+    for name, content in files_of(PAGE):
         if name.startswith(f"{folder}/"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(content, encoding="utf-8")

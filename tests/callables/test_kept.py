@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from called_functions import fragile, scaled, summed
+from waiting import is_gone, wait_for
 
 import autotune
 from autotune.callables import kept
@@ -59,8 +59,7 @@ def test_processes_that_compile_are_forked_and_one_that_ends_is_replaced() -> No
         forks.stop()
     assert not forks.is_there
     for pid in pids:
-        while Path(f"/proc/{pid}").exists():
-            time.sleep(0.01)
+        wait_for(lambda pid=pid: is_gone(pid))
 
 
 def measured_by(function: Any, space: Any, **inputs: Any) -> set[str]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import PATIENCE_S, wait_for
+from waiting import PATIENCE_S, is_gone, wait_for
 
 from autotune import __version__
 from autotune.cli import remote
@@ -107,4 +107,4 @@ def test_what_runs_there_ends_with_who_asked(there: Path, tmp_path: Path) -> Non
     running.stdin.close()
     assert running.wait(PATIENCE_S) == 128 + signal.SIGTERM
     running.stdout.close()
-    wait_for(lambda: not Path(f"/proc/{number}/cmdline").exists())
+    wait_for(lambda: is_gone(number))

@@ -145,7 +145,7 @@ def test_a_stale_file_and_one_that_is_not_there_are_refused(
     status, shown = run(exporting(*given, device="nvidia-h100"), capsys)
     assert status == 8 and "no policy file allpairs/nvidia-h100.yaml" in shown
     assert "(there: nvidia-h200)" in shown
-    assert "a sweep on that device makes one, and docs/how-to-no-gpu.md shows one to write by hand" in shown
+    assert "a sweep on that device makes one, and docs/guides/no-gpu.md shows one to write by hand" in shown
     write(target, replace(file, entries={**file.entries, "wide": old["wide"]}))
     status, shown = run(exporting(*given, device="nvidia-h200"), capsys)
     assert status == 0

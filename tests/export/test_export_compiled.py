@@ -1,4 +1,4 @@
-"""The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/export.md."""
+"""The exported C++ compiled: its dispatch table against Python's selection, nvcc, a GPU, and docs/guides/export.md."""
 
 import ctypes
 import os
@@ -261,9 +261,9 @@ def test_it_runs_and_every_configuration_is_right(
     assert "wrong" not in done.stdout
 
 
-# -- docs/export.md ------------------------------------------------------------------------------------------
+# -- docs/guides/export.md ------------------------------------------------------------------------------------------
 
-PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "export.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:

@@ -1,4 +1,4 @@
-"""The layout library without the tuner: docs/layout-library.md by nvcc and clang, with CMake, in C++ with the standard
+"""docs/guides/layout-library.md: the library without the tuner by nvcc and clang, with CMake, in C++ with the standard
 library; checked accessors; conversions to and from mdspan and CuTe."""
 
 import os
@@ -13,7 +13,7 @@ import autotune
 from autotune.compile.nvcc import find_nvcc, toolkit_headers
 from autotune.files import include_dir
 
-PAGE = Path(__file__).parents[2] / "docs" / "layout-library.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "layout-library.md"
 CLANG = "clang++-19"
 ISYSTEM = [f"-isystem{folder}" for folder in reversed(toolkit_headers())]  # cccl first
 HOST = ["g++", pytest.param(CLANG, marks=pytest.mark.clang)]

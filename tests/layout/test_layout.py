@@ -248,12 +248,12 @@ def test_unknown_packing() -> None:
         packing("int9")
 
 
-# -- docs/how-to-choose-policies.md -----------------------------------------------------------------------
+# -- docs/guides/choose-policies.md -----------------------------------------------------------------------
 
 
 def test_an_image_is_as_the_page_says() -> None:
     """Pixel (x, y) is texel (x, y), whatever its width."""
-    page = Path(__file__).parents[2] / "docs" / "how-to-choose-policies.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "choose-policies.md"
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     declared = yaml.safe_load(block)
     shape = data(

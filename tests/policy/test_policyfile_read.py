@@ -267,7 +267,7 @@ def test_the_committed_policy_files_are_read() -> None:
 
 # -- the document -------------------------------------------------------------------------------------------
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy-files.md").read_text(encoding="utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "reference" / "policy-files.md").read_text(encoding="utf-8")
 
 
 def test_the_documented_file_is_one_and_its_rule_fits_in() -> None:

@@ -1,4 +1,4 @@
-"""docs/run-time.md: its programs run, on the cpu where they name no device, and its figures were measured."""
+"""docs/guides/run-time.md: its programs run, on the cpu where they name no device, and its figures were measured."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "run-time.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "run-time.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

@@ -21,10 +21,10 @@ from autotune.record import trial
 from autotune.record.results_csv import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
-README, ARCHITECTURE = TEXTS["README.md"], TEXTS["docs/architecture.md"]
-COMMANDS_PAGE = TEXTS["docs/commands.md"]
+README, ARCHITECTURE = TEXTS["README.md"], TEXTS["docs/concepts/architecture.md"]
+COMMANDS_PAGE = TEXTS["docs/reference/commands.md"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 GROUP: Any = {
     name: app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))
@@ -226,7 +226,7 @@ def test_no_document_names_a_place_of_one_machine(name: str) -> None:
 
 
 def test_dependencies_are_those_of_the_project() -> None:
-    text = TEXTS["docs/dependencies.md"]
+    text = TEXTS["docs/reference/dependencies.md"]
 
     def names(requirements: list[str]) -> list[str]:
         return sorted(re.split(r"[<>=!~; ]", requirement)[0] for requirement in requirements)
@@ -242,14 +242,14 @@ def test_dependencies_are_those_of_the_project() -> None:
 
 
 def test_columns_of_results_are_all_described() -> None:
-    assert first_cells(section(TEXTS["docs/results-csv.md"], "## results.csv")) == list(COLUMNS)
+    assert first_cells(section(TEXTS["docs/reference/results-csv.md"], "## results.csv")) == list(COLUMNS)
 
 
 @pytest.mark.nvrtc
 def test_columns_of_the_static_pass_are_all_described(tmp_path: Path) -> None:
     assert main(["sweep", "allpairs", "--static", "--preset", "control", "--out", str(tmp_path)]) == 0
     written = list(pd.read_csv(tmp_path / "static.csv").columns)
-    described = first_cells(section(TEXTS["docs/results-csv.md"], "## static.csv"))
+    described = first_cells(section(TEXTS["docs/reference/results-csv.md"], "## static.csv"))
     start, stop = described.index("<policy>"), written.index("state")
     head, tail = described[:start], described[start + 1 :]
     assert written[: len(head)] == head
@@ -316,17 +316,17 @@ def test_the_first_page_and_the_house_are_short() -> None:
 
 def test_every_header_has_its_line() -> None:
     include = ROOT / "kernels" / "include" / "autotune"
-    named = set(first_cells(TEXTS["docs/layouts.md"]))
+    named = set(first_cells(TEXTS["docs/reference/layouts.md"]))
     assert {path.name for path in include.glob("*.*")} <= named
 
 
 @pytest.mark.parametrize(
     ("page", "heading", "words"),
     [
-        ("words", "## States of a trial", trial.STATES),
-        ("layouts", "# Layouts", (*DIMENSIONS, "order")),
-        ("layouts", "# Layouts", [value for each in DIMENSIONS.values() for value in each.values]),
-        ("new-family", "## Expressions in family.yaml", expression.FUNCTIONS),
+        ("concepts/glossary", "## States of a trial", trial.STATES),
+        ("reference/layouts", "# Layouts", (*DIMENSIONS, "order")),
+        ("reference/layouts", "# Layouts", [value for each in DIMENSIONS.values() for value in each.values]),
+        ("reference/family", "## Expressions in family.yaml", expression.FUNCTIONS),
     ],
 )
 def test_every_word_of_the_code_is_explained(page: str, heading: str, words: Any) -> None:
@@ -347,7 +347,7 @@ def test_protocols_are_described_whole() -> None:
 def test_policies_presets_and_workloads_of_allpairs_are_described() -> None:
     from autotune.declaration import family, workload
 
-    text, allpairs = TEXTS["docs/allpairs.md"], family.load_family("allpairs")
+    text, allpairs = TEXTS["docs/results/allpairs.md"], family.load_family("allpairs")
     policies = first_cells(section(text, "## Policies"))
     assert policies == [policy.name for policy in allpairs.space.policies]
     for policy in allpairs.space.policies:

@@ -1,4 +1,4 @@
-"""docs/from-kernel-tuner.md: its programs run, on the cpu; its tables name every argument and strategy."""
+"""docs/guides/from-kernel-tuner.md: its programs run, on the cpu; its tables name every argument and strategy."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from test_docs import fences, section
 from autotune import kernel_tuner
 from autotune.kernel_tuner import tuning
 
-PAGE = (Path(__file__).parents[2] / "docs" / "from-kernel-tuner.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "from-kernel-tuner.md").read_text(encoding="utf-8")
 
 
 def named(text: str) -> set[str]:

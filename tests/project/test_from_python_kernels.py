@@ -14,7 +14,7 @@ from test_notebook import EXECUTE, cells
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("from-triton", "from-cupy", "from-numba", "python")
-PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
+PAGES = {name: (ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "examples").glob("from_*.ipynb"))
 WITHOUT_A_GPU = {"TRITON_INTERPRET": "1", "NUMBA_ENABLE_CUDASIM": "1"}
 MARKED = {"triton": pytest.mark.triton, "numba": pytest.mark.numba, "cupy": pytest.mark.gpu}

@@ -21,7 +21,17 @@ from autotune.cli.commands import main
 from autotune.policy import read_policy_file
 
 ROOT = Path(__file__).parents[2]
-PAGES = [name for name in TEXTS if name == "docs/tutorial.md" or name.startswith("docs/how-to-")]
+GUIDES = (
+    "choose-policies",
+    "images",
+    "no-gpu",
+    "regression-check",
+    "several-hosts",
+    "tiles",
+    "torch",
+    "trees-and-records",
+)
+PAGES = ["docs/getting-started.md", *(f"docs/guides/{name}.md" for name in GUIDES)]
 DATABASE = "postgresql://tuner@db.example.org/autotune"
 HERE = {"benchmarks/": f"{ROOT}/benchmarks/", "last-release.csv": "autotune-results/nearest/results.csv"}
 ON_A_DEVICE = ("sweep", "check", "explain")
@@ -34,13 +44,13 @@ TIMED = {
 def place(tmp_path_factory: pytest.TempPathFactory, compile_cache: str) -> Path:
     """A folder in which the tutorial was carried out."""
     folder = tmp_path_factory.mktemp("how-to")
-    for name, content in named_files(TEXTS["docs/tutorial.md"]).items():
+    for name, content in named_files(TEXTS["docs/getting-started.md"]).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOTUNE_CACHE", compile_cache)
         patch.chdir(folder)
-        carried_out("docs/tutorial.md", "")
+        carried_out("docs/getting-started.md", "")
     return folder
 
 
@@ -83,7 +93,7 @@ def carried_out(page: str, database: str) -> None:
 
 
 def test_the_tutorial_ends_in_a_dispatcher(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(named_files(TEXTS["docs/tutorial.md"])) == {
+    assert set(named_files(TEXTS["docs/getting-started.md"])) == {
         "plain.cu",
         "nearest/family.yaml",
         "nearest/nearest.cu",
@@ -146,7 +156,7 @@ def test_the_tunable_kernel_differs_from_the_plain_one_as_told(place: Path) -> N
     [
         pytest.param(page, marks=[pytest.mark.postgresql] if DATABASE in TEXTS[page] else [])
         for page in PAGES
-        if page != "docs/tutorial.md"
+        if page != "docs/getting-started.md"
     ],
 )
 def test_a_page_is_carried_out(
@@ -173,7 +183,7 @@ def test_a_page_is_carried_out(
 
 def programs() -> Iterator[Any]:
     for page in PAGES:
-        for name, content in named_files(TEXTS[page]).items() if page != "docs/tutorial.md" else ():
+        for name, content in named_files(TEXTS[page]).items() if page != "docs/getting-started.md" else ():
             if name.endswith(".py") and "/" not in name:
                 needs = {"torch": "import torch" in content, "gpu": '"cuda"' in content}
                 marks = [getattr(pytest.mark, marker) for marker, is_needed in needs.items() if is_needed]

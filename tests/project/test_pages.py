@@ -15,7 +15,7 @@ import queries
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 KEPT = {path.name for path in RESULTS.iterdir() if path.suffix in (".csv", ".xz")}
-PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
+PAGES = {path.name: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]}
 
 
 @pytest.mark.parametrize("name", PAGES)

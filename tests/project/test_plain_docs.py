@@ -1,4 +1,4 @@
-"""docs/plain-kernels.md carried out: its files written, its commands run, its programs executed, on the cpu device."""
+"""docs/guides/unmodified-kernel.md carried out: files written, commands and programs run, on the cpu device."""
 
 import runpy
 from contextlib import chdir, redirect_stdout
@@ -14,7 +14,7 @@ from autotune.cli.commands import main
 from autotune.declaration import load_family
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
-PAGE = "docs/plain-kernels.md"
+PAGE = "docs/guides/unmodified-kernel.md"
 STEPS = (("const float* matrix", "Policy::matrix matrix"),
          ("matrix[(first + r) * n + begin + j]", "matrix.load(first + r, begin + j)"))  # fmt: skip
 

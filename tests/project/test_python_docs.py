@@ -1,4 +1,4 @@
-"""docs/python.md: its program runs, on the cpu, and what it lists is there."""
+"""docs/guides/python.md: its program runs, on the cpu, and what it lists is there."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ import pytest
 import autotune
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "python.md").read_text(encoding="utf-8")
 PROGRAM = "".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 ARGUMENTS = inspect.signature(autotune.sweep).parameters
 

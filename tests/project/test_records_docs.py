@@ -1,4 +1,4 @@
-"""docs/records.md: its commands run, and what it lists is all there is."""
+"""docs/reference/records.md: its commands run, and what it lists is all there is."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from autotune.cli.commands import main
 def test_the_commands_in_the_document_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that need no GPU, in a folder that has what they name."""
     root = Path(__file__).parents[2]
-    text = (root / "docs" / "records.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "reference" / "records.md").read_text(encoding="utf-8")
     lines = [
         line
         for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -40,7 +40,7 @@ def test_ncu_and_ceilings_in_the_document_are_all_there_are() -> None:
     from autotune.measure.ceilings import CEILINGS
     from autotune.measure.ncu import COUNTERS
 
-    text = (Path(__file__).parents[2] / "docs" / "records.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "records.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([a-z]\w+)`", text))
     assert set(CEILINGS) <= named
     assert {name for name in COUNTERS if not name.startswith("stall_")} <= named

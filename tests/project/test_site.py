@@ -73,14 +73,13 @@ def test_every_document_is_a_page(site: Path) -> None:
     assert "Keep a Changelog" in Text(site / "changelog.html").text
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda path: path.name
-)
-def test_a_page_that_is_generated_says_what_to_read_in_a_checkout(path: Path) -> None:
+@pytest.mark.parametrize("name", ["cli", "headers", "python", "yaml"])
+def test_a_page_that_is_generated_says_what_to_read_in_a_checkout(name: str) -> None:
+    path = ROOT / "docs" / "reference" / f"{name}.md"
     head, _, rest = path.read_text(encoding="utf-8").partition("In a checkout ")
     assert "<!-- generated" in rest or "\n::: " in rest
     assert not re.search(r"<!-- generated|^::: ", head, re.MULTILINE)
-    links = re.findall(r"\]\((\.\./[^)#]+)", rest)
+    links = re.findall(r"\]\(([^)#]+\.\w+)", rest)
     assert all((path.parent / link).is_file() for link in links)
     assert links or "`python3 -m pydoc autotune.dispatch.load`" in rest
 
@@ -168,8 +167,8 @@ def test_the_python_reference_has_signatures_and_docstrings(site: Path) -> None:
 
 
 def test_a_file_that_is_linked_to_is_in_the_site(site: Path) -> None:
-    page = (site / "policy-files.html").read_text(encoding="utf-8")
-    assert 'href="source/autotune/schemas/policy.json.html"' in page
+    page = (site / "reference" / "policy-files.html").read_text(encoding="utf-8")
+    assert 'href="../source/autotune/schemas/policy.json.html"' in page
     assert "The tuned configurations" in Text(site / "source/autotune/schemas/policy.json.html").text
     results = site / "source" / "benchmarks" / "results" / "allpairs-h200-crossover.csv"
     assert results.read_bytes() == (ROOT / "benchmarks" / "results" / results.name).read_bytes()

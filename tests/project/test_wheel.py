@@ -57,7 +57,7 @@ def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> Non
         ".clang-format",
         "mkdocs.yml",
         "autotune/py.typed",
-        "docs/tutorial.md",
+        "docs/getting-started.md",
         "docs/reference/generated.py",
         "examples/tour.ipynb",
         "kernels/allpairs/family.yaml",

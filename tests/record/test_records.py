@@ -1,4 +1,4 @@
-"""A study as a notebook shows it, and what docs/records.md says."""
+"""A study as a notebook shows it, and what docs/reference/records.md says."""
 
 import subprocess
 import sys

@@ -210,7 +210,7 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
 
 @pytest.fixture(params=["journal", GRPC])
 def twice(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
-    """Two addresses of one record: of a folder, two paths. (With two mounts: docs/hosts-run.md.)"""
+    """Two addresses of one record: of a folder, two paths."""
     if request.param == "grpc":
         address = str(request.getfixturevalue("grpc"))
         return address, address

@@ -289,7 +289,7 @@ def test_a_report_is_made_from_a_table(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize(("heading", "columns"), [("summary.csv", SUMMARY), ("effects.csv", EFFECTS)])
 def test_every_column_of_the_tables_is_described(heading: str, columns: dict[str, str]) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "results-csv.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "results-csv.md").read_text(encoding="utf-8")
     part = text.split(f"## {heading}\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([^`]+)` \|", part, re.MULTILINE) == list(columns)
 

@@ -1,7 +1,7 @@
 """The reference of family new_family: the right answer, from something that is not the kernel.
 
 Other functions that a family may have here (inputs from files, orders, a plan of several launches) are listed in
-autotune's docs/new-family.md under "What family.py may define"; what they may import of autotune is in autotune.family.
+autotune's docs/reference/family.md under "What family.py may define"; they may import autotune.family.
 """
 
 from collections.abc import Mapping
