@@ -13,7 +13,7 @@ from autotune.callables.choices import Alternatives
 from autotune.callables.tuning import CallProblem, Check, tuned_problem
 from autotune.callables.winners import FoundWinners, found_for
 from autotune.errors import NothingMeasured, UsageError
-from autotune.policy import Frozen, Gather, decide_first, resolve_frozen
+from autotune.policy import Frozen, resolve_frozen
 
 _NEAR = 8  # configurations that a call of new sizes tries where policy files predict its time
 Others = Literal["wait", "fallback"]
@@ -26,7 +26,7 @@ class Decider:
     choices: Alternatives
     check: Check = None
     frozen: Frozen | None = None
-    gather: Gather | None = None
+    agreement: Any = None
     refine: bool = True
     others: Others = "wait"
     policies: str | Path | None = None
@@ -43,9 +43,10 @@ class Decider:
     def decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values for such a call, of ranks those of the first; None where another process is at it, and the
         fallback is to be run. Raises AutotuneError."""
-        if self.gather is None or functions.is_measuring():
+        if self.agreement is None or functions.is_measuring():
             return self._decide(problem, inputs)
-        return decide_first(self.gather, lambda: self._decide(problem, inputs))
+        values: dict[str, Any] | None = self.agreement.decide(lambda: self._decide(problem, inputs))
+        return values
 
     def _decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         found = found_for(problem, self.policies, self.frozen)

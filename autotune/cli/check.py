@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,23 +17,11 @@ from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import open_backend
-from autotune.engine import ProcessWorker, Sweep, SweepRequest, launched, opened
+from autotune.engine import ProcessWorker, Sweep, SweepRequest, launch_workers, open_devices
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
+from autotune.extensions import check_of_ranks
 from autotune.hardware import Device
-from autotune.policy import (
-    Entry,
-    Gather,
-    PolicyFile,
-    acceptance,
-    compare_digests,
-    digest_choices,
-    digest_code,
-    digest_file,
-    find_rank,
-    mpi,
-    read_policy_file,
-)
-from autotune.processes import Failure
+from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
 from autotune.record import Store, Study
 
 
@@ -56,7 +44,7 @@ class CheckRequest:
         """The name of what measures the entries of ``file``."""
         return self.device if self.device != "auto" else file.device.kind
 
-    def asked(self, family: Family) -> dict[str, str]:
+    def resolve_workloads(self, family: Family) -> dict[str, str]:
         """What ``workloads`` names, by the workloads' own names: a file stands for the workload in it."""
         return {_name(family, one): one for one in self.workloads}
 
@@ -116,67 +104,6 @@ def check(request: CheckRequest, out: Console) -> None:
         )
 
 
-# -- ranks --------------------------------------------------------------------------------------------------
-
-
-def compare_ranks(gather: Gather, digests: Callable[[], Mapping[str, str]], out: Console) -> None:
-    """Print on the first rank whether all have the same ``digests``. Raises on every rank what one of them raises, and
-    PolicyFileError where something differs."""
-    outcome: Any
-    try:
-        outcome = dict(digests())
-    except AutotuneError as problem:
-        outcome = Failure.of(problem)
-    is_first, of_ranks = find_rank(gather) == 0, gather(outcome)
-    for number, one in enumerate(of_ranks):
-        if isinstance(one, Failure):
-            raise Failure(one.kind, f"rank {number}: {one.text}").error()
-    lines = compare_digests(of_ranks)
-    for name, value in of_ranks[0].items() if is_first else ():
-        if not any(line.startswith(f"{name}: ") for line in lines):
-            out.print(f"equal     {name}: {value}")
-    for line in lines if is_first else ():
-        out.print(f"differs   {line}")
-    if lines:
-        raise PolicyFileError(
-            f"{len(lines)} of {len(set().union(*of_ranks))} digests differ over {len(of_ranks)} ranks: copy one "
-            "folder of policy files to all hosts (--policies), and install one version of autotune"
-        )
-
-
-def digests_of(request: CheckRequest) -> dict[str, str]:
-    """Of each policy file, of the code of its family, and of what is chosen by it. Raises AutotuneError."""
-    found: dict[str, str] = {}
-    given = {family.name: family for family in map(load_family, request.families)}
-    for path in request.files:
-        file = read_policy_file(path)
-        family = given.get(file.family) or load_family(file.family)
-        for what, digest in digest_code(family).items():
-            found[f"{family.name}, {what}"] = digest
-        name = f"{file.family}/{path.name}"
-        found[name] = digest_file(file)
-        found[f"{name}, choices"] = digest_choices(family, file)
-    return found
-
-
-@contextmanager
-def _ranks() -> Iterator[Gather]:
-    """What the ranks of this program talk by: those of torchrun by torch.distributed, others by MPI. Raises
-    DeviceError."""
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
-        yield mpi().COMM_WORLD.allgather
-        return
-    from torch import distributed
-
-    from autotune.dispatch import torch_operator
-
-    distributed.init_process_group("gloo")
-    try:
-        yield torch_operator.gather
-    finally:
-        distributed.destroy_process_group()
-
-
 def _markdown(results: Sequence[Checked]) -> str:
     refused = sum(bool(result.trouble) for result in results)
     rows = []
@@ -203,17 +130,18 @@ def _file(request: CheckRequest, path: Path) -> Iterator[Checked]:
         return
     own, remark = _device(request, file)
     claims = {name: acceptance.Claim(family, item) for name, item in file.entries.items()}
-    results = {n: Checked(path, n, one.refusal(own or file.device)) for n, one in claims.items()}
+    results = {n: Checked(path, n, one.explain_refusal(own or file.device)) for n, one in claims.items()}
     if request.measure and own is not None:
-        results |= _measured(request, family, request.device_for(file), claims, results)
+        results |= _time_accepted(request, family, request.device_for(file), claims, results)
     yield from results.values()
     reason = acceptance.file_refusal(family, file, file.device.kind)
-    reason = reason or acceptance.known_configuration(family, file.default)[1]
+    reason = reason or acceptance.find_configuration(family, file.default)[1]
     yield Checked(path, "default", reason, remark)
     if request.measure and own is None:
         yield Checked(path, "", f"cannot be measured here: {remark}")
     elif request.measure and (
-        missing := request.asked(family).keys() - {item.workload for item in file.entries.values()}
+        missing := request.resolve_workloads(family).keys()
+        - {item.workload for item in file.entries.values()}
     ):
         yield Checked(path, min(missing), "no such entry")
 
@@ -235,7 +163,7 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
 # -- measuring ----------------------------------------------------------------------------------------------
 
 
-def _measured(
+def _time_accepted(
     request: CheckRequest,
     family: Family,
     device: str,
@@ -243,7 +171,7 @@ def _measured(
     results: Mapping[str, Checked],
 ) -> dict[str, Checked]:
     """The accepted entries, timed again; one worker for all of them."""
-    asked = request.asked(family)
+    asked = request.resolve_workloads(family)
     wanted = [
         result
         for name, result in results.items()
@@ -252,17 +180,17 @@ def _measured(
     if not wanted:
         return {}
     found = {}
-    with launched([device], "", request.trial_seconds) as workers:
-        opened(workers, "")
+    with launch_workers([device], "", request.trial_seconds) as workers:
+        open_devices(workers, "")
         for result in wanted:
             try:
-                found[result.entry] = _retimed(request, workers, family, claims[result.entry], result)
+                found[result.entry] = _retime(request, workers, family, claims[result.entry], result)
             except AutotuneError as problem:
                 found[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
     return found
 
 
-def _retimed(
+def _retime(
     request: CheckRequest,
     workers: Sequence[ProcessWorker],
     family: Family,
@@ -287,7 +215,7 @@ def _study(
 ) -> Study | None:
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
-    workload = load_workload(family, request.asked(family).get(item.workload, item.workload))
+    workload = load_workload(family, request.resolve_workloads(family).get(item.workload, item.workload))
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
         return None
@@ -341,13 +269,12 @@ def _study(
 def check_command(
     policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, ranks: bool, **asked: Any
 ) -> None:
-    def request() -> CheckRequest:
-        return CheckRequest(files=policy or policy_files(policies, family), families=family, **asked)
-
-    if not ranks:
-        check(request(), options.out)
+    compare = check_of_ranks() if ranks else None
+    if ranks and (compare is None or asked["measure"]):
+        why = "leave --measure out" if compare else "the extension for ranks is not here"
+        raise UsageError(f"--ranks compares digests over ranks: {why}")
+    if compare:
+        compare(lambda: policy or policy_files(policies, family), family, options.out)
         return
-    if asked["measure"]:
-        raise UsageError("--ranks compares digests and measures nothing: leave --measure out")
-    with _ranks() as gather:
-        compare_ranks(gather, lambda: digests_of(request()), options.out)
+    files = policy or policy_files(policies, family)
+    check(CheckRequest(files=files, families=family, **asked), options.out)

@@ -35,9 +35,9 @@ from autotune.dispatch.call import (
 )
 from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call, leave_out
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.refinement import Turn
-from autotune.dispatch.target import Chosen, Target
-from autotune.dispatch.watch import Watching
+from autotune.dispatch.monitor import Watching
+from autotune.dispatch.target import Target
+from autotune.dispatch.turns import Chosen, Turn
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 

@@ -6,17 +6,8 @@ it waited for lies what the host took to launch. How much may be lost is bounded
 """
 
 import math
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
-
-from autotune.device import Backend
-
-if TYPE_CHECKING:
-    from autotune.dispatch.target import Chosen
 
 CALLS = 20  # that are timed, unless the caller says otherwise
 _LOSS = 5.0  # calls of the first choice
@@ -25,70 +16,6 @@ _DEVIATIONS = 2.0  # of a prediction that count as its upper end
 _NEAR = 1.25  # of the best time: what is slower is not run again,
 _NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
 _SAME = 0.01  # a difference that keeps the one that was foretold to be faster
-_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
-
-
-class Timer:
-    """Times of calls, by marks in the stream that are read when they have passed. For any number of threads."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._lock = threading.Lock()
-        self._marks: list[tuple[int, Any, Any, float]] = []
-
-    @contextmanager
-    def time(self, key: int) -> Iterator[None]:
-        """Put marks around what is queued inside, whose time ``read`` gives by that ``key``."""
-        began, begin = perf_counter(), self._backend.mark()
-        yield
-        end = self._backend.mark()
-        waited_ms = 1e3 * (perf_counter() - began) if self._backend.waited_for_host(begin) else 0.0
-        with self._lock:
-            self._marks.append((key, begin, end, waited_ms))
-
-    def read(self) -> Iterator[tuple[int, float | None]]:
-        """What is known by now, each once: the key and the milliseconds, None where the host took too much of them."""
-        with self._lock:
-            marks, self._marks = self._marks, []
-        for mark in marks:
-            key, begin, end, waited_ms = mark
-            took = self._backend.between_ms(begin, end)
-            if took is None:
-                with self._lock:
-                    self._marks.append(mark)
-            else:
-                yield key, None if waited_ms > _WAITED * took else took
-
-
-class Turns(Protocol):
-    """Who says what the next call runs, and which calls are timed."""
-
-    @property
-    def best(self) -> "Chosen":
-        """What a call runs that is no turn."""
-        ...
-
-    def turn(self) -> "Turn | None":
-        """The next call; None where it runs ``best`` and nothing is wanted of it."""
-        ...
-
-    def time(self, turn: "Turn") -> AbstractContextManager[None]:
-        """Around what the turn queues."""
-        ...
-
-    def failed(self, at: int, problem: Exception) -> bool:
-        """Whether another one stands in for what could not run."""
-        ...
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One call: what it runs, ``at`` which place of what is tried, and whether it is timed."""
-
-    chosen: "Chosen"
-    at: int
-    is_timed: bool
-    of: Turns
 
 
 @dataclass
@@ -121,7 +48,7 @@ class Refinement:
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to try, and all that was tried is known."""
-        return not any(self._queued) and self._next() is None
+        return not any(self._queued) and self._choose_next() is None
 
     def time(self, at: int) -> float:
         """The least in ms: what lies between the marks beside the kernels (the host that is not done launching, code
@@ -130,7 +57,7 @@ class Refinement:
 
     def take(self) -> tuple[int, bool]:
         """Which one runs now, and whether it is to be timed (``note``)."""
-        at = self._next()
+        at = self._choose_next()
         if at is None:
             return self.best, False
         self._queued[at] += 1
@@ -151,7 +78,7 @@ class Refinement:
         self._out.add(at)
         self._queued[at] = 0
 
-    def _next(self) -> int | None:
+    def _choose_next(self) -> int | None:
         if self._begun >= self.calls:
             return None
         tried = [at for at in range(len(self.expected)) if at not in self._out]

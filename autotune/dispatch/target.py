@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,9 @@ from autotune.device import (
     content_refusal,
     raw,
 )
-from autotune.dispatch.refinement import Refinement, Timer, Turn, Turns
-from autotune.dispatch.watch import Watch, Watcher
+from autotune.dispatch.monitor import Monitor, Watching
+from autotune.dispatch.refinement import Refinement
+from autotune.dispatch.turns import Chosen, Timer, Turn
 from autotune.errors import AutotuneError, CompilerError, NothingMeasured, UsageError
 from autotune.measure import find_objective
 from autotune.policy import (
@@ -44,9 +45,6 @@ from autotune.policy import (
     untuned,
 )
 
-if TYPE_CHECKING:
-    from autotune.policy import Gather
-
 _log = logging.getLogger("autotune")
 
 
@@ -62,8 +60,9 @@ class Choosing:
     what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
     many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file.
     ``frozen`` as in ``policy.frozen``, ``reproducible`` takes only what is known to give the same bits each time.
-    ``gather`` has all ranks of a program take what the first one's policy files say (``policy.agreement``), ``watch``
-    has calls timed. Raises UnknownName for an objective that there is not, UsageError for what contradicts itself."""
+    An ``agreement`` (``autotune.Agreement``) has all ranks of a program take what the first one's policy files say,
+    ``monitor`` has calls timed. Raises UnknownName for an objective that there is not, UsageError for what contradicts
+    itself."""
 
     folders: Sequence[Path]
     cache: Cache = field(default_factory=lambda: Cache(default_root()))
@@ -73,26 +72,15 @@ class Choosing:
     refine: int | None = None
     frozen: Frozen | None = None
     reproducible: bool = False
-    gather: "Gather | None" = None
-    watch: Watch | None = None
+    agreement: Any = None
+    monitor: Monitor | None = None
 
     def __post_init__(self) -> None:
         find_objective(self.objective)
         resolve_frozen(self.frozen)
-        if self.refine and (self.frozen or self.gather):
+        if self.refine and (self.frozen or self.agreement):
             told = f"frozen={self.frozen!r} forbids it" if self.frozen else "ranks would find other winners"
             raise UsageError(f"refine= tries configurations in calls: {told}. Leave one of the two out")
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What runs for inputs of certain sizes, and why. Where there are ``turns``, others are tried on such inputs, or
-    calls are watched, and these say what runs."""
-
-    variant: Variant
-    module: Module
-    candidate: Candidate
-    turns: Turns | None = None
 
 
 class Target:
@@ -111,25 +99,21 @@ class Target:
         if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
             admitted(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
-        is_fixed = choosing.gather or (self.policies and self.policies.frozen)
+        is_fixed = choosing.agreement or (self.policies and self.policies.frozen)
         self._refine = 0 if is_fixed else asked if choosing.refine is None else choosing.refine
-        self._watcher = Watcher(choosing.watch, family.name, backend) if choosing.watch else None
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
         self._logged: set[object] = set()
 
     def _find(self) -> tuple[Policies | None, list[Candidate]]:
-        """The policy files of this process; of ranks those of the first, and code and device have to be its own on all.
-        Raises UsageError."""
+        """The policy files of this process; of ranks those of the first. Raises UsageError."""
         family, device, choosing = self.family, self.backend.device, self.choosing
         search = partial(find, family, device, choosing.folders, choosing.own, choosing.frozen)
-        if choosing.gather is None:
-            return search()
-        from autotune.policy import decide_first, digest_code, require_equal
-
-        require_equal(choosing.gather, {**digest_code(family), "device": device.slug}, family.name)
-        return decide_first(choosing.gather, search)
+        found: tuple[Policies | None, list[Candidate]] = (
+            choosing.agreement.find(family, device, search) if choosing.agreement else search()
+        )
+        return found
 
     @property
     def kind(self) -> str:
@@ -204,7 +188,8 @@ class Target:
 
     def watch(self, chosen: Chosen) -> Chosen:
         """``chosen``, watched where the program asks for it."""
-        return self._watcher.begin(chosen).best if self._watcher else chosen
+        monitor = self.choosing.monitor
+        return Watching(monitor, self.family.name, self.backend, chosen).best if monitor else chosen
 
     def _level(self, key: object) -> int:
         """INFO for the first of its kind, else DEBUG: a log that is read at INFO is not to grow with every call."""

@@ -43,23 +43,11 @@ def op(kernel: TunedKernel, name: str = "") -> Any:
     if not family.inputs:
         raise UsageError(f"{family.name} has no input, and an operator of torch begins with a tensor")
     made = torch.library.custom_op(
-        qualified, _running(kernel), mutates_args=(), schema=schema(family), tags=_tags(torch, kernel)
+        qualified, _make_run(kernel), mutates_args=(), schema=schema(family), tags=_tags(torch, kernel)
     )
     made.register_fake(_shaping(torch, family))
     _registered[qualified] = kernel, made
     return made
-
-
-def gather(value: Any) -> list[Any]:
-    """The ``value`` of every rank of torch.distributed's default group, on all of them: what ``load(gather=...)``
-    takes. Raises UsageError where there is no group yet."""
-    from torch import distributed
-
-    if not (distributed.is_available() and distributed.is_initialized()):
-        raise UsageError("ranks have no group yet: call torch.distributed.init_process_group first")
-    found: list[Any] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(found, value)
-    return found
 
 
 def schema(family: Family) -> str:
@@ -85,12 +73,12 @@ def schema(family: Family) -> str:
     return f"({given}) -> {made if len(family.outputs) == 1 else f'({made})'}"
 
 
-def _running(kernel: TunedKernel) -> Callable[..., Any]:
+def _make_run(kernel: TunedKernel) -> Callable[..., Any]:
     """What the operator does. torch has taken note of gradients by then."""
 
     def run(*tensors: Any, **named: Any) -> Any:
         arrays = [tensor.detach() if tensor.requires_grad else tensor for tensor in tensors]
-        answer = kernel(*arrays, **_given(named))
+        answer = kernel(*arrays, **_drop_none(named))
         made = tuple(answer.values()) if isinstance(answer, dict) else (answer,)
         place = _place(tensors)
         results = tuple(each if each.device == place else each.to(place) for each in map(_tensor, made))
@@ -115,9 +103,11 @@ def _shaping(torch: Any, family: Family) -> Callable[..., Any]:
     def shape(*tensors: Any, **named: Any) -> Any:
         given = dict(zip(names, tensors, strict=True))
         shapes = {data.name: _shape(data, given[data.name]) for data in family.inputs}
-        sizes = _sizes(family, shapes, _given(named))
+        sizes = _sizes(family, shapes, _drop_none(named))
         results = []
-        for data in family.typed({n: v for n, v in _given(named).items() if n in family.options}).outputs:
+        for data in family.apply_types(
+            {n: v for n, v in _drop_none(named).items() if n in family.options}
+        ).outputs:
             extents = [sizes[extent] for extent in data.shape]
             if data.record:
                 extents.append(data.dtype.itemsize)
@@ -129,7 +119,7 @@ def _shaping(torch: Any, family: Family) -> Callable[..., Any]:
 
 
 def _sizes(family: Family, shapes: Mapping[str, Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
-    options = family.chosen_options({n: v for n, v in named.items() if n in family.options})
+    options = family.choose_options({n: v for n, v in named.items() if n in family.options})
     scalars = {n: s.default for n, s in family.scalars.items() if s.value is None and s.default is not None}
     return family.sizes(
         shapes, {**options, **scalars, **{n: v for n, v in named.items() if n in family.scalars}}
@@ -148,7 +138,7 @@ def _shape(data: Data, tensor: Any) -> tuple[Any, ...]:
     return shape
 
 
-def _given(named: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_none(named: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 

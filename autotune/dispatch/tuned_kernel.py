@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
@@ -22,17 +22,14 @@ from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Closing, DeviceProgram, LaunchError, foreign, open_backend
 from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, taken
 from autotune.dispatch.fast_call import MISSED, RawCall
+from autotune.dispatch.monitor import Monitor
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
-from autotune.dispatch.watch import Watch
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.extensions import loader_of
 from autotune.files import policy_folders
 from autotune.policy import Candidate, Frozen, PolicyFile
-
-if TYPE_CHECKING:
-    from autotune.policy import Gather
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -62,8 +59,8 @@ def load(
     max_error: float | None = None,
     frozen: Frozen | None = None,
     reproducible: bool = False,
-    gather: "Gather | None" = None,
-    watch: Watch | int | None = None,
+    agreement: Any = None,
+    monitor: Monitor | int | None = None,
 ) -> Any:
     """The ``TunedKernel`` of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
     ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
@@ -79,10 +76,10 @@ def load(
 
     ``frozen`` runs what policy files name and nothing else: no refinement, and NothingMeasured where they name nothing;
     ``"exact"`` also refuses every size that no entry is of; None leaves it to AUTOTUNE_FROZEN, then to the file.
-    ``reproducible`` takes only configurations that gave the same bits in repeated runs. ``gather``, a function that
-    gives every rank the values of all (mpi4py's ``comm.allgather``, ``autotune.torch.gather``), has the ranks of a
-    program choose alike: all call ``load`` then, and take the first one's policy files. ``watch`` times one call in
-    1,000 (or in so many), and reports a winner that became slower than its entry (``Watch``).
+    ``reproducible`` takes only configurations that gave the same bits in repeated runs. An ``agreement``
+    (``autotune.Agreement``) has the ranks of a program choose alike: all call ``load`` then, and take the first one's
+    policy files. ``monitor`` times one call in 1,000 (or in so many), and reports a winner that became slower than its
+    entry (``Monitor``).
     Raises UnknownName, FamilyError, DeviceError, UsageError, NothingMeasured.
     """
     own = None
@@ -99,8 +96,8 @@ def load(
     choosing = Choosing(
         folders=policy_folders(policies, found.folder), cache=Cache(Path(cache) if cache else default_root()),
         accuracy=asked, objective=objective, own=own, refine=_calls(refine),
-        frozen=frozen, reproducible=reproducible, gather=gather,
-        watch=watch if isinstance(watch, Watch | None) else Watch(every=1000 if watch is True else watch),
+        frozen=frozen, reproducible=reproducible, agreement=agreement,
+        monitor=monitor if isinstance(monitor, Monitor | None) else Monitor(every=1000 if monitor is True else monitor),
     )  # fmt: skip
     return TunedKernel(found, device, choosing)
 
@@ -121,7 +118,7 @@ class TunedKernel(Closing):
 
     def __init__(self, family: Family, device: str | None, choosing: Choosing) -> None:
         self.family, self._choosing = family, choosing
-        self._may_change = device in (None, "auto") and choosing.gather is None  # one rank alone cannot
+        self._may_change = device in (None, "auto") and choosing.agreement is None  # one rank alone cannot
         self._lock = threading.RLock()
         self._calls = self._opened(device or "auto")
         self._failed: list[Prepared] = []  # what answered calls before

@@ -1,18 +1,8 @@
 from . import acceptance as acceptance, prediction as prediction
-from .agreement import (
-    Gather as Gather,
-    compare_digests as compare_digests,
-    decide_first as decide_first,
-    digest_choices as digest_choices,
-    digest_code as digest_code,
-    digest_file as digest_file,
-    find_rank as find_rank,
-    mpi as mpi,
-    require_equal as require_equal,
-)
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
+    content as content,
     file_name as file_name,
     read_policy_file as read_policy_file,
 )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.engine import SharedArray
 from autotune.errors import UsageError
-from autotune.policy import digest_code, require_equal
+from autotune.spread.agreement import Agreement, digest_code
 from autotune.spread.plan import Allocation, Chunk, Model, Times
 from autotune.spread.ranks import Ranks, device_of
 from autotune.spread.spread import CHUNK_SECONDS, Planned, Report, Spread, Watch
@@ -74,7 +74,7 @@ class RankSpread(Spread):
         return max(1, allowed if is_bound else allowed // self.ranks.beside)
 
     def _chosen(self) -> tuple[Configuration, str]:
-        require_equal(self.ranks.gathered, digest_code(self.family), self.family.name)
+        Agreement(self.ranks.gathered).require_equal(digest_code(self.family), self.family.name)
         chosen: tuple[Configuration, str] = self.ranks.firsts(
             super()._chosen() if self.ranks.is_first else None
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from autotune.device import has_driver
 from autotune.errors import AutotuneError, DeviceError
-from autotune.policy import mpi
+from autotune.files import pip_install
 from autotune.processes import Failure
 
 _TALK, _SIGN, _FAILURE, _DATA = range(1, 5)  # tags
@@ -50,7 +50,7 @@ class Ranks:
         self._sending: list[Any] = []  # requests whose buffers must stay
         self._heard = [time.monotonic()] * self.count
         self.names = ["this rank"] * self.count
-        self.names = self.gathered(f"rank {self.number} on {platform.node()}")
+        self.names = self.gather(f"rank {self.number} on {platform.node()}")
 
     @property
     def is_first(self) -> bool:
@@ -58,25 +58,25 @@ class Ranks:
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def gathered(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """The ``value`` of every rank, by number, on all of them; nobody is past it before all have come to it."""
         if not self.is_first:
             self._send(value, 0)
-            found: list[Any] = self._received(0)
+            found: list[Any] = self._receive(0)
             return found
-        values = [value, *(self._received(rank) for rank in range(1, self.count))]
+        values = [value, *(self._receive(rank) for rank in range(1, self.count))]
         for rank in range(1, self.count):
             self._send(values, rank)
         return values
 
-    def firsts(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """The first rank's ``value``, on all."""
-        return self.gathered(value if self.is_first else None)[0]
+        return self.gather(value if self.is_first else None)[0]
 
     def _send(self, value: Any, rank: int) -> None:
         self._sending.append(self._comm.isend(value, rank, _TALK))
 
-    def _received(self, rank: int) -> Any:
+    def _receive(self, rank: int) -> Any:
         self._heard[rank] = time.monotonic()
         found: list[Any] = []
 
@@ -85,7 +85,7 @@ class Ranks:
                 found.append(message.recv())
             return bool(found)
 
-        self.until(is_there, {rank})
+        self.wait_until(is_there, {rank})
         return found[0]
 
     # -- signs of life ----------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class Ranks:
             if rank != self.number:
                 self._sending.append(self._comm.Isend([b"", 0, self._mpi.BYTE], rank, _SIGN))
 
-    def until(self, is_over: Callable[[], bool], awaited: set[int]) -> None:
+    def wait_until(self, is_over: Callable[[], bool], awaited: set[int]) -> None:
         """Return when ``is_over``, which is asked again and again; ``awaited`` are the ranks that it depends on, and
         may be changed by it. Raises RankLost, and what another rank ended with."""
         pause = _SHORTEST_S
@@ -133,7 +133,7 @@ class Ranks:
             pause = min(2 * pause, _LONGEST_S)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def end_together(self) -> Iterator[None]:
         """What ends this block ends that of the others too, and they say whose error it was."""
         try:
             yield
@@ -141,7 +141,7 @@ class Ranks:
             if not self.is_over:
                 for rank in range(self.count):
                     if rank != self.number:
-                        self._sending.append(self._comm.isend(Failure.of(problem), rank, _FAILURE))
+                        self._sending.append(self._comm.isend(Failure.make(problem), rank, _FAILURE))
                 self._end(type(problem))
             raise
 
@@ -154,7 +154,7 @@ class Ranks:
     # -- arrays ---------------------------------------------------------------------------------------------
 
     def send(self, array: NDArray[Any]) -> None:
-        """``array`` (contiguous; not to be written to before ``sent``) to the first rank."""
+        """``array`` (contiguous; not to be written to before ``wait_sent``) to the first rank."""
         for piece in _pieces(array):
             self._sending.append(self._comm.Isend([piece, self._mpi.BYTE], 0, _DATA))
 
@@ -168,16 +168,32 @@ class Ranks:
         requests[:] = [request for request in requests if not request.Test()]
         return not requests
 
-    def sent(self) -> None:
+    def wait_sent(self) -> None:
         """Return when everything that was sent has left. Raises RankLost."""
         self._heard[0] = time.monotonic()
-        self.until(lambda: not self._sending, {0})
+        self.wait_until(lambda: not self._sending, {0})
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
     plain = array.reshape(-1).view(np.uint8)
     for begin in range(0, max(plain.size, 1), _MOST_BYTES):
         yield plain[begin : begin + _MOST_BYTES]
+
+
+def mpi() -> Any:
+    """mpi4py's MPI. Raises DeviceError where there is none."""
+    try:
+        from mpi4py import MPI
+    except ImportError:
+        raise DeviceError(
+            f"several ranks need mpi4py, which is not installed; {pip_install('mpi')}"
+        ) from None
+    except RuntimeError as problem:  # it looks for an MPI library, and says where
+        told = next((line for line in str(problem).splitlines() if line), "")
+        raise DeviceError(
+            f"mpi4py found no MPI library ({told}); load the cluster's module, or pip install mpich"
+        ) from None
+    return MPI
 
 
 def device_of(name: str, local: int, environment: Mapping[str, str] = os.environ) -> str:

@@ -8,19 +8,17 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autotune.device import Backend
-from autotune.dispatch.refinement import Timer, Turn
+from autotune.dispatch.turns import Chosen, Timer, Turn
 from autotune.errors import UsageError
 from autotune.figures import duration, percent
 from autotune.measure import spread
 from autotune.policy import Entry
 from autotune.record import TIE
-
-if TYPE_CHECKING:
-    from autotune.dispatch.target import Chosen
 
 _LEAST, _MOST = 20, 50  # times that are judged together, the latest ones
 _SHORTEST_MS = 1.0  # on a cpu: below it the time of a call is Python's more than the kernel's
@@ -39,21 +37,20 @@ class Drift:
 
     def __str__(self) -> str:
         item = self.entry
-        slower = percent(self.now_ms / item.median_ms - 1)
         return (
             f"{self.family} takes {duration(self.now_ms)} ± {100 * self.spread:.2g} % (median of {self.calls} calls), "
-            f"{slower} beside its entry {item.name}, {duration(item.median_ms)} ± {100 * item.spread:.2g} %: look for "
-            "what else runs on the device, or sweep again"
+            f"{percent(self.now_ms / item.median_ms - 1)} on its entry {item.name}, {duration(item.median_ms)} ± "
+            f"{100 * item.spread:.2g} %: look for what else runs on the device, or sweep again"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
-    """What a program wants to know of its calls (``load(watch=Watch(...))``).
+class Monitor:
+    """What a program wants to know of its calls (``load(monitor=Monitor(...))``).
 
     Args:
         every: one call in so many is timed, by marks in its stream; nothing waits for them.
-        on_drift: called once with each ``Drift``, which is a warning besides.
+        on_drift: called once with each ``Drift``, which is a warning as well.
         meter: a ``Meter`` of OpenTelemetry, or what has its ``create_counter`` and ``create_histogram``. It gets
             ``autotune.choices`` and ``autotune.drifts`` (counts) and ``autotune.call.duration`` (seconds on the device,
             of the calls that are timed).
@@ -68,63 +65,46 @@ class Watch:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise UsageError(f"Watch(every={self.every}): one call in so many is timed, 1 at least")
+            raise UsageError(f"Monitor(every={self.every}): one call in so many is timed, 1 at least")
 
-
-class Watcher:
-    """What ``watch`` asks for, of a family on one device: its instruments, a ``Watching`` for each choice."""
-
-    def __init__(self, watch: Watch, family: str, backend: Backend) -> None:
-        self.watch, self.family, self.backend = watch, family, backend
-        meter = watch.meter
-        self._choices = meter and meter.create_counter(
-            "autotune.choices", "{choice}", "configurations chosen"
+    @cached_property
+    def instruments(self) -> tuple[Callable[..., Any], ...]:
+        """What notes a choice, a drift and a duration; each takes the amount and the attributes."""
+        if self.meter is None:
+            return (lambda *_: None,) * 3
+        return (
+            self.meter.create_counter("autotune.choices", "{choice}", "configurations chosen").add,
+            self.meter.create_counter("autotune.drifts", "{drift}", "winners slower than their entry").add,
+            self.meter.create_histogram(
+                "autotune.call.duration", "s", "of timed calls, on the device"
+            ).record,
         )
-        self._drifts = meter and meter.create_counter(
-            "autotune.drifts", "{drift}", "winners slower than their entry"
-        )
-        self._durations = meter and meter.create_histogram("autotune.call.duration", "s", "of timed calls")
-
-    def begin(self, chosen: "Chosen") -> "Watching":
-        """Watch what was chosen for inputs of one kind; ``best`` has itself as its turns."""
-        made = Watching(self, chosen)
-        if self._choices:
-            self._choices.add(1, made.attributes)
-        return made
-
-    def note_time(self, of: "Watching", ms: float) -> None:
-        if self._durations:
-            self._durations.record(ms / 1e3, of.attributes)
-
-    def report(self, of: "Watching", drift: Drift) -> None:
-        if self._drifts:
-            self._drifts.add(1, of.attributes)
-        warnings.warn(str(drift), stacklevel=7)
-        if self.watch.on_drift:
-            self.watch.on_drift(drift)
 
 
 class Watching:
-    """The calls of one choice (``best``). For any number of threads."""
+    """The calls of one choice (``best``), by what ``monitor`` asks for. For any number of threads."""
 
-    def __init__(self, watcher: Watcher, chosen: "Chosen") -> None:
+    def __init__(self, monitor: Monitor, family: str, backend: Backend, chosen: Chosen) -> None:
         self.best = replace(chosen, turns=self)
         self.drift: Drift | None = None
-        self.attributes = {
-            "autotune.family": watcher.family, "autotune.device": watcher.backend.device.name,
-            "autotune.configuration": chosen.variant.configuration.id, "autotune.match": chosen.candidate.match,
+        self._monitor, self._family, self._timer = monitor, family, Timer(backend)
+        found, device = chosen.candidate, backend.device
+        self._attributes = {
+            "autotune.family": family, "autotune.device": device.name, "autotune.match": found.match,
+            "autotune.configuration": chosen.variant.configuration.id,
         }  # fmt: skip
-        self._watcher, self._timer = watcher, Timer(watcher.backend)
-        item = chosen.candidate.entry if chosen.candidate.match == "exact" else None
-        is_short = watcher.backend.device.kind == "cpu" and item is not None and item.median_ms < _SHORTEST_MS
-        self._item = None if is_short else item
+        self._item = found.entry if found.match == "exact" else None
+        if self._item and device.kind == "cpu" and self._item.median_ms < _SHORTEST_MS:
+            self._item = None
         self._times: deque[float] = deque(maxlen=_MOST)
         self._calls, self._due = count(1), False
         self._lock = threading.Lock()
+        self._note_choice, self._note_drift, self._note_duration = monitor.instruments
+        self._note_choice(1, self._attributes)
 
     def is_due(self) -> bool:
         """Count a call: whether it, or one before it that nobody timed, is to be timed."""
-        if next(self._calls) % self._watcher.watch.every == 0:
+        if next(self._calls) % self._monitor.every == 0:
             self._due = True
         return self._due
 
@@ -137,10 +117,13 @@ class Watching:
             for _, ms in self._timer.read():
                 if ms is not None:
                     self._times.append(ms)
-                    self._watcher.note_time(self, ms)
+                    self._note_duration(ms / 1e3, self._attributes)
             drift = self._judge()
         if drift:
-            self._watcher.report(self, drift)
+            self._note_drift(1, self._attributes)
+            warnings.warn(str(drift), stacklevel=6)
+            if self._monitor.on_drift:
+                self._monitor.on_drift(drift)
         return Turn(self.best, 0, True, self)
 
     def time(self, turn: Turn) -> AbstractContextManager[None]:
@@ -159,7 +142,6 @@ class Watching:
         if item is None or self.drift or len(self._times) < _LEAST:
             return None
         now, width = median(self._times), spread(self._times)
-        if now * (1 - width) <= item.median_ms * (1 + item.spread) * (1 + TIE):
-            return None
-        self.drift = Drift(self._watcher.family, item, now, width, len(self._times))
+        if now * (1 - width) > item.median_ms * (1 + item.spread) * (1 + TIE):
+            self.drift = Drift(self._family, item, now, width, len(self._times))
         return self.drift
