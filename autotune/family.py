@@ -112,7 +112,7 @@ class Latest(Generic[Made]):
     def __init__(self) -> None:
         self._kept: tuple[weakref.ref[Any], Hashable, Made] | None = None
 
-    def of(self, owner: object, key: Hashable, make: Callable[[], Made]) -> Made:
+    def get(self, owner: object, key: Hashable, make: Callable[[], Made]) -> Made:
         kept = self._kept
         if kept is None or kept[0]() is not owner or kept[1] != key:
             self._kept = kept = None  # before the next is made: each may be large

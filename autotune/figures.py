@@ -7,7 +7,7 @@ _ENERGIES = ((1e-3, 1e6, "µJ"), (1.0, 1e3, "mJ"), (1e3, 1.0, "J"), (math.inf, 1
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
-def bare(value: float) -> str:
+def format_plain(value: float) -> str:
     """Three significant digits, never an exponent: 0.0123, 1.23, 12.3, 123, 1230."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "–"
@@ -15,27 +15,27 @@ def bare(value: float) -> str:
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}"
 
 
-def _in_best_unit(value: float, units: tuple[tuple[float, float, str], ...]) -> str:
+def _format_in_best_unit(value: float, units: tuple[tuple[float, float, str], ...]) -> str:
     if not math.isfinite(value):
         return "–"
     rounded = float(f"{value:.3g}")  # 0.9999 ms is 1.00 ms, not 1000 µs
     factor, unit = next((factor, unit) for below, factor, unit in units if abs(rounded) < below)
-    return f"{bare(rounded * factor)} {unit}"
+    return f"{format_plain(rounded * factor)} {unit}"
 
 
 def duration(ms: float) -> str:
     """A time given in milliseconds, in the unit that reads best."""
-    return _in_best_unit(ms, _TIMES)
+    return _format_in_best_unit(ms, _TIMES)
 
 
 def energy(joules: float) -> str:
     """An energy given in joules, in the unit that reads best."""
-    return _in_best_unit(joules, _ENERGIES)
+    return _format_in_best_unit(joules, _ENERGIES)
 
 
 def power(watts: float) -> str:
     """In watts."""
-    return f"{bare(watts)} W" if math.isfinite(watts) else "–"
+    return f"{format_plain(watts)} W" if math.isfinite(watts) else "–"
 
 
 def seconds(value: float) -> str:
@@ -58,7 +58,7 @@ def points(value: float) -> str:
 
 def number(value: float) -> str:
     """Any figure: three significant digits, thousands set apart when it is large."""
-    return f"{value:,.0f}" if math.isfinite(value) and abs(value) >= 1000 else bare(value)
+    return f"{value:,.0f}" if math.isfinite(value) and abs(value) >= 1000 else format_plain(value)
 
 
 def error(value: float) -> str:
@@ -75,7 +75,7 @@ def size(value: float) -> str:
     """A number of bytes, with powers of 1024: 2.16 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024 or unit == "GiB":
-            return f"{value:.0f} B" if unit == "B" else f"{bare(value)} {unit}"
+            return f"{value:.0f} B" if unit == "B" else f"{format_plain(value)} {unit}"
         value /= 1024
     raise AssertionError("unreachable")
 
@@ -98,7 +98,7 @@ def share(value: float) -> str:
 
 def ratio(value: float) -> str:
     """How many times: 12.3×."""
-    return f"{bare(value)}×" if math.isfinite(value) else "–"
+    return f"{format_plain(value)}×" if math.isfinite(value) else "–"
 
 
 def count(value: float) -> str:
@@ -112,7 +112,7 @@ def si(value: float) -> str:
         return "–"
     thousands = math.floor(math.log10(float(f"{abs(value):.3g}")) / 3) if value else 0
     power = min(len(_PREFIXES) - 1, max(0, thousands))
-    return f"{bare(value / 1000**power)} {_PREFIXES[power]}"
+    return f"{format_plain(value / 1000**power)} {_PREFIXES[power]}"
 
 
 def loss_percent(value: float) -> str:

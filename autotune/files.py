@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _MOST_BYTES = 1 << 30  # that a packed file may hold
 
 
-def bundled(kind: str) -> Path:
+def find_bundled(kind: str) -> Path:
     """The folder of that kind (kernels, workloads, policies) that ships with autotune: inside an installed
     package, or beside it in a checkout."""
     inside = _PACKAGE / "_bundled" / kind
@@ -34,7 +34,7 @@ def bundled(kind: str) -> Path:
 
 def include_dir() -> Path:
     """The C++ layout library's include folder."""
-    return bundled("kernels") / "include"
+    return find_bundled("kernels") / "include"
 
 
 def pip_install(extra: str = "") -> str:
@@ -49,7 +49,7 @@ def pip_install(extra: str = "") -> str:
 
 def data_root(named: str | Path | None = None) -> Path:
     """Where workload files find their data: ``named``, else AUTOTUNE_DATA, else what ships with the package."""
-    return Path(named or os.environ.get("AUTOTUNE_DATA") or bundled("workloads") / "data")
+    return Path(named or os.environ.get("AUTOTUNE_DATA") or find_bundled("workloads") / "data")
 
 
 def plain_file(path: Path) -> Path:
@@ -59,7 +59,7 @@ def plain_file(path: Path) -> Path:
     return path
 
 
-def unpacked(path: Path) -> str:
+def read_packed(path: Path) -> str:
     """The text of a file, which may be packed: ``.gz``, ``.xz``. Raises OSError for what cannot be read, or is a pipe;
     ValueError for what is no text, or holds more than a GiB."""
     opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, Path.open)
@@ -100,8 +100,8 @@ def policy_folders(named: str | Path | None = None, family: Path | None = None) 
     """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
     beside the folder ``family``, the user's data folder, those shipped."""
     first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
-    beside = [family.parent / "policies"] if family and family.parent != bundled("kernels") else []
-    return [*first, Path("policies"), *beside, own_policies(), bundled("policies")]
+    beside = [family.parent / "policies"] if family and family.parent != find_bundled("kernels") else []
+    return [*first, Path("policies"), *beside, own_policies(), find_bundled("policies")]
 
 
 def policy_folder(named: Path | None = None) -> Path:
@@ -169,28 +169,28 @@ def cell_text(cell: str) -> str:
 
 
 @contextmanager
-def replaced(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
+def replace_file(path: Path, mode: int = 0o666, ending: str = ".tmp") -> Iterator[Path]:
     """A file to write, empty and there, that takes the place of ``path`` when the block ends well and vanishes
     otherwise, so that ``path`` never holds half of it. Whatever ``path`` is, a link too, is replaced and not written
     through. ``mode`` is narrowed by the process's umask; a caller to whom a file's name matters asks for an ``ending``.
     Raises OSError."""
-    with _made_beside(path, mode, ending) as temporary:
+    with _make_temporary(path, mode, ending) as temporary:
         yield temporary
         temporary.replace(path)
 
 
 @contextmanager
-def written(path: Path, ending: str = ".tmp") -> Iterator[Path]:
-    """``replaced`` for a file that a user has named: links are followed, and only what ``is_plain`` is replaced. All
-    else is opened at once and gets what was written when the block ends well. Raises OSError."""
+def write_file(path: Path, ending: str = ".tmp") -> Iterator[Path]:
+    """``replace_file`` for a file that a user has named: links are followed, and only what ``is_plain`` is replaced.
+    All else is opened at once and gets what was written when the block ends well. Raises OSError."""
     if is_plain(path):
-        with replaced(Path(os.path.realpath(path)), ending=ending) as temporary:
+        with replace_file(Path(os.path.realpath(path)), ending=ending) as temporary:
             yield temporary
         return
     # A copy of the descriptor writes where that one stands in its file, and not at the beginning.
     target = os.dup(1) if is_stdout(path) else os.open(path, os.O_WRONLY)
     place = Path(tempfile.gettempdir(), path.name)
-    with os.fdopen(target, "wb") as stream, _made_beside(place, 0o600, ending) as temporary:
+    with os.fdopen(target, "wb") as stream, _make_temporary(place, 0o600, ending) as temporary:
         yield temporary
         with temporary.open("rb") as content:
             shutil.copyfileobj(content, stream)
@@ -214,7 +214,7 @@ def is_stdout(path: Path) -> bool:
 
 
 @contextmanager
-def _made_beside(path: Path, mode: int, ending: str) -> Iterator[Path]:
+def _make_temporary(path: Path, mode: int, ending: str) -> Iterator[Path]:
     """A new file of another name that is gone behind the block."""
     # A name that nobody can foresee, and made there and then: a link that somebody planted is not followed.
     temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(8)}{ending}")
@@ -227,10 +227,10 @@ def _made_beside(path: Path, mode: int, ending: str) -> Iterator[Path]:
 
 
 def write_text(
-    path: str | Path, text: str, place: Callable[[Path], AbstractContextManager[Path]] = replaced
+    path: str | Path, text: str, place: Callable[[Path], AbstractContextManager[Path]] = replace_file
 ) -> Path:
-    """Write ``text`` so that ``path`` never holds half of it: ``replaced``, or ``written`` where a user has named the
-    file. Raises StoreError."""
+    """Write ``text`` so that ``path`` never holds half of it: ``replace_file``, or ``write_file`` where a user has
+    named the file. Raises StoreError."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

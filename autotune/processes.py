@@ -35,8 +35,22 @@ from typing import Any
 from autotune.errors import AutotuneError, StoreError
 
 __all__ = [
-    "Answer", "Child", "Failure", "Warned", "attended", "beside", "death", "exchange", "guard", "has_ended",
-    "own_folder", "process_name", "program", "python", "reporting", "warn",
+    "Answer",
+    "Child",
+    "Failure",
+    "Warned",
+    "death",
+    "exchange",
+    "guard",
+    "has_ended",
+    "own_folder",
+    "process_name",
+    "program",
+    "python",
+    "report_problems",
+    "run_attended",
+    "run_beside",
+    "warn",
 ]  # fmt: skip
 
 
@@ -67,7 +81,7 @@ class Child:
         parent, self._alive = multiprocessing.Pipe(duplex=False)  # nothing is sent: it ends with this process
         self._lock, self._is_killed = threading.Lock(), False
         try:
-            self.process = _started(there, parent)
+            self.process = _start(there, parent)
         except (OSError, MemoryError) as problem:
             self.pipe.close()
             said = getattr(problem, "strerror", "") or "not enough memory"
@@ -138,7 +152,7 @@ def death(code: int | None) -> str:
 _BEGIN = "import sys; sys.path[:] = {path!a}; from autotune.processes import live; live({pipe}, {parent})"
 
 
-def _started(pipe: Connection, parent: Connection) -> "subprocess.Popen[bytes]":
+def _start(pipe: Connection, parent: Connection) -> "subprocess.Popen[bytes]":
     """A process that has these ends. Raises OSError, MemoryError."""
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
     begin = _BEGIN.format(path=sys.path, pipe=pipe.fileno(), parent=parent.fileno())
@@ -171,7 +185,7 @@ def live(handle: int, parent_handle: int) -> None:
                 _tidy(folder)
 
 
-def forked(life: Callable[..., None], *arguments: Any) -> None:
+def fork(life: Callable[..., None], *arguments: Any) -> None:
     """Start ``life`` in a fork of this process, which has what is imported here and ends with this process."""
     if os.fork() == 0:
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
@@ -235,13 +249,13 @@ def program(
     """What a program says. It and what it starts are a process group of their own, which ends with this call, and with
     this process, however either ends. Raises OSError for a command that cannot be run, and
     subprocess.TimeoutExpired."""
-    found = shutil.which(command[0])
-    if not found:
+    path = shutil.which(command[0])
+    if not path:
         raise FileNotFoundError(errno.ENOENT, "No such file, or not an executable one", command[0])
     reads, writes = os.pipe()  # no other process has the end that writes
     try:
         running = subprocess.Popen(
-            ["/bin/sh", "-c", guard(), "sh", found, *command[1:]],
+            ["/bin/sh", "-c", guard(), "sh", path, *command[1:]],
             cwd=folder, env=environment, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace", process_group=0,
         )  # fmt: skip
@@ -265,7 +279,7 @@ def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.Complete
 
 
 @contextmanager
-def beside(command: Sequence[str], lost: str) -> Iterator[str]:
+def run_beside(command: Sequence[str], lost: str) -> Iterator[str]:
     """A process beside the block, whose value is the first line that it says. It is in a session of its own, so that no
     signal to this one's group reaches it, and ends when its input does: with the block, or with this process, however
     that ends. ``lost`` is warned of where it fails or is killed."""
@@ -281,7 +295,7 @@ def beside(command: Sequence[str], lost: str) -> Iterator[str]:
                 warn(lost)
 
 
-def attended(command: Sequence[str]) -> tuple[int, bool]:
+def run_attended(command: Sequence[str]) -> tuple[int, bool]:
     """The exit code of a program that prints to this one's terminal, and whether it was interrupted: Ctrl-C reaches
     this process alone, which then closes the program's input and waits for its end. Raises OSError."""
     running = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
@@ -319,7 +333,7 @@ class Failure:
     text: str
 
     @classmethod
-    def of(cls, problem: AutotuneError) -> "Failure":
+    def make(cls, problem: AutotuneError) -> "Failure":
         """With the nearest class that its text is enough for, and that the parent knows too."""
         kind = next(
             kind
@@ -333,13 +347,13 @@ class Failure:
 
 
 @contextmanager
-def reporting(pipe: Connection) -> Iterator[None]:
+def report_problems(pipe: Connection) -> Iterator[None]:
     """Tells the parent of warnings, and of an AutotuneError that ends the block."""
     warnings.showwarning = lambda message, *_args, **_kwargs: pipe.send(Warned(str(message)))
     try:
         yield
     except AutotuneError as problem:
-        pipe.send(Failure.of(problem))
+        pipe.send(Failure.make(problem))
 
 
 _BETWEEN = {"autotune", "contextlib"}

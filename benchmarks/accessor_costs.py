@@ -32,7 +32,7 @@ from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Family, Workload, load_family, load_workload, prepare
 from autotune.device import Resident, open_backend
-from autotune.files import bundled
+from autotune.files import find_bundled
 
 ROOT = Path(__file__).parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100")
@@ -129,7 +129,7 @@ def costs(pairs: Sequence[Pair], archs: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for pair in pairs:
         for arch in archs:
-            control = Variant.of(pair.family, pair.family.space.control, pair.family.chosen_options({}))
+            control = Variant.make(pair.family, pair.family.space.control, pair.family.choose_options({}))
             accessor = figures(batch(pair.family, (control,)), arch)
             pointer = figures(plain_batch(pair.plain), arch)
             for kernel, (registers, count) in accessor.items():
@@ -209,11 +209,11 @@ def times(pairs: Sequence[Pair], device: str, rounds: int) -> list[dict[str, Any
     for pair in pairs:
         family, baseline = pair.family, pair.family.baseline
         assert baseline is not None
-        inputs = prepare(family, timed(pair, is_small=device == "cpu"), bundled("workloads") / "data")
+        inputs = prepare(family, timed(pair, is_small=device == "cpu"), find_bundled("workloads") / "data")
         resident = Resident(backend, inputs, most=3)
         plans = {}
         for what, one in (("accessor", family), ("plain", baseline)):
-            variant = Variant.of(one, one.space.control, one.chosen_options({}))
+            variant = Variant.make(one, one.space.control, one.choose_options({}))
             (execution,) = bound(resident, (variant,))
             plans[what] = execution.run
         taken: dict[str, list[float]] = {what: [] for what in plans}

@@ -23,7 +23,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import Configuration, Inputs, load_family
 from autotune.device import Backend, Resident, open_backend
-from autotune.measure import Verifier, expected_outputs, spread
+from autotune.measure import Verifier, compute_expected, spread
 
 FAMILY = load_family("allpairs")
 RUNGS = ("naive", "coalesced", "char", "register", "shared")
@@ -96,7 +96,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def compare(
     backend: Backend, workload: str, inputs: Inputs, chosen: dict[str, Configuration | str], rounds: int
 ) -> list[dict[str, Any]]:
-    expected, _ = expected_outputs(FAMILY, inputs, default_root())
+    expected, _ = compute_expected(FAMILY, inputs, default_root())
     resident = Resident(backend, inputs, most=len(chosen) + 1)
     verifier = Verifier(backend, FAMILY, expected)
     plans: dict[str, Callable[[], Any]] = {}

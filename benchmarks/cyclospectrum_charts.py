@@ -66,7 +66,7 @@ def timed(
     for residues in sizes:
         inputs = inputs_of(residues, order)
         names = inputs.names(variant.configuration)
-        if variant.exclusion(names, backend.device.limits):
+        if variant.explain_exclusion(names, backend.device.limits):
             break
         resident = Resident(backend, inputs)
         (execution,) = bound(resident, (variant,))  # compiled once: the cache has it after that

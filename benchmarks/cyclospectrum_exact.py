@@ -123,7 +123,7 @@ def counted(
 
 def excluded(variant: Variant, inputs: Inputs, backend: Backend) -> str:
     names = inputs.names(variant.configuration)
-    return variant.exclusion(names, backend.device.limits)
+    return variant.explain_exclusion(names, backend.device.limits)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def plain_draws(space: Space, count: int, rng: np.random.Generator) -> int:
     drawn = [
         {p.name: p.values[i] for p, i in zip(space.policies, row, strict=True)} for row in numbers.tolist()
     ]
-    return sum(not space.exclusion(one) for one in drawn)
+    return sum(not space.explain_exclusion(one) for one in drawn)
 
 
 def searched(space: Space, sampler: str, trials: int) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import load_family
 from autotune.device import Resident, open_backend
-from autotune.measure import GUARD_BYTES, Verifier, expected_outputs
+from autotune.measure import GUARD_BYTES, Verifier, compute_expected
 from autotune.measure.energy import EnergyMeter
 
 COLUMNS = (
@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if asked.check:
         return check(family, [inputs], ["control"], device=asked.device)
     with closing(open_backend(asked.device)) as backend, backend.current():
-        meter = EnergyMeter.of(backend, asked.seconds)
+        meter = EnergyMeter.open(backend, asked.seconds)
         tuned = entry(
             family, asked.policies, asked.slug or backend.device.slug, asked.entry or asked.workload
         )
@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
         executions = dict(
             zip(chosen, bound(resident, variants_of(family, chosen.values(), inputs.options)), strict=True)
         )
-        verifier = Verifier(backend, family, expected_outputs(family, inputs, default_root())[0])
+        verifier = Verifier(backend, family, compute_expected(family, inputs, default_root())[0])
         for role, execution in executions.items():
             reason, _ = verifier.run(execution, cold=False)
             assert not reason, f"{role}: {reason}"

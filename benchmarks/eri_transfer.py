@@ -21,7 +21,7 @@ from result_files import write_rows
 from autotune.compile import default_root
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Backend, CpuBackend, Execution, Resident, open_backend
-from autotune.measure import Verifier, expected_outputs
+from autotune.measure import Verifier, compute_expected
 
 SCHEMES = ("scheme-1", "scheme-2", "scheme-3", "scheme-4", "scheme-4-pairs")
 _SECONDS = 3.0
@@ -49,7 +49,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def table(family: Family, inputs: Inputs, backend: Backend, schemes: Sequence[str]) -> list[dict[str, Any]]:
     """A row a scheme; each result is checked against the reference before it is timed."""
-    expected, _ = expected_outputs(family, inputs, default_root())
+    expected, _ = compute_expected(family, inputs, default_root())
     rows = []
     for scheme in schemes:
         on_host = scheme == "scheme-1" and backend.device.kind != "cpu"

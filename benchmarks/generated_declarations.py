@@ -79,7 +79,7 @@ def outputs(
     resident = Resident(backend, inputs)
     found: list[Any] = []
     for variant, compiled in made:
-        if reason := variant.exclusion(inputs.names(variant.configuration), backend.device.limits):
+        if reason := variant.explain_exclusion(inputs.names(variant.configuration), backend.device.limits):
             print(reason)
             found.append(None)
             continue
@@ -149,7 +149,7 @@ def tried(
 ) -> list[Any]:
     """A row a declaration. Raises AssertionError for what does not compile."""
     family = family_of(folder, members)
-    variants = tuple(Variant.of(family, configuration, {}) for configuration in configurations(members))
+    variants = tuple(Variant.make(family, configuration, {}) for configuration in configurations(members))
     at_once = max(1, -(-len(variants) // processes))
     chunks = compile_many(
         batch(family, variants), toolchain, Cache(default_root()), processes, at_once, early=False

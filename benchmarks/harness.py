@@ -16,7 +16,7 @@ from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, def
 from autotune.declaration import Configuration, Family, Inputs, load_workload, prepare
 from autotune.device import Execution, Resident, open_backend
 from autotune.errors import AutotuneError
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.policy import file_name, read_policy_file
 
 __all__ = [
@@ -49,7 +49,7 @@ def module_of(family: Family) -> Any:
 
 def inputs_of(family: Family, workload: str, data: Path | None = None) -> Inputs:
     """A workload's inputs; data files are looked for in ``data``, else among those that ship."""
-    return prepare(family, load_workload(family, workload), data or bundled("workloads") / "data")
+    return prepare(family, load_workload(family, workload), data or find_bundled("workloads") / "data")
 
 
 def python_path() -> str:
@@ -63,7 +63,7 @@ def variants_of(
 ) -> tuple[Variant, ...]:
     """Configurations, or their texts, with the options of some inputs."""
     chosen = (family.space.configuration(c) if isinstance(c, str) else c for c in configurations)
-    return tuple(Variant.of(family, configuration, options) for configuration in chosen)
+    return tuple(Variant.make(family, configuration, options) for configuration in chosen)
 
 
 def bound(resident: Resident, variants: Sequence[Variant]) -> list[Execution]:

@@ -26,7 +26,7 @@ from harness import arguments, check, inputs_of, variants_of
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, Inputs, load_family
 from autotune.files import include_dir
-from autotune.measure import expected_outputs
+from autotune.measure import compute_expected
 
 INDEX = "configuration_index"  # the one tuned parameter beside the block size: which policy struct
 
@@ -55,7 +55,7 @@ def task(family: Family, inputs: Inputs, configurations: Sequence[Configuration]
         )
     names = [dict(inputs.names(c)) for c in configurations]
     geometries = [v.geometry(kernel, n) for v, n in zip(variants, names, strict=True)]
-    expected, _ = expected_outputs(family, inputs, cache)
+    expected, _ = compute_expected(family, inputs, cache)
     parts: list[dict[int, Any]] = []
     answer: list[Any] = []
     for name in kernel.arguments:

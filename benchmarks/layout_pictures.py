@@ -57,7 +57,7 @@ def cells(layouts: Sequence[Layout], shape: tuple[int, ...], names: str = "") ->
         for index in np.ndindex(*room.extents):
             element = int(layout.mapping.element(index, room.extents))
             for number in range(layout.parts * inside):
-                texel = int(layout.address(element, number // inside, room.part_stride))
+                texel = int(layout.compute_address(element, number // inside, room.part_stride))
                 field = data.fields[number].name if data.record else name.strip()
                 found[texel * inside + number % inside] = field + "".join(map(str, index))
     return found
@@ -97,7 +97,7 @@ def of_words(name: str, count: int, vector: int = 1) -> str:
 
 def of_tree(order: Any) -> str:
     """A tree of 15, named level by level (1 above 2 and 3, those above 4 to 7), as it is stored."""
-    tree = Links.of(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
+    tree = Links.from_pairs(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
     return drawn([str(element + 1) for element in order(tree)], 15)
 
 

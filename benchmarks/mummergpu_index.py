@@ -199,7 +199,7 @@ def _host(text: Codes) -> dict[str, Any]:
 def _agrees(index: Any, expected: dict[str, Any]) -> str:
     """Whether every word is as the host has it, of what was made."""
     for name, room in index.rooms.items():
-        found = room.fetched(np.uint32, room.nbytes // 4) if name in expected else None
+        found = room.fetch(np.uint32, room.nbytes // 4) if name in expected else None
         if found is not None and name == "nodes":
             both = found.reshape(-1, 2, 4)
             if not all(

@@ -152,7 +152,7 @@ def executions(
         names = inputs.names(configuration)
         if isinstance(binary, CompileFailure):
             print(f"{configuration.id}: does not compile: {binary.message[:300]}")
-        elif reason := variant.exclusion(names, backend.device.limits):
+        elif reason := variant.explain_exclusion(names, backend.device.limits):
             print(f"{configuration.id}: {reason}")
         else:
             execution = resident.execution(variant, backend.load(binary))
@@ -259,7 +259,7 @@ def times(backend: Backend, family: Family, shape: tuple[int, int], chosen: argp
         if not expected:  # compared on the device: a large field takes seconds to fetch
             for name, placed in outputs.items():
                 expected[name] = backend.place(replace(placed.stored, buffer=backend.download(placed)))
-        if wrong := sum(backend.apart(placed, expected[name]) for name, placed in outputs.items()):
+        if wrong := sum(backend.count_mismatches(placed, expected[name]) for name, placed in outputs.items()):
             print(f"{configuration.id}: {wrong} words differ")
             continue
         (ms,) = backend.sample(execution.run, 1, False)

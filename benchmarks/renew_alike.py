@@ -84,11 +84,11 @@ def stale_entries(path: Path) -> dict[str, Any]:
     """The entries of a policy file whose sources changed since they were measured, by name."""
     from autotune.declaration import load_family
     from autotune.policy import read_policy_file
-    from autotune.policy.acceptance import changed
+    from autotune.policy.acceptance import find_change
 
     file = read_policy_file(path)
     family = load_family(file.family)
-    return {name: item for name, item in file.entries.items() if changed(family, item)}
+    return {name: item for name, item in file.entries.items() if find_change(family, item)}
 
 
 def renew(path: Path, then: Mapping[str, Any], now: Mapping[str, Any], gone: Sequence[str] = ()) -> bool:
@@ -319,7 +319,7 @@ def describe(path: Path) -> dict[str, Any]:
         configuration = known(family, {name: value for name, value in values.items() if name in policies})
         name = f"{','.join(f'{k}={v}' for k, v in sorted(values.items()))} {dict(sorted(options.items()))}"
         if configuration is not None:
-            variants[name] = Variant.of(family, configuration, family.chosen_options(options))
+            variants[name] = Variant.make(family, configuration, family.choose_options(options))
         if is_needed:
             needed.add(name)
     toolchain = Nvrtc(file.device.arch)
@@ -469,7 +469,7 @@ def known(family: Any, values: Mapping[str, Any]) -> Any:
     """The configuration of these policy values, None where the space no longer has it."""
     from autotune.policy import acceptance
 
-    configuration, wrong = acceptance.known_configuration(family, values)
+    configuration, wrong = acceptance.find_configuration(family, values)
     return None if wrong else configuration
 
 

@@ -140,12 +140,12 @@ RANGES = {
 
 
 def spread(range_: Range, count: int) -> list[dict[str, int]]:
-    """``count`` points: the middle and corners, half of them at the most, and then those of ``Range.inner``."""
+    """``count`` points: the middle and corners, half of them at the most, and then those of ``Range.draw_points``."""
     found: list[dict[str, int]] = []
     over = policy.prediction.Range(
         {name: (int(low), int(high)) for name, (low, high) in range_.numbers.items()}, range_.holds
     )
-    for points, most in ((over.corners(), (count + 1) // 2), (over.inner(), count)):
+    for points, most in ((over.corners(), (count + 1) // 2), (over.draw_points(), count)):
         for point in points:
             if len(found) >= most:
                 break

@@ -167,7 +167,7 @@ def blocks_of(
     family: Family, configuration: Configuration, kernel: str, numbers: Mapping[str, float], options: Mapping[str, Any]
 ) -> int:  # fmt: skip
     """Of the kernel's grid; 0 where it reads numbers of the compiled source, which no record has."""
-    variant = Variant.of(family, configuration, options)
+    variant = Variant.make(family, configuration, options)
     if family.kernels[kernel].names & family.compiled.keys():
         return 0
     return math.prod(variant.geometry(family.kernels[kernel], {**numbers, **options, **configuration}).grid)

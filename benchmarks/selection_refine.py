@@ -28,9 +28,9 @@ from selection_sweep import read
 
 import autotune
 from autotune.declaration import Configuration, load_family, load_workload, prepare
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.hardware import Device
-from autotune.policy import file_name, merged, read_policy_file
+from autotune.policy import file_name, merge_winners, read_policy_file
 from autotune.policy.file import write as write_policy
 from autotune.policy.refined import refined_path
 
@@ -56,7 +56,9 @@ def main(words: Sequence[str] | None = None) -> None:
         with tempfile.TemporaryDirectory() as folder:
             paths = write(range_, drawn(range_, options.each, options.seed), Path(folder))
             family = load_family(range_.family)
-            inputs = [prepare(family, load_workload(family, p), bundled("workloads") / "data") for p in paths]
+            inputs = [
+                prepare(family, load_workload(family, p), find_bundled("workloads") / "data") for p in paths
+            ]
         print(f"{options.family}: {len(inputs)} inputs; {options.device}: {is_there(options.device)}")
         return
     logging.basicConfig(level=logging.WARNING)
@@ -64,7 +66,7 @@ def main(words: Sequence[str] | None = None) -> None:
     family = load_family(range_.family)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
-        file = merged(None, [study for path in options.taught for _, study in read(path)])
+        file = merge_winners(None, [study for path in options.taught for _, study in read(path)])
         path = Path(folder) / "made" / file_name(family.name, file.device.slug)
         path.parent.mkdir(parents=True)
         write_policy(path, file)
@@ -108,7 +110,7 @@ def _row(
 ) -> dict[str, object]:  # fmt: skip
     family = load_family(named)
     workload = load_workload(family, path)
-    inputs = prepare(family, workload, bundled("workloads") / "data")
+    inputs = prepare(family, workload, find_bundled("workloads") / "data")
     with autotune.load(named, device=kind, policies=folder / "made", refine=True) as kernel:
         taken, _ = kernel.explain(inputs)
         began = time.perf_counter()

@@ -31,7 +31,7 @@ from statistics import median
 from result_files import read_rows, write_rows
 
 from autotune.declaration import Configuration, Family, load_family
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
 from autotune.policy import (
@@ -40,7 +40,7 @@ from autotune.policy import (
     candidates,
     choose,
     file_name,
-    merged,
+    merge_winners,
     read_policy_file,
 )
 from autotune.record import Measurement, Provenance, Study, Trial
@@ -78,7 +78,7 @@ def _study(
                 f"no extents of {family_name} {workload}: neither columns of the CSV nor in {known}"
             )
         features = dict(entries[workload].features)
-    options = entries[workload].options if workload in entries else family.chosen_options({})
+    options = entries[workload].options if workload in entries else family.choose_options({})
     about = {
         "features": features,
         "options": dict(options),
@@ -172,7 +172,7 @@ def left_out(studies: Sequence[Study], unseen: Sequence[Study] = ()) -> list[dic
     rows: list[dict[str, object]] = []
     for asked in unseen or studies:
         others = [s for s in studies if s is not asked]
-        file = merged(None, others)
+        file = merge_winners(None, others)
         plain = replace(file, prediction=None)
         taken = {
             "autotune": ours(family, file, asked),
@@ -212,7 +212,9 @@ def main(words: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("results", nargs="+", type=Path, help="results.csv of sweeps of several workloads")
-    parser.add_argument("--policies", type=Path, default=bundled("policies"), help="where extents are told")
+    parser.add_argument(
+        "--policies", type=Path, default=find_bundled("policies"), help="where extents are told"
+    )
     parser.add_argument(
         "--unseen", type=Path, help="a results.csv whose workloads are asked for with all the others known"
     )

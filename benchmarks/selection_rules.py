@@ -36,7 +36,7 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, candidates, feature_values, merged
+from autotune.policy import Policies, PolicyFile, candidates, feature_values, merge_winners
 from autotune.policy.prediction import process
 from autotune.record import Study
 
@@ -158,7 +158,7 @@ def idle_share(
 ) -> float:
     """log of (whole waves over waves) of the last kernel of the family."""
     names = {**study.about.features, **study.about.options, **study.about.scalars, **configuration}
-    variant = Variant.of(family, configuration, study.about.options)
+    variant = Variant.make(family, configuration, study.about.options)
     worst = 0.0
     for kernel in family.kernels.values():
         blocks = math.prod(variant.geometry(kernel, names).grid)
@@ -172,7 +172,7 @@ def idle_share(
 
 def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence[str]) -> dict[str, Order]:
     """By rule, what it would try, best first."""
-    file = merged(None, others)
+    file = merge_winners(None, others)
     order = listed(family, file, asked)
     ours = [one[1] for one in order]
     times = asked.times

@@ -25,10 +25,10 @@ from pathlib import Path
 from selection_inputs import RANGES, drawn, spread, write
 
 from autotune.declaration import Configuration, Family, Inputs, Workload, load_family, load_workload, prepare
-from autotune.engine import Session, SweepRequest, Swept, opened, sweeping
+from autotune.engine import Session, SweepRequest, Swept, open_devices, open_session
 from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.measure import GivenOutputs
 from autotune.record import Study, Trial
 
@@ -58,7 +58,7 @@ class _Quick(Session):
 class _Silent:
     unfinished = ""
 
-    def compiled(self, done: int, total: int) -> None: ...
+    def report_compiled(self, done: int, total: int) -> None: ...
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
@@ -125,8 +125,8 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
     earlier = read(options.after) if options.after else []
     found = [study for _, study in earlier]
     began = time.perf_counter()
-    with sweeping(request, request.cases(), _unwatched, print) as session:
-        opened(session.workers, request.compiler)
+    with open_session(request, request.cases(), _unwatched, print) as session:
+        open_devices(session.workers, request.compiler)
         chosen = first
         for at, (point, path) in enumerate(zip(points, paths, strict=True)):
             if time.perf_counter() - began > options.seconds:
@@ -140,7 +140,7 @@ def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Stud
                 workload = load_workload(family, path)
                 asked = {each.name: getattr(session, each.name) for each in fields(Session)}
                 case = _Quick(**{**asked, "request": replace(request, chosen=chosen)})
-                one = case.swept(workload, prepare(family, workload, bundled("workloads") / "data"))
+                one = case.sweep(workload, prepare(family, workload, find_bundled("workloads") / "data"))
             except AutotuneError as problem:
                 print(f"{range_.name} {path.stem}: {problem}")
                 continue

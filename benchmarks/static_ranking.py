@@ -31,7 +31,7 @@ from autotune.declaration import Configuration, Family, load_family
 from autotune.errors import AutotuneError
 from autotune.files import data_root
 from autotune.ranking import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
+from autotune.ranking.forecasts import Forecast, find_unseen_policies, sort_by_cycles
 from autotune.ranking.warp_requests import Requests
 from autotune.record import Study, read_results
 
@@ -139,7 +139,7 @@ def rows_of(
     if not kept:
         return
     times = [t for _, t, _ in kept]
-    unseen = " ".join(unseen_policies(found, family.space.policies))
+    unseen = " ".join(find_unseen_policies(found, family.space.policies))
     models = {
         "static ranking": [f.cycles for f, _, _ in kept],
         "PORPLE": [of_porple(f) for f, _, _ in kept],
@@ -151,7 +151,7 @@ def rows_of(
         own = (unseen, seconds) if model == "static ranking" else ("", math.nan)
         yield Row(*head, model, first, five, correlation(times, estimates), *own)
     yield Row(*head, "chance", *by_chance(times), 0.0)
-    print(f"{name} {study.workload}: first {by_cycles(found)[0].configuration.id}")
+    print(f"{name} {study.workload}: first {sort_by_cycles(found)[0].configuration.id}")
 
 
 def show(rows: Sequence[Row]) -> None:

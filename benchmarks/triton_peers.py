@@ -341,7 +341,7 @@ def compiled(names: Sequence[str]) -> None:
         config = kernel.configs[0]
         listed = [_values(config, kernel.configs)]
         named = {**dict(zip(kernel.arg_names, given, strict=False)), **constants}
-        problem, _ = kernel._problem(named, len(given), [config], listed, grid, Alternatives.of(listed))  # noqa: SLF001
+        problem, _ = kernel._problem(named, len(given), [config], listed, grid, Alternatives.read(listed))  # noqa: SLF001
         problem.calls.build("sm_90", listed[0])
         print(f"{name}: {len(kernel.configs)} configurations, the first of them compiles")
 

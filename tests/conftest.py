@@ -83,7 +83,7 @@ def _has_sanitizer() -> bool:
 
 
 _MOST_PROCESSES = 8  # each imports and collects for seconds, and compiles in processes of its own
-_STARTED = processes._started
+_STARTED = processes._start
 _SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "asan": (lambda: bool(libraries()), "g++ with AddressSanitizer and UndefinedBehaviorSanitizer"),
@@ -108,6 +108,7 @@ _NEEDS = {
     "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (
         lambda: bool(binaries() and find_spec("psycopg")),
@@ -180,13 +181,13 @@ def nursery() -> Iterator[Nursery]:
 @pytest.fixture(autouse=True)
 def _forked_children(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
     """What this process starts has imported already."""
-    monkeypatch.setattr(processes, "_started", nursery.started)
+    monkeypatch.setattr(processes, "_start", nursery.started)
 
 
 @pytest.fixture
 def fresh_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """What this process starts begins as a program's children do."""
-    monkeypatch.setattr(processes, "_started", _STARTED)
+    monkeypatch.setattr(processes, "_start", _STARTED)
 
 
 @pytest.fixture

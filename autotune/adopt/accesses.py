@@ -3,10 +3,21 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.elements import half_of
-from autotune.adopt.expression import ZERO, Sum, names, negative
+from autotune.adopt.elements import find_half
+from autotune.adopt.expression import ZERO, Sum, names, negate
 from autotune.adopt.function import Function, Variable
-from autotune.adopt.source import Cursor, Span, bare, binary, children, kind, names_in, span, type_kind, unary
+from autotune.adopt.source import (
+    Cursor,
+    Span,
+    binary,
+    children,
+    kind,
+    names_in,
+    span,
+    strip_wrappers,
+    type_kind,
+    unary,
+)
 
 _POINTERS = ("POINTER", "INCOMPLETEARRAY")
 _STEPS = ("++", "--", "p++", "p--")
@@ -85,7 +96,7 @@ class Pointer:
     def is_constant(self) -> bool:
         return bool(self.variable.cursor.type.get_canonical().get_pointee().is_const_qualified())
 
-    def stays(self, reason: str, line: int) -> None:
+    def keep_plain(self, reason: str, line: int) -> None:
         """It does, if for no other reason."""
         if not self.reason:
             self.reason, self.line = reason, line
@@ -100,19 +111,19 @@ class Uses:
     @cached_property
     def pointers(self) -> dict[str, Pointer]:
         variables = [self.function.variables[c.location.offset] for c in self.function.parameters]
-        found = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
-        for pointer in found:
+        pointers = [Pointer(v) for v in variables if type_kind(v.cursor) in _POINTERS]
+        for pointer in pointers:
             try:
                 _Followed(self.function, pointer).collect(pointer.variable, ())
             except NotFollowed as problem:
-                pointer.stays(str(problem), problem.line)
+                pointer.keep_plain(str(problem), problem.line)
             whole = all(access.use in ("load", "store") for access in pointer.accesses)
-            if not whole and half_of(pointer.element):
-                pointer.stays(
+            if not whole and find_half(pointer.element):
+                pointer.keep_plain(
                     "a number of 16 bits is read and written as a whole only",
                     self.function.source.line(pointer.variable.place),
                 )
-        return {pointer.name: pointer for pointer in found}
+        return {pointer.name: pointer for pointer in pointers}
 
 
 @dataclass
@@ -139,12 +150,12 @@ class _Followed:
 
     def _use(self, cursor: Cursor, offset: Sum) -> None:
         function, at = self.function, span(cursor)[0]
-        node, parent = function.around(cursor)
+        node, parent = function.find_around(cursor)
         while binary(parent) in ("+", "-") and is_pointer(parent):
             left, right = children(parent)
             moved = function.expression(right if left == node else left, at)
-            offset = (*offset, *(negative(moved) if binary(parent) == "-" else moved))
-            node, parent = function.around(parent)
+            offset = (*offset, *(negate(moved) if binary(parent) == "-" else moved))
+            node, parent = function.find_around(parent)
         match kind(parent):
             case "ARRAY_SUBSCRIPT_EXPR" if children(parent)[0] == node:
                 index = children(parent)[1]
@@ -158,9 +169,9 @@ class _Followed:
             case "CALL_EXPR":
                 self._call(parent, node, cursor, offset)
             case _:
-                raise NotFollowed(self._other(parent))
+                raise NotFollowed(self._describe_other_use(parent))
 
-    def _other(self, parent: Cursor) -> str:
+    def _describe_other_use(self, parent: Cursor) -> str:
         name, operator = self.pointer.name, binary(parent) or unary(parent)
         if operator in ("==", "!=") or kind(parent) in ("IF_STMT", "CONDITIONAL_OPERATOR"):
             return f"{name} is compared or tested as a pointer"
@@ -194,7 +205,7 @@ class _Followed:
     def _call(self, call: Cursor, node: Cursor, name: Cursor, offset: Sum) -> None:
         function, arguments = call.spelling, list(call.get_arguments())
         if function.startswith("atomic") or function == "__ldg":
-            self._by_address(call, node, offset or ZERO)
+            self._follow_address(call, node, offset or ZERO)
         elif not offset and node in arguments and function in self.function.source.functions:
             line = self.function.source.line(span(name)[0])
             self.pointer.passed.append(Passed(function, arguments.index(node), line))
@@ -216,10 +227,10 @@ class _Followed:
     def _element(self, element: Cursor, index: Sum, given: Cursor | None = None) -> None:
         place, source = span(element), self.function.source
         macro = source.macro_around(place)
-        if macro and (place != macro or span(self.function.around(element)[1]) == macro):
+        if macro and (place != macro or span(self.function.find_around(element)[1]) == macro):
             part = source.text(*macro).split("(")[0]
             raise NotFollowed(f"{self.pointer.name} is one part of what the macro {part} stands for")
-        element, parent = self.function.around(element, ("PAREN_EXPR",))
+        element, parent = self.function.find_around(element, ("PAREN_EXPR",))
         whole = Access(place, index, given=given)
         if kind(parent) == "MEMBER_REF_EXPR" and kind(parent.referenced) == "CONVERSION_FUNCTION":
             self._add(whole)
@@ -234,7 +245,10 @@ class _Followed:
         while (
             kind(parent) in ("PAREN_EXPR", "MEMBER_REF_EXPR")
             or (kind(parent) == "UNEXPOSED_EXPR" and "ARRAY" in type_kind(top))
-            or (kind(parent) == "ARRAY_SUBSCRIPT_EXPR" and bare(children(parent)[0]) == bare(top))
+            or (
+                kind(parent) == "ARRAY_SUBSCRIPT_EXPR"
+                and strip_wrappers(children(parent)[0]) == strip_wrappers(top)
+            )
         ):
             top, parent = parent, self.function.parent(parent)
         if kind(member.referenced) != "FIELD_DECL":
@@ -251,35 +265,35 @@ class _Followed:
             case "UNEXPOSED_EXPR":
                 self._add(whole)
             case "BINARY_OPERATOR" if binary(parent) == "=" and parts[0] == top:
-                self._add(self._assigned(parent, plain, parts[1]))
+                self._add(self._assign(parent, plain, parts[1]))
             case "CALL_EXPR" if parent.spelling == "operator=" and len(parts) == 3:
-                is_target = bare(parts[0]) == bare(top)
-                self._add(self._assigned(parent, plain, parts[2]) if is_target else whole)
+                is_target = strip_wrappers(parts[0]) == strip_wrappers(top)
+                self._add(self._assign(parent, plain, parts[2]) if is_target else whole)
             case "COMPOUND_ASSIGNMENT_OPERATOR":
                 self._add(plain)
             case "UNARY_OPERATOR" if unary(parent) in _STEPS:
                 self._add(plain)
             case "UNARY_OPERATOR" if unary(parent) == "&":
-                node, call = self.function.around(parent)
+                node, call = self.function.find_around(parent)
                 if kind(call) != "CALL_EXPR":
                     raise NotFollowed(f"the address of an element of {name} is kept")
-                self._by_address(call, node, plain.index, plain.member)
+                self._follow_address(call, node, plain.index, plain.member)
             case "VAR_DECL" | "RETURN_STMT" | "CONDITIONAL_OPERATOR" if self.pointer.is_constant:
                 self._add(whole)
             case "CALL_EXPR":
-                is_copied = half_of(self.pointer.element) and kind(parent.referenced) == "CONSTRUCTOR"
+                is_copied = find_half(self.pointer.element) and kind(parent.referenced) == "CONSTRUCTOR"
                 self._add(whole if self.pointer.is_constant or is_copied else plain)
             case _:
                 raise NotFollowed(f"an element of {name} is used in a way that is not known here")
 
-    def _assigned(self, assignment: Cursor, plain: Access, value: Cursor) -> Access:
+    def _assign(self, assignment: Cursor, plain: Access, value: Cursor) -> Access:
         """A statement ``x[i] = v`` is a store; anywhere else an element is assigned to where it lies."""
         source, place = self.function.source, span(assignment)
         is_simple = source.text(plain.place[1], span(value)[0]).strip() == "=" and not plain.member
         is_alone = self._is_statement(assignment) and not source.macro_around(place)
         loads = any(factor.span is None or self._loads(factor.span) for factor in names(plain.index))
         plain = replace(plain, value=span(value), reads=False)
-        if is_simple and is_alone and not loads and kind(bare(value)) != "INIT_LIST_EXPR":
+        if is_simple and is_alone and not loads and kind(strip_wrappers(value)) != "INIT_LIST_EXPR":
             return replace(plain, place=place, use="store")
         return plain
 
@@ -289,14 +303,14 @@ class _Followed:
         return "[" in text or "*" in text.lstrip("*(") or "->" in text
 
     def _is_statement(self, cursor: Cursor) -> bool:
-        cursor, parent = self.function.around(cursor, ("UNEXPOSED_EXPR",))
+        cursor, parent = self.function.find_around(cursor, ("UNEXPOSED_EXPR",))
         if kind(parent) == "IF_STMT":
             return bool(children(parent)[0] != cursor)
         if kind(parent) in ("FOR_STMT", "WHILE_STMT"):
             return bool(children(parent)[-1] == cursor)
         return kind(parent) in ("COMPOUND_STMT", "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT")
 
-    def _by_address(self, call: Cursor, node: Cursor, index: Sum, member: str = "") -> None:
+    def _follow_address(self, call: Cursor, node: Cursor, index: Sum, member: str = "") -> None:
         function = call.spelling
         is_added = function == "atomicAdd" and not member and self._is_statement(call)
         if function == "__ldg" and not member:
@@ -307,7 +321,7 @@ class _Followed:
         elif is_added and not self.function.source.macro_around(span(call)):
             self._add(Access(span(call), index, "add", value=span(list(call.get_arguments())[1])))
         else:
-            self._add(Access(span(bare(node)), index, "address", member=member))
+            self._add(Access(span(strip_wrappers(node)), index, "address", member=member))
 
 
 def is_pointer(cursor: Cursor) -> bool:

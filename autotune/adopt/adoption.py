@@ -18,8 +18,8 @@ from autotune.adopt.function import Function
 from autotune.adopt.host import steps
 from autotune.adopt.inputs import inputs_module
 from autotune.adopt.launch import KernelLaunch
-from autotune.adopt.plain import plain
-from autotune.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Proof, reached
+from autotune.adopt.plain import make_plain
+from autotune.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Proof, measure_coverage
 from autotune.adopt.rewriting import Text, rewrite_accesses
 from autotune.adopt.source import HEADERS, CudaSource, names_in, span, type_kind, walk
 from autotune.adopt.trial import Outcome
@@ -75,15 +75,15 @@ class Adopter:
         FamilyError, UsageError."""
         begun = time.perf_counter()
         self.told("reading the kernel")
-        self.source, self.host = plain(self.source, self.kernel, self.values)
+        self.source, self.host = make_plain(self.source, self.kernel, self.values)
         notes, budget = dict[str, None](), Budget()
         for _ in range(_TRIES):
-            adoption = self._made(budget)
+            adoption = self._make(budget)
             outcome, declaration = adoption.outcome, adoption.declaration
             left = {name for name in outcome.left if declaration.arrays.all[name].by} - self.flat
             gaps = {name for name, part in outcome.written.items() if part < 1} - self.kept
             gaps -= {array.name for array in declaration.in_place}
-            larger = self._larger(adoption)
+            larger = self._enlarge_sizes(adoption)
             if left:
                 self.flat |= left
                 note = "an index left its row, so it is taken as one line"
@@ -96,30 +96,32 @@ class Adopter:
             else:
                 break
             notes |= dict.fromkeys(f"{name}: {note}" for name in sorted(left or gaps))
-        if outcome.is_proved and (why := self._beyond(outcome) or self._left_out(adoption)):
+        if outcome.is_proved and (
+            why := self._describe_overrun(outcome) or self._describe_unreached(adoption)
+        ):
             outcome = replace(outcome, is_proved=False, why=why)
         return replace(adoption, outcome=outcome, notes=list(notes), seconds=time.perf_counter() - begun)
 
     @staticmethod
-    def _larger(adoption: Adoption) -> dict[str, int]:
+    def _enlarge_sizes(adoption: Adoption) -> dict[str, int]:
         """Room for what was touched behind an array whose size nothing tells."""
-        declaration, found = adoption.declaration, {}
+        declaration, enlarged = adoption.declaration, {}
         for name, (_, last) in adoption.outcome.beyond.items():
             array = declaration.arrays.all[name]
             if declaration.is_open(array):
                 inner = math.prod(declaration.small[0].get(other, 1) for other in array.shape[1:])
-                found[array.shape[0]] = -(-last // (array.element.bytes * inner))
-        return found
+                enlarged[array.shape[0]] = -(-last // (array.element.bytes * inner))
+        return enlarged
 
     @staticmethod
-    def _beyond(outcome: Outcome) -> str:
+    def _describe_overrun(outcome: Outcome) -> str:
         found = (f"{name} is touched from byte {p[0]} to {p[1]}" for name, p in outcome.beyond.items())
         return f"the sizes are a guess that does not hold: {', '.join(found)}" if outcome.beyond else ""
 
     @staticmethod
-    def _left_out(adoption: Adoption) -> str:
+    def _describe_unreached(adoption: Adoption) -> str:
         """Outputs that the runs left out for the most part: no proof of what the kernel does to them."""
-        shares = sorted(reached(adoption.outcome, adoption.arrays).items())
+        shares = sorted(measure_coverage(adoption.outcome, adoption.arrays).items())
         found = " and ".join(f"{int(100 * share)}% of {name}" for name, share in shares if share < ENOUGH)
         return found and (
             f"the runs wrote {found}, and less than {ENOUGH:.0%} proves little: where the launch is another, say it "
@@ -128,10 +130,10 @@ class Adopter:
 
     # -- one attempt ------------------------------------------------------------------------------------
 
-    def _made(self, budget: Budget) -> Adoption:
+    def _make(self, budget: Budget) -> Adoption:
         function = Function(self.source, self.source.kernel(self.kernel))
         excerpt = Excerpt(self.source, function.cursor)
-        self._refuse_unread(function.name, excerpt.mistakes())
+        self._refuse_unread(function.name, excerpt.find_mistakes())
         uses = Uses(function)
         callees = Callees(self.source, uses, excerpt.functions)
         callees.follow()
@@ -143,11 +145,11 @@ class Adopter:
                 f"{self.source.path}: kernel {function.name} takes no pointer ({inside}): what lies inside a struct is "
                 "not followed; pass its members one by one"
             )
-        launch = self.host.asked(self.grid, self.block) if self.grid else self.host.launch
+        launch = self.host.read_command_line(self.grid, self.block) if self.grid else self.host.launch
         geometry = KernelLaunch(arrays, launch, self.host.not_understood).geometry
         declaration = Declaration(
             self.name, self.source.path.name, arrays, geometry, f"{function.name} of {self.source.path.name}",
-            self.defines, self.kept, geometry.shared_bytes or _shared(function, geometry.block),
+            self.defines, self.kept, geometry.shared_bytes or _guess_shared_bytes(function, geometry.block),
             symbols_of(excerpt.symbols),
         )  # fmt: skip
         fixed = (int(e.text) for e in arrays.extents.values() if e.text.isdigit())
@@ -155,17 +157,15 @@ class Adopter:
         given = zip(_SMALL, [self.seen] * 3, turns, strict=True)
         declaration.small = [_sizes(declaration, *each) for each in given]
         files = self._files(declaration, excerpt, callees)
-        return Adoption(declaration, files, self._tried(declaration, files, budget))
+        return Adoption(declaration, files, self._try(declaration, files, budget))
 
     def _refuse_unread(self, kernel: str, mistakes: Sequence[str]) -> None:
         if not mistakes:
             return
         more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
         advice = HEADERS
-        if what := stand_ins.lacked(self.source.text(), self.source.path.name):
-            advice = (
-                f"adopt reads what the cpu device has: give it to autotune.Kernel; {stand_ins.lacking(what)}"
-            )
+        if what := stand_ins.find_lacked(self.source.text(), self.source.path.name):
+            advice = f"adopt reads what the cpu device has: give it to autotune.Kernel; {stand_ins.describe_lack(what)}"
         raise FamilyError(f"{mistakes[0]}{more}: kernel {kernel} cannot be read; {advice}")
 
     def _files(self, declaration: Declaration, excerpt: Excerpt, callees: Callees) -> dict[str, str]:
@@ -175,25 +175,25 @@ class Adopter:
         for array in declaration.arrays.all.values():
             if array.is_accessor:
                 rewrite_accesses(text, array.pointer, array.by, array.element.record)
-                parameter = f"typename Policy::{declaration.declared(array)} {array.name}"
+                parameter = f"typename Policy::{declaration.name_array(array)} {array.name}"
                 text.replace(span(array.pointer.variable.cursor), parameter)
         callees.rewrite(text)
         begin, size = span(declaration.function.cursor)[0], len(self.source.content)
         text.replace((begin, begin), "template <class Policy>\n")
-        before, rewritten = excerpt.before(), text.between(0, size).strip("\n") + "\n"
+        before, rewritten = excerpt.collect_prelude(), text.read_between(0, size).strip("\n") + "\n"
         include = '#include "autotune/array.cuh"\n'
         if "autotune::element" in rewritten or "autotune::field" in rewritten:
             include += '#include "autotune/element.cuh"\n'
         source = f"{include}\n{before}{rewritten}{declaration.copy_kernels()}"
         return {
-            BEFORE: f"{before}{plain.between(0, size)}",
+            BEFORE: f"{before}{plain.read_between(0, size)}",
             "family.yaml": declaration.family_yaml(),
             "family.py": inputs_module(declaration),
             f"{self.name}.cu": f'{source}\n#ifndef AUTOTUNE_VARIANTS\n#include "default.cuh"\n#endif\n',
-            "workloads/adopted.yaml": declaration.workload_yaml(_large(declaration)),
+            "workloads/adopted.yaml": declaration.workload_yaml(_choose_large_sizes(declaration)),
         }
 
-    def _tried(self, declaration: Declaration, files: dict[str, str], budget: Budget) -> Outcome:
+    def _try(self, declaration: Declaration, files: dict[str, str], budget: Budget) -> Outcome:
         self.told("building both kernels for the cpu device")
         with TemporaryDirectory(prefix="autotune-") as made:
             folder, built = Path(made, self.name), Path(made, "built")
@@ -205,7 +205,7 @@ class Adopter:
 # -- sizes ------------------------------------------------------------------------------------------------
 
 
-def _shared(function: Function, block: Sequence[str]) -> str:
+def _guess_shared_bytes(function: Function, block: Sequence[str]) -> str:
     """A guess at dynamic shared memory: an element for each thread, and some."""
     for cursor in walk(function.body, "VAR_DECL"):
         if type_kind(cursor) == "INCOMPLETEARRAY":
@@ -214,7 +214,7 @@ def _shared(function: Function, block: Sequence[str]) -> str:
     return ""
 
 
-def _large(declaration: Declaration) -> dict[str, int]:
+def _choose_large_sizes(declaration: Declaration) -> dict[str, int]:
     """Sizes of the workload: those of the first run where only that tells the room of an array, or larger ones would be
     too many elements."""
     arrays, extents = declaration.arrays.all.values(), declaration.arrays.extents

@@ -8,10 +8,20 @@ from functools import cached_property
 
 from autotune.adopt.accesses import Access, Pointer, Uses
 from autotune.adopt.elements import TYPES, Element, element_of, type_name
-from autotune.adopt.expression import Factor, Sum, alone, names, only, split, strides
+from autotune.adopt.expression import Factor, Sum, get_only_factor, make_sum, names, split, strides
 from autotune.adopt.function import Function, Variable, is_launch
 from autotune.adopt.host import HostProgram, divisors
-from autotune.adopt.source import Cursor, bare, binary, children, identifiers, number, span, type_kind, walk
+from autotune.adopt.source import (
+    Cursor,
+    binary,
+    children,
+    identifiers,
+    number,
+    span,
+    strip_wrappers,
+    type_kind,
+    walk,
+)
 
 _BYTES = Element("uint8")  # what family.yaml has no word for
 
@@ -67,13 +77,13 @@ class Array:
         """Where it is an accessor."""
         return self.pointer.accesses if self.is_accessor else []
 
-    def indices(self, access: Access) -> list[Sum]:
+    def split_index(self, access: Access) -> list[Sum]:
         return split(access.index, self.by)
 
     @property
     def firsts(self) -> list[Sum]:
         """The outermost index of each access."""
-        return [self.indices(access)[0] for access in self.accesses]
+        return [self.split_index(access)[0] for access in self.accesses]
 
 
 @dataclass
@@ -93,30 +103,30 @@ class Arrays:
 
     @cached_property
     def all(self) -> dict[str, Array]:
-        found = {name: self._element(pointer) for name, pointer in self.uses.pointers.items()}
-        for array in found.values():
+        elements = {name: self._element(pointer) for name, pointer in self.uses.pointers.items()}
+        for array in elements.values():
             if array.name not in self.flat:
                 array.by = strides([access.index for access in array.accesses])
         # What a caller gives says how large it is, so that comes first where outputs share an extent with it.
-        for array in sorted(found.values(), key=lambda array: array.is_written and not array.is_read):
+        for array in sorted(elements.values(), key=lambda array: array.is_written and not array.is_read):
             array.shape = self._shape(array)
-        _Links(self.function, list(found.values()), self._parameters).find()
-        return found
+        _Links(self.function, list(elements.values()), self._parameters).find()
+        return elements
 
     def _element(self, pointer: Pointer) -> Array:
         element, why = element_of(pointer.element)
         if why:
-            pointer.stays(why, self.function.source.line(pointer.variable.place))
+            pointer.keep_plain(why, self.function.source.line(pointer.variable.place))
         return Array(pointer, element if element.bytes else _BYTES, is_opaque=not element.bytes)
 
     # -- extents ----------------------------------------------------------------------------------------
 
     def _shape(self, array: Array) -> tuple[str, ...]:
         """Names of its extents; falls back to one where an inner one cannot be said."""
-        inner = [self._inner(array, number, stride) for number, stride in enumerate(array.by)]
+        inner = [self._name_inner_extent(array, number, stride) for number, stride in enumerate(array.by)]
         if not all(inner) or len(set(inner)) < len(inner):
             array.by, inner = [], []
-        outer = self._outer(array, inner)
+        outer = self._name_outer_extent(array, inner)
         if outer in inner:  # a square array: the names of its extents have to differ
             text = self.extents[outer].text
             same = (e.name for e in self.extents.values() if e.text == text and e.name not in inner)
@@ -124,15 +134,15 @@ class Arrays:
             self.extents[outer] = Extent(outer, text)
         return (outer, *reversed(inner))
 
-    def _inner(self, array: Array, number: int, stride: Factor) -> str:
-        text = self.said(alone(stride))
+    def _name_inner_extent(self, array: Array, number: int, stride: Factor) -> str:
+        text = self.express(make_sum(stride))
         if text is None or text.isidentifier():
-            return self._named(text, text) if text else ""
+            return self._name_extent(text, text) if text else ""
         spelling = self.function.source.text(*stride.span) if stride.span else stride.spelling
         own = f"{array.name}_{('columns', 'rows', 'planes')[number]}"
-        return self._named(spelling if spelling.isidentifier() else own, text)
+        return self._name_extent(spelling if spelling.isidentifier() else own, text)
 
-    def _allocated(self, array: Array, inner: Sequence[str]) -> str:
+    def _name_allocated_extent(self, array: Array, inner: Sequence[str]) -> str:
         """The text of the outer extent where the host program says how much room it gives; empty where it does not."""
         factors = self.host.elements(array.name, array.element.bytes) if self.host else None
         if factors is None:
@@ -147,34 +157,38 @@ class Arrays:
         is_sum = [not (f.isalnum() or f.isidentifier()) and len(factors) > 1 for f in factors]
         return " * ".join(f"({f})" if sum_ else f for f, sum_ in zip(factors, is_sum, strict=True)) or "1"
 
-    def _outer(self, array: Array, inner: Sequence[str]) -> str:
+    def _name_outer_extent(self, array: Array, inner: Sequence[str]) -> str:
         own = f"{array.name}_{'rows' if inner else 'size'}"
-        room = self._allocated(array, inner)
+        room = self._name_allocated_extent(array, inner)
         if room and not room.isdigit():
-            return self._named(room if room.isidentifier() else own, room)
-        said = (self.limit(first) or self._inside_another(first) for first in array.firsts)
-        found = [text for text in said if text] or [t for t in map(self._launched, array.firsts) if t]
-        if room and not any(map(identifiers, found)):
-            found = [room]
-        if not found:
-            return self._shared(array, own)
-        text = max(found, key=lambda said: (found.count(said), len(said)))
-        parameter = next((said for said in found if said in self._parameters), "")
+            return self._name_extent(room if room.isidentifier() else own, room)
+        said = (self.limit(first) or self._find_enclosing_stride(first) for first in array.firsts)
+        extents = [text for text in said if text] or [
+            t for t in map(self._find_launch_bound, array.firsts) if t
+        ]
+        if room and not any(map(identifiers, extents)):
+            extents = [room]
+        if not extents:
+            return self._find_shared_extent(array, own)
+        text = max(extents, key=lambda said: (extents.count(said), len(said)))
+        parameter = next((said for said in extents if said in self._parameters), "")
         if parameter and re.fullmatch(rf"{parameter} - \d+", text):
             text = parameter
-        return self._named(text if text.isidentifier() else own, text)
+        return self._name_extent(text if text.isidentifier() else own, text)
 
-    def _launched(self, index: Sum) -> str:
+    def _find_launch_bound(self, index: Sum) -> str:
         """What the host's launch keeps an index below that nothing compares: a block's number, or a thread's."""
-        launch, leaf = self.host.launch if self.host else None, only(index)
+        launch, leaf = self.host.launch if self.host else None, get_only_factor(index)
         if launch is None or leaf is None:
             return ""
-        variable = self.function.named(leaf)
+        variable = self.function.find_variable(leaf)
         start = variable.initial if variable else None
         inside = list(walk(start)) if start is not None else []
         for axis, grid, block in zip("xyz", launch.grid, [*launch.block, "1", "1"], strict=False):
             text = ""
-            if leaf.key == f"blockIdx.{axis}" or (inside and is_launch(bare(inside[0]), "blockIdx", axis)):
+            if leaf.key == f"blockIdx.{axis}" or (
+                inside and is_launch(strip_wrappers(inside[0]), "blockIdx", axis)
+            ):
                 text = grid
             elif all(any(is_launch(c, name, axis) for c in inside) for name in ("blockIdx", "threadIdx")):
                 text = next((whole for whole, by, _ in divisors(grid) if by == block), "")
@@ -182,7 +196,7 @@ class Arrays:
                 return text
         return ""
 
-    def _shared(self, array: Array, own: str) -> str:
+    def _find_shared_extent(self, array: Array, own: str) -> str:
         """The extent of another array that is indexed by the same expression, else one of its own."""
         keys = {
             frozenset(f"{term.sign}{'*'.join(sorted(f.key for f in term.factors))}" for term in index)
@@ -190,13 +204,13 @@ class Arrays:
             if any(factor.value is None for factor in names(index))
         }
         known = (self.unbounded[key] for key in keys if key in self.unbounded)
-        name = next(known, "") or self._named(own, own)
+        name = next(known, "") or self._name_extent(own, own)
         self.unbounded |= dict.fromkeys(keys - self.unbounded.keys(), name)
         return name
 
-    def _inside_another(self, index: Sum) -> str | None:
+    def _find_enclosing_stride(self, index: Sum) -> str | None:
         """Where the index is one variable: the stride that the same variable is a column of in another array."""
-        leaf = only(index)
+        leaf = get_only_factor(index)
         if leaf is None or leaf.declared is None:
             return None
         for other in self.uses.pointers.values():
@@ -204,7 +218,7 @@ class Arrays:
             for access in other.accesses if by else ():
                 for column, stride in zip(reversed(split(access.index, by)[1:]), by, strict=True):
                     if len(column) == 1 and [f.key for f in column[0].factors] == [leaf.key]:
-                        return self.said(alone(stride))
+                        return self.express(make_sum(stride))
         return None
 
     @cached_property
@@ -212,7 +226,7 @@ class Arrays:
         found = (self.function.variables[c.location.offset] for c in self.function.parameters)
         return {v.name: v for v in found if type_kind(v.cursor) in TYPES}
 
-    def _named(self, name: str, text: str) -> str:
+    def _name_extent(self, name: str, text: str) -> str:
         """The extent of that text, made where there is none yet; a name of a parameter stands for that alone."""
         if known := next((e.name for e in self.extents.values() if e.text == text), ""):
             return known
@@ -227,23 +241,27 @@ class Arrays:
         """What the index stays below, where it is one bounded variable with a number added."""
         numbers = [t for t in index if all(factor.value is not None for factor in t.factors)]
         plus = sum(t.sign * math.prod(factor.value or 0 for factor in t.factors) for t in numbers)
-        leaf = only(tuple(t for t in index if t not in numbers))
-        variable = self.function.named(leaf) if leaf else None
+        leaf = get_only_factor(tuple(t for t in index if t not in numbers))
+        variable = self.function.find_variable(leaf) if leaf else None
         if variable is None:
             return None
         for bound in self.function.bounds_of(variable):
-            text = self.said(self.function.arithmetic(bound.limit), bound.plus + plus)
+            text = self.express(self.function.arithmetic(bound.limit), bound.plus + plus)
             if text is not None and text != "0":
                 return text
         return self._part(variable) if not plus else None
 
     def _part(self, variable: Variable) -> str | None:
         """What ``i / n`` and ``i % n`` stay below, where i is bounded by a product."""
-        start = bare(variable.initial) if variable.initial is not None and not variable.changes else None
+        start = (
+            strip_wrappers(variable.initial)
+            if variable.initial is not None and not variable.changes
+            else None
+        )
         if start is None or binary(start) not in ("/", "%"):
             return None
         whole, by = (self.function.expression(c, span(start)[0]) for c in children(start))
-        text = self.said(by)
+        text = self.express(by)
         if binary(start) == "%" or text is None:
             return text
         factors = (self.limit(whole) or "").split(" * ")
@@ -252,7 +270,7 @@ class Arrays:
         factors.remove(text)
         return " * ".join(factors)
 
-    def said(self, sum_: Sum, plus: int = 0) -> str | None:
+    def express(self, sum_: Sum, plus: int = 0) -> str | None:
         """The sum as an expression of family.yaml over parameters; a sum below a parameter is the parameter."""
         text = ""
         for term in sum_:
@@ -273,16 +291,16 @@ class Arrays:
 
     def _factor(self, factor: Factor) -> str | None:
         if factor.inner:
-            inner = self.said(factor.inner)
+            inner = self.express(factor.inner)
             return f"({inner})" if inner else None
-        variable = self.function.named(factor)
+        variable = self.function.find_variable(factor)
         if variable is None:
             return None
         if variable.is_parameter:
             return variable.name if not variable.changes and variable.name in self._parameters else None
         if variable.initial is None or not self.function.is_invariant(variable):
             return None
-        inner = self.said(self.function.arithmetic(variable.initial))
+        inner = self.express(self.function.arithmetic(variable.initial))
         return f"({inner})" if inner and not inner.isidentifier() else inner
 
 
@@ -300,39 +318,39 @@ class _Links:
         for variable in self.function.variables.values():
             start = variable.initial
             if start is not None and type_name(variable.cursor.type):
-                self.holders[variable.place] = self._given(start)
+                self.holders[variable.place] = self._trace_reads(start)
         self._mark_walks()
         for array in self.arrays:
             for access in array.accesses:
-                for index, extent in zip(array.indices(access), array.shape, strict=True):
+                for index, extent in zip(array.split_index(access), array.shape, strict=True):
                     for leaf in names(index):
-                        for holder in self._read_in(leaf):
-                            self._point(holder, extent if only(index) == leaf else "", leaf)
+                        for holder in self._find_holders(leaf):
+                            self._point(holder, extent if get_only_factor(index) == leaf else "", leaf)
 
-    def _reading(self, begin: int, end: int) -> list[Array]:
+    def _find_reads(self, begin: int, end: int) -> list[Array]:
         """The arrays that the text there reads."""
         places = [(array, access.place) for array in self.arrays for access in array.pointer.accesses]
         found = [array.name for array, place in places if begin <= place[0] and place[1] <= end]
         return [array for array in self.arrays if array.name in found]
 
-    def _given(self, cursor: Cursor) -> list[Array]:
+    def _trace_reads(self, cursor: Cursor) -> list[Array]:
         """The arrays that the expression reads, itself or by way of variables."""
         others = (self.holders.get(v.place, ()) for v in self.function.variables_in(cursor))
-        return [*self._reading(*span(cursor)), *(array for held in others for array in held)]
+        return [*self._find_reads(*span(cursor)), *(array for held in others for array in held)]
 
-    def _read_in(self, leaf: Factor) -> list[Array]:
+    def _find_holders(self, leaf: Factor) -> list[Array]:
         if leaf.declared is not None:
             return self.holders.get(leaf.declared, [])
-        return self._reading(*leaf.span) if leaf.span else []
+        return self._find_reads(*leaf.span) if leaf.span else []
 
     def _mark_walks(self) -> None:
         """Arrays with which an index is replaced by what the element there says: ``i = next[i]``."""
         for cursor in walk(self.function.body, "BINARY_OPERATOR"):
             left, right = children(cursor)
-            walker = self.function.variable(bare(left))
+            walker = self.function.variable(strip_wrappers(left))
             if walker is None or binary(cursor) != "=":
                 continue
-            for array in self._given(right):
+            for array in self._trace_reads(right):
                 leaves = (leaf for access in array.pointer.accesses for leaf in names(access.index))
                 if any(leaf.declared == walker.place for leaf in leaves):
                     array.is_walked, array.link = True, array.shape[0]
@@ -343,14 +361,14 @@ class _Links:
         ends = {("!=", -1), ("==", -1), (">", -1), (">=", 0), ("<", 0)}
         sides = ((binary(c), *children(c)) for c in walk(self.function.body, "BINARY_OPERATOR"))
         return any(
-            self.function.variable(bare(left)) is variable and (operator, number(right)) in ends
+            self.function.variable(strip_wrappers(left)) is variable and (operator, number(right)) in ends
             for operator, left, right in sides
         )
 
     def _point(self, holder: Array, extent: str, leaf: Factor) -> None:
         if "int" not in holder.element.type or holder.is_walked:
             return
-        variable = self.function.named(leaf)
+        variable = self.function.find_variable(leaf)
         holder.is_ascending |= variable is not None and bool(variable.changes)
         if extent and (not holder.link or extent in self.parameters):
             holder.link = extent

@@ -31,11 +31,11 @@ class Callees:
         """Give each pointer of the kernel that is passed on what the functions do with it, or a reason to stay one."""
         for pointer in self.kernel.pointers.values():
             if not pointer.reason:
-                found: dict[_Key, Pointer] = {}
-                pointer.stays(*self._reach(pointer, found, 0))
+                followed: dict[_Key, Pointer] = {}
+                pointer.keep_plain(*self._reach(pointer, followed, 0))
                 if not pointer.reason:
-                    pointer.through = list(found.values())
-                    self.followed |= found
+                    pointer.through = list(followed.values())
+                    self.followed |= followed
         self._settle()
 
     def _settle(self) -> None:
@@ -45,7 +45,7 @@ class Callees:
             for pointer in self.kernel.pointers.values():
                 if key := next((key for key in self._keys(pointer) if key in refused), None):
                     why = f"it is passed to {key[0]}, which is called with other pointers, too"
-                    pointer.stays(why, pointer.passed[0].line)
+                    pointer.keep_plain(why, pointer.passed[0].line)
                     pointer.through = []
             for key in refused:
                 del self.followed[key]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from autotune.adopt.arrays import Array, Arrays
 from autotune.adopt.elements import Symbol, type_name
-from autotune.adopt.expression import only
+from autotune.adopt.expression import get_only_factor
 from autotune.adopt.function import Function
 from autotune.adopt.launch import LaunchShape
 from autotune.declaration import yamlfile
@@ -48,7 +48,7 @@ class Declaration:
     def inputs(self) -> tuple[Array, ...]:
         return tuple(a for a in self.arrays.all.values() if not a.is_written)
 
-    def declared(self, array: Array) -> str:
+    def name_array(self, array: Array) -> str:
         """The name of what the kernel takes: of an array that changes, of what comes of it."""
         return self._free(f"{array.name}_after") if array in self.in_place else array.name
 
@@ -93,9 +93,9 @@ class Declaration:
     @cached_property
     def scalars(self) -> dict[str, str]:
         """The kernel's numbers that no shape decides, with their types. Raises FamilyError for other parameters."""
-        found, function, shaped = {}, self.function, {*self.arrays.all, *self.bound}
+        scalars, function, shaped = {}, self.function, {*self.arrays.all, *self.bound}
         for cursor in (c for c in function.parameters if c.spelling not in shaped):
-            type_ = found[cursor.spelling] = type_name(cursor.type)
+            type_ = scalars[cursor.spelling] = type_name(cursor.type)
             if not type_ or "float16" in type_:
                 why = "a family's kernel takes arrays and numbers: pass its members one by one"
                 if type_:
@@ -106,8 +106,8 @@ class Declaration:
                 )
         for extent in self.arrays.extents.values():
             if extent.is_given and extent.name not in self.bound:
-                found.setdefault(extent.name, "int32")
-        return found
+                scalars.setdefault(extent.name, "int32")
+        return scalars
 
     def shape(self, array: Array) -> list[str]:
         """Names of extents; those of a number that the caller gives are named for it."""
@@ -133,7 +133,7 @@ class Declaration:
         for array in accessors:
             if len(array.element.fields) > 1:
                 yield f"{array.name}_records", _chooses(
-                    "records", [self.declared(array)], ["aos", "soa", "aosoa32"],
+                    "records", [self.name_array(array)], ["aos", "soa", "aosoa32"],
                     "the fields of a record side by side; each in a run of its own; so for 32 records at a time",
                 )  # fmt: skip
         for array in wide[:_MOST_AXES]:
@@ -141,10 +141,10 @@ class Declaration:
             ways = {"given": shape, "reversed": shape[::-1]}
             ways |= {"rotated": [*shape[1:], shape[0]]} if len(shape) > 2 else {}
             means, doc = (
-                {name: listed(way) for name, way in ways.items()},
+                {name: format_list(way) for name, way in ways.items()},
                 "the last index listed is the contiguous one",
             )
-            found = _chooses("axes", [self.declared(array)], ways, doc, means=mapped(means))
+            found = _chooses("axes", [self.name_array(array)], ways, doc, means=format_mapping(means))
             yield f"{array.name}_axes", found
         if inputs:
             # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
@@ -152,7 +152,7 @@ class Declaration:
             values = ["global", "readonly", "texture"]
             yield "memory", _chooses("memory", inputs, values, "which instruction loads")
         if wide:
-            names, doc = [self.declared(a) for a in wide], "rows begin at a multiple of so many elements"
+            names, doc = [self.name_array(a) for a in wide], "rows begin at a multiple of so many elements"
             yield "padding", _chooses("padding", names, ["1", "32"], doc)
         for extent in self.linked:
             yield f"order_of_{extent}", _chooses(
@@ -161,7 +161,7 @@ class Declaration:
             )  # fmt: skip
         for name, sizes in self.geometry.policies.items():
             yield name, {
-                "values": listed(map(str, sorted(sizes))), "default": str(sizes[0]),
+                "values": format_list(map(str, sorted(sizes))), "default": str(sizes[0]),
                 "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
             }  # fmt: skip
 
@@ -183,9 +183,11 @@ class Declaration:
         if extent in {p.name for p in self.function.variables.values() if p.is_parameter} - self.bound:
             return False
         for array in (a for a in self.arrays.all.values() if extent in a.shape):
-            indices = (array.indices(access)[array.shape.index(extent)] for access in array.pointer.accesses)
+            indices = (
+                array.split_index(access)[array.shape.index(extent)] for access in array.pointer.accesses
+            )
             is_one = array.is_accessor and not array.is_ascending and array.shape.count(extent) == 1
-            if not is_one or not all(map(only, indices)):
+            if not is_one or not all(map(get_only_factor, indices)):
                 return False
         return True
 
@@ -194,7 +196,7 @@ class Declaration:
     def family_yaml(self) -> str:
         constraints = []
         for whole, by in dict.fromkeys(self.geometry.divided):
-            constraints += [f"  - require: ({self._of_extents(whole)}) % {by} == 0",
+            constraints += [f"  - require: ({self._write_over_extents(whole)}) % {by} == 0",
                             "    reason: the launch counts on it that blocks divide what there is"]  # fmt: skip
         relative, absolute = self._tolerance()
         beside = "  # check: with a reference of your own, as far as it rounds otherwise"
@@ -207,7 +209,7 @@ class Declaration:
             f"source: {self.name}.cu",
             "default_workload: adopted",
             "",
-            *([f"compile_options: {listed(map(quoted, self.defines))}", ""] if self.defines else []),
+            *([f"compile_options: {format_list(map(quote, self.defines))}", ""] if self.defines else []),
             *_section("extents:", self._extents()),
             *_section("scalars:", self._scalars()),
             *_section("data:", self._data()),
@@ -237,7 +239,7 @@ class Declaration:
         for extent in self.arrays.extents.values():
             name = self._extent(extent.name)
             if not extent.is_given or name != extent.name:
-                yield f"  {name}: {{value: {quoted(extent.text)}}}"
+                yield f"  {name}: {{value: {quote(extent.text)}}}"
             elif types.get(name, "") not in ("", "int32"):
                 yield f"  {name}: {{type: {types[name]}}}"
             elif name in firsts and not types.get(name):
@@ -253,7 +255,7 @@ class Declaration:
 
     def _data(self) -> Iterator[str]:
         for array in self.arrays.all.values():
-            element, text = array.element.declared(), f"shape: {listed(self.shape(array))}"
+            element, text = array.element.declare(), f"shape: {format_list(self.shape(array))}"
             if not array.is_accessor:
                 text += ", access: pointer"
             elif len(array.shape) == 1:
@@ -267,7 +269,7 @@ class Declaration:
                 how = "written in part" if array.name in self.kept else "read and written"
                 yield f"  # {array.name} is {how}: what the caller gives, and what comes of it."
                 yield f"  {array.name}: {{role: input, {element}, {text}}}{told}"
-                yield f"  {self.declared(array)}: {{role: output, {element}, {text}{begins}}}"
+                yield f"  {self.name_array(array)}: {{role: output, {element}, {text}{begins}}}"
             else:
                 role = "output" if array.is_written else "input"
                 link = (
@@ -275,43 +277,50 @@ class Declaration:
                 )
                 yield f"  {array.name}: {{role: {role}, {element}{link}, {text}}}{told}"
         for symbol in self.symbols:
-            text = f"shape: {listed(symbol.shape)}, access: symbol"
-            yield f"  {symbol.name}: {{role: input, {symbol.element.declared()}, {text}}}"
+            text = f"shape: {format_list(symbol.shape)}, access: symbol"
+            yield f"  {symbol.name}: {{role: input, {symbol.element.declare()}, {text}}}"
 
     def _kernels(self) -> Iterator[str]:
         for array in self.copied:
             yield from _block(f"{COPY}_{array.name}", {
-                "arguments": listed([array.name, self.declared(array)]),
+                "arguments": format_list([array.name, self.name_array(array)]),
                 "grid": f'["ceil_div({" * ".join(self.shape(array))}, 256)"]', "block": "[256]",
             })  # fmt: skip
-        launch = self._launched()
+        launch = self._declare_launch()
         launch["grid"] += f"  # check: {self.geometry.where}"
         launch |= {key: f"{launch[key]}  # check" for key in launch.keys() & {"shared_bytes"}}
         yield from _block(self.function.name, launch)
 
-    def _launched(self) -> dict[str, str]:
+    def _declare_launch(self) -> dict[str, str]:
         """How the kernel is launched, by keys of family.yaml."""
         names = [cursor.spelling for cursor in self.function.parameters]
-        given = [self.declared(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
-        grid = (quoted(self._of_extents(item)) for item in self.geometry.grid)
-        found = {"arguments": listed(given), "grid": listed(grid), "block": listed(self.geometry.block)}
+        given = [self.name_array(self.arrays.all[n]) if n in self.arrays.all else n for n in names]
+        grid = (quote(self._write_over_extents(item)) for item in self.geometry.grid)
+        launch = {
+            "arguments": format_list(given),
+            "grid": format_list(grid),
+            "block": format_list(self.geometry.block),
+        }
         if self.shared_bytes:
-            found["shared_bytes"] = quoted(self._of_extents(self.shared_bytes))
-        return found
+            launch["shared_bytes"] = quote(self._write_over_extents(self.shared_bytes))
+        return launch
 
-    def _of_extents(self, text: str) -> str:
+    def _write_over_extents(self, text: str) -> str:
         """An expression over extents, by the names that they have in the end."""
-        return replaced(text, {name: self._extent(name) for name in self.arrays.extents})
+        return replace_names(text, {name: self._extent(name) for name in self.arrays.extents})
 
     def _baseline(self) -> Iterator[str]:
         """The kernel as it was, to be timed beside control."""
-        usual, launch = {name: str(value) for name, value in self.geometry.usual.items()}, self._launched()
+        usual, launch = (
+            {name: str(value) for name, value in self.geometry.usual.items()},
+            self._declare_launch(),
+        )
         keys = {"source": BEFORE, "kernel": self.function.name, "arguments": launch.pop("arguments")}
-        keys |= {key: replaced(text, usual) for key, text in launch.items()}
+        keys |= {key: replace_names(text, usual) for key, text in launch.items()}
         if self.copied:
-            keys["begins_as"] = mapped({self.declared(a): a.name for a in self.copied})
+            keys["begins_as"] = format_mapping({self.name_array(a): a.name for a in self.copied})
         if self.symbols:
-            keys["symbols"] = mapped({s.name: s.name for s in self.symbols})
+            keys["symbols"] = format_mapping({s.name: s.name for s in self.symbols})
         return (f"  {key}: {text}" for key, text in keys.items())
 
     def _tolerance(self) -> tuple[str, str]:
@@ -323,10 +332,10 @@ class Declaration:
         return ("0.000000001", "0.000000001") if adds else ("0.00000000001", "0.000000000001")
 
     def workload_yaml(self, sizes: Mapping[str, int]) -> str:
-        parameters, given = mapped({**sizes, "seed": 1}), self.numbers(sizes)
+        parameters, given = format_mapping({**sizes, "seed": 1}), self.numbers(sizes)
         lines = [yamlfile.editor_line("workload"), "schema: 1", "workload: adopted", f"family: {self.name}",
                  f"parameters: {parameters}  # check: sizes like those of your program",
-                 *([f"scalars: {mapped(given)}"] if given else []), ""]  # fmt: skip
+                 *([f"scalars: {format_mapping(given)}"] if given else []), ""]  # fmt: skip
         return "\n".join(lines)
 
     def numbers(self, sizes: Mapping[str, int]) -> dict[str, float]:
@@ -337,12 +346,13 @@ class Declaration:
 
     def copy_kernels(self) -> str:
         """Kernels that give each array in place what it begins as."""
-        return "".join(_copy(array, self.declared(array)) for array in self.copied)
+        return "".join(_copy(array, self.name_array(array)) for array in self.copied)
 
 
 def _chooses(layout: str, data: list[str], values: Iterable[str], doc: str, **more: str) -> dict[str, str]:
     """A policy of a layout; the first value is the default."""
-    return {"layout": layout, "data": listed(data), "values": listed(values), **more, "default": next(iter(values)),
+    return {"layout": layout, "data": format_list(data), "values": format_list(values), **more,
+            "default": next(iter(values)),
             "doc": doc}  # fmt: skip
 
 
@@ -373,18 +383,18 @@ __global__ void {COPY}_{name}(typename Policy::{name} {name}, typename Policy::{
 """
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) else f'"{text}"'
 
 
-def listed(items: Iterable[str]) -> str:
+def format_list(items: Iterable[str]) -> str:
     return f"[{', '.join(items)}]"
 
 
-def mapped(items: Mapping[str, object]) -> str:
+def format_mapping(items: Mapping[str, object]) -> str:
     return f"{{{', '.join(f'{name}: {value}' for name, value in items.items())}}}"
 
 
-def replaced(text: str, names: Mapping[str, str]) -> str:
+def replace_names(text: str, names: Mapping[str, str]) -> str:
     """With other words for those names."""
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)

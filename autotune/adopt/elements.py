@@ -33,7 +33,7 @@ class Element:
     def bytes(self) -> int:
         return size_of(self.type) if self.type else sum(map(size_of, self.fields.values()))
 
-    def declared(self) -> str:
+    def declare(self) -> str:
         """As family.yaml has it."""
         if self.type:
             return f"type: {self.type}"
@@ -62,7 +62,7 @@ def type_name(cursor_type: Any) -> str:
     return TYPES.get(found.kind.name, "") or _HALVES.get(found.get_declaration().spelling, "")
 
 
-def half_of(cursor_type: Any) -> str:
+def find_half(cursor_type: Any) -> str:
     """What C++ calls a number of 16 bits, which an accessor hands over as a float; empty for all others."""
     name = cursor_type.get_canonical().get_declaration().spelling
     return name if name in _HALVES else ""
@@ -83,20 +83,20 @@ def parts_of(cursor_type: Any) -> tuple[list[int], Any]:
 
 def element_of(cursor_type: Any) -> tuple[Element, str]:
     """What family.yaml has for a C++ type; and, where it has nothing, why."""
-    found = cursor_type.get_canonical()
-    if type_ := type_name(found):
+    canonical = cursor_type.get_canonical()
+    if type_ := type_name(canonical):
         return Element(type_), ""
-    if found.kind.name != "RECORD":
+    if canonical.kind.name != "RECORD":
         return Element(), f"{cursor_type.spelling} is no number and no struct"
-    record, fields = str(found.get_declaration().spelling), dict[str, str]()
+    record, fields = str(canonical.get_declaration().spelling), dict[str, str]()
     try:
-        _add_fields(fields, found, 0, "")
+        _add_fields(fields, canonical, 0, "")
     except _NoField as problem:
         return Element(), f"struct {record} {problem}"
     if not fields:
         return Element(), f"struct {record} is not known here"
-    _fill(fields, found.get_size())
-    outer = found.get_declaration().semantic_parent
+    _fill(fields, canonical.get_size())
+    outer = canonical.get_declaration().semantic_parent
     is_inner = outer is not None and kind(outer) in ("STRUCT_DECL", "CLASS_DECL", "FUNCTION_DECL")
     return Element("", record, fields), f"struct {record} is declared inside another" if is_inner else ""
 

@@ -93,7 +93,7 @@ class Excerpt:
     def headers(self) -> list[list[Piece]]:
         """In the order in which they are reached."""
         others = (path for path in self.source.files if path != self.source.path)
-        return [self._pieces(self.source.other(path)) for path in others]
+        return [self._pieces(self.source.open_other(path)) for path in others]
 
     @cached_property
     def all(self) -> list[Piece]:
@@ -125,16 +125,16 @@ class Excerpt:
         for piece in self.all:
             for name in piece.names:
                 uses.setdefault(name, set()).update(piece.uses)
-        found: set[str] = set()
+        needed: set[str] = set()
         opened = {
             name for piece in self.all if kind(piece.cursor) == "USING_DIRECTIVE" for name in piece.uses
         }
         new = {self.kernel.spelling, *(name for name in uses if name.startswith("operator"))}
         new |= opened & self._toolkit.keys()
         while new:
-            found |= new
-            new = {other for name in new for other in uses.get(name, ())} - found
-        return found
+            needed |= new
+            new = {other for name in new for other in uses.get(name, ())} - needed
+        return needed
 
     @cached_property
     def _toolkit(self) -> dict[str, list[str]]:
@@ -148,10 +148,13 @@ class Excerpt:
                 headers.setdefault(space.decode(), []).append(name.decode())
         return headers
 
-    def mistakes(self) -> list[str]:
+    def find_mistakes(self) -> list[str]:
         """What could not be parsed in the kernel and all that it needs, as file:line: message."""
         return [
-            told for piece in self.kept if not piece.is_macro for told in piece.source.mistakes(piece.place)
+            told
+            for piece in self.kept
+            if not piece.is_macro
+            for told in piece.source.find_mistakes(piece.place)
         ]
 
     def _is_kept(self, piece: Piece) -> bool:
@@ -179,18 +182,18 @@ class Excerpt:
         variables = (p for p in self.kept if kind(p.cursor) == "VAR_DECL" and p.has(*_MEMORIES))
         return [piece.cursor for piece in variables if "=" not in piece.text]
 
-    def before(self) -> str:
+    def collect_prelude(self) -> str:
         """What the kernel needs of the headers, in their order."""
-        parts = [*self._usual()]
+        parts = [*self._define_builtins()]
         for file in self.headers:
-            kept = {_with_semicolon(piece) for piece in file if self._is_kept(piece)}
+            kept = {_include_semicolon(piece) for piece in file if self._is_kept(piece)}
             inner = {p for p in kept for q in kept if p != q and q[0] <= p[0] and p[1] <= q[1]}
             if kept:
                 text = "\n".join(file[0].source.text(*place) for place in sorted(kept - inner))
                 parts.append(f"// From {file[0].source.path.name}.\n{text}\n")
         return "\n".join(parts)
 
-    def _usual(self) -> Iterator[str]:
+    def _define_builtins(self) -> Iterator[str]:
         """What headers that every CUDA program has would define: constants and short names of types."""
         wanted = self.needed - {name for piece in self.all if piece.is_macro for name in piece.names}
         lines = []
@@ -216,14 +219,14 @@ class Excerpt:
         kept = [piece.place for piece in declared if self._is_kept(piece)]
         for begin, end in (piece.place for piece in declared):
             if not any(k[0] < end and begin < k[1] for k in kept):
-                text.replace(self._whole(begin, end), "")
+                text.replace(self._widen(begin, end), "")
         for found in _DIRECTIVES.finditer(self.source.content):
             text.replace(found.span(), "")
-        for place in self._unread(sorted(piece.place for piece in declared)):
+        for place in self._find_unread(sorted(piece.place for piece in declared)):
             text.replace(place, "")
         self._unlink(text)
 
-    def _whole(self, begin: int, end: int) -> Span:
+    def _widen(self, begin: int, end: int) -> Span:
         """With the comment right above it, and what ends its line."""
         line = self.source.content.rfind(b"\n", 0, begin) + 1
         if not self.source.content[line:begin].strip():
@@ -233,7 +236,7 @@ class Excerpt:
         rest = _END.match(self.source.content, end)
         return begin, rest.end() if rest else end
 
-    def _unread(self, places: list[Span]) -> Iterator[Span]:
+    def _find_unread(self, places: list[Span]) -> Iterator[Span]:
         """Code between declarations: what libclang gave up on, since a header is missing that only a host has."""
         at, frames = 0, list(self._frames())
         for begin, end in [*places, (len(self.source.content),) * 2]:
@@ -263,7 +266,7 @@ class Excerpt:
                     text.replace((end - 1, end), "")
 
 
-def _with_semicolon(piece: Piece) -> Span:
+def _include_semicolon(piece: Piece) -> Span:
     begin, end = piece.place
     rest = None if piece.is_macro else re.match(rb"\s*;", piece.source.content[end:])
     return begin, end + (rest.end() if rest else 0)

@@ -38,7 +38,7 @@ class Term:
     sign: int
     factors: tuple[Factor, ...]
 
-    def without(self, stride: Factor) -> "Term | None":
+    def remove_factor(self, stride: Factor) -> "Term | None":
         """What it is times ``stride``; None where it is no such product."""
         for number, factor in enumerate(self.factors):
             if factor.key == stride.key:
@@ -49,19 +49,19 @@ class Term:
 Sum = tuple[Term, ...]
 
 
-def alone(factor: Factor) -> Sum:
+def make_sum(factor: Factor) -> Sum:
     return (Term(1, (factor,)),)
 
 
-ZERO = alone(Factor("#0", spelling="0", value=0))
+ZERO = make_sum(Factor("#0", spelling="0", value=0))
 
 
-def only(sum_: Sum) -> Factor | None:
+def get_only_factor(sum_: Sum) -> Factor | None:
     """The factor that the sum is; None where it is more than one, or none."""
     return sum_[0].factors[0] if len(sum_) == 1 and len(sum_[0].factors) == 1 and sum_[0].sign > 0 else None
 
 
-def negative(sum_: Sum) -> Sum:
+def negate(sum_: Sum) -> Sum:
     return tuple(replace(term, sign=-term.sign) for term in sum_)
 
 
@@ -74,30 +74,30 @@ def _factors(sum_: Sum) -> tuple[Factor, ...]:
     return sum_[0].factors if len(sum_) == 1 and sum_[0].sign > 0 else (Factor(inner=sum_),)
 
 
-def opened(sum_: Sum) -> Iterator[Term]:
+def expand(sum_: Sum) -> Iterator[Term]:
     """With each term that is a sum in parentheses as the terms of it."""
     for term in sum_:
         inner = term.factors[0].inner if len(term.factors) == 1 else ()
-        yield from (inner if term.sign > 0 else negative(inner)) or (term,)
+        yield from (inner if term.sign > 0 else negate(inner)) or (term,)
 
 
-def divided(sum_: Sum, stride: Factor) -> tuple[Sum, Sum]:
+def divide(sum_: Sum, stride: Factor) -> tuple[Sum, Sum]:
     """Quotient and remainder: ``sum_`` is quotient * stride + remainder."""
-    parts = [(term, term.without(stride)) for term in sum_]
+    parts = [(term, term.remove_factor(stride)) for term in sum_]
     quotient = tuple(part for _, part in parts if part is not None)
-    return tuple(opened(quotient)), tuple(term for term, part in parts if part is None)
+    return tuple(expand(quotient)), tuple(term for term, part in parts if part is None)
 
 
 def strides(indices: Sequence[Sum], most: int = 4) -> list[Factor]:
     """The strides that all ``indices`` of one array share, innermost first, as factors of one another."""
-    found: list[Factor] = []
-    while len(found) < most - 1 and (stride := _shared(indices)) is not None:
-        found.append(stride)
-        indices = [divided(index, stride)[0] for index in indices]
-    return found
+    strides: list[Factor] = []
+    while len(strides) < most - 1 and (stride := _find_common_factor(indices)) is not None:
+        strides.append(stride)
+        indices = [divide(index, stride)[0] for index in indices]
+    return strides
 
 
-def _shared(indices: Sequence[Sum]) -> Factor | None:
+def _find_common_factor(indices: Sequence[Sum]) -> Factor | None:
     """The invariant factor that most terms have, where at least half of the indices that are not 0 have it."""
     known: dict[str, Factor] = {}
     with_it, of_terms = Counter[str](), Counter[str]()
@@ -125,28 +125,28 @@ def _strides_of(product: Term) -> Iterator[Factor]:
 
 def split(index: Sum, by: Sequence[Factor]) -> list[Sum]:
     """One index for each extent, outermost first."""
-    found: list[Sum] = []
+    indices: list[Sum] = []
     for stride in by:
-        index, remainder = divided(index, stride)
-        found.append(remainder)
-    return [index, *reversed(found)]
+        index, remainder = divide(index, stride)
+        indices.append(remainder)
+    return [index, *reversed(indices)]
 
 
-def written(sum_: Sum, text: Callable[[Factor], str]) -> str:
+def write(sum_: Sum, text: Callable[[Factor], str]) -> str:
     """The sum as C++ text; ``text`` gives that of what is taken as a whole."""
     parts: list[str] = []
     for term in sum_:
         is_tight = len(term.factors) > 1 or term.sign < 0
-        said = " * ".join(_written(f, text, is_tight, len(sum_) > 1) for f in term.factors) or "1"
+        said = " * ".join(_write(f, text, is_tight, len(sum_) > 1) for f in term.factors) or "1"
         sign = (" + " if term.sign > 0 else " - ") if parts else "" if term.sign > 0 else "-"
         parts.append(sign + said)
     return "".join(parts) or "0"
 
 
-def _written(factor: Factor, text: Callable[[Factor], str], is_tight: bool, is_added: bool) -> str:
+def _write(factor: Factor, text: Callable[[Factor], str], is_tight: bool, is_added: bool) -> str:
     """``is_tight`` where it is multiplied or taken away."""
     if factor.inner:
-        said = written(factor.inner, text)
+        said = write(factor.inner, text)
         return f"({said})" if is_tight else said
     said, depth = text(factor), 0
     operators = f"{_LOOSE}+-/%" if is_tight else _LOOSE if is_added else ","

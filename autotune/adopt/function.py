@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autotune.adopt.expression import Factor, Sum, alone, negative, only, product
+from autotune.adopt.expression import Factor, Sum, get_only_factor, make_sum, negate, product
 from autotune.adopt.source import (
     WRAPPED,
     CudaSource,
     Cursor,
     Span,
-    bare,
     binary,
     children,
     kind,
@@ -18,6 +17,7 @@ from autotune.adopt.source import (
     number,
     parameters,
     span,
+    strip_wrappers,
     type_kind,
     unary,
     walk,
@@ -89,20 +89,20 @@ class Function:
 
     @cached_property
     def _parents(self) -> dict[int, Cursor]:
-        found: dict[int, Cursor] = {}
+        parents: dict[int, Cursor] = {}
         depths = {self.cursor.hash: 0}
         for parent in walk(self.cursor):
             for child in children(parent):
-                found[child.hash], depths[child.hash] = parent, depths[parent.hash] + 1
+                parents[child.hash], depths[child.hash] = parent, depths[parent.hash] + 1
         if max(depths.values()) > _DEEPEST:
             raise RecursionError  # here, since Python ignores one within a callback of libclang
-        return found
+        return parents
 
     def parent(self, cursor: Cursor) -> Cursor:
         """What stands around it; the function where nothing of it does."""
         return self._parents.get(cursor.hash, self.cursor)
 
-    def around(self, cursor: Cursor, kinds: tuple[str, ...] = WRAPPED) -> tuple[Cursor, Cursor]:
+    def find_around(self, cursor: Cursor, kinds: tuple[str, ...] = WRAPPED) -> tuple[Cursor, Cursor]:
         """The cursor with what is of these kinds around it, and what stands around that."""
         while kind(parent := self.parent(cursor)) in kinds:
             cursor = parent
@@ -112,13 +112,13 @@ class Function:
     def variables(self) -> dict[int, Variable]:
         """By the place of their declaration."""
         declared = walk(self.cursor, "VAR_DECL", "PARM_DECL")
-        found = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
+        variables = {c.location.offset: Variable(c.spelling, c, kind(c) == "PARM_DECL") for c in declared}
         for cursor in names_in(self.body):
-            named = found.get(cursor.referenced.location.offset) if cursor.referenced else None
+            named = variables.get(cursor.referenced.location.offset) if cursor.referenced else None
             # A value is read through a conversion that nobody wrote; whatever else is done with a variable changes it.
-            if named and kind(self.around(cursor, ("PAREN_EXPR",))[1]) != "UNEXPOSED_EXPR":
+            if named and kind(self.find_around(cursor, ("PAREN_EXPR",))[1]) != "UNEXPOSED_EXPR":
                 named.changes.append(span(cursor)[0])
-        return found
+        return variables
 
     def variable(self, cursor: Cursor) -> Variable | None:
         """The one that the cursor names."""
@@ -129,7 +129,7 @@ class Function:
     def variables_in(self, cursor: Cursor) -> Iterator[Variable]:
         return (found for c in names_in(cursor) if (found := self.variable(c)) is not None)
 
-    def named(self, factor: Factor) -> Variable | None:
+    def find_variable(self, factor: Factor) -> Variable | None:
         """The variable that the factor is."""
         return self.variables.get(factor.declared) if factor.declared is not None else None
 
@@ -164,38 +164,38 @@ class Function:
 
     def expression(self, cursor: Cursor, at: int) -> Sum:
         """The integer expression with variables that are only names for other arithmetic put in, as it is at ``at``."""
-        outer, cursor = cursor, bare(cursor)
+        outer, cursor = cursor, strip_wrappers(cursor)
         if (value := number(cursor)) is not None:
             leaf = self._leaf(outer, cursor, f"#{value}")
-            return alone(replace(leaf, value=value, is_invariant=True))
+            return make_sum(replace(leaf, value=value, is_invariant=True))
         match kind(cursor), binary(cursor) or unary(cursor):
             case "BINARY_OPERATOR", "+" | "-" | "*" as operator:
                 left, right = (self.expression(child, at) for child in children(cursor))
                 if operator == "*":
                     return product(left, right)
-                return (*left, *(right if operator == "+" else negative(right)))
+                return (*left, *(right if operator == "+" else negate(right)))
             case "UNARY_OPERATOR", "+" | "-" as operator:
                 operand = self.expression(children(cursor)[0], at)
-                return operand if operator == "+" else negative(operand)
+                return operand if operator == "+" else negate(operand)
             case name, _ if name in _CASTS and type_kind(cursor) in _INTEGERS:
                 operand = self.expression(children(cursor)[-1], at)
-                if (inside := only(operand)) is None:
+                if (inside := get_only_factor(operand)) is None:
                     return operand
                 leaf = self._leaf(outer, cursor, inside.key)
-                return alone(replace(leaf, declared=inside.declared, is_invariant=inside.is_invariant))
+                return make_sum(replace(leaf, declared=inside.declared, is_invariant=inside.is_invariant))
         variable = self.variable(cursor)
         if variable is None:
-            return alone(replace(self._leaf(outer, cursor, self.spelled(cursor)), is_block=is_block(cursor)))
-        if (found := self._opened(variable, at)) is not None:
+            return make_sum(replace(self._leaf(outer, cursor, self.spell(cursor)), is_block=is_block(cursor)))
+        if (found := self._expand(variable, at)) is not None:
             return found
         leaf = self._leaf(outer, cursor, f"{variable.name}@{variable.place}")
-        return alone(replace(
+        return make_sum(replace(
             leaf, declared=variable.place, is_invariant=self.is_invariant(variable),
-            is_block=variable.initial is not None and is_block(bare(variable.initial)),
+            is_block=variable.initial is not None and is_block(strip_wrappers(variable.initial)),
             is_parameter=variable.is_parameter,
         ))  # fmt: skip
 
-    def _opened(self, variable: Variable, at: int) -> Sum | None:
+    def _expand(self, variable: Variable, at: int) -> Sum | None:
         """What the variable stands for, where it still does at ``at`` and there is arithmetic in it."""
         start = variable.initial
         if start is None or variable.changes or not variable.is_integer:
@@ -217,7 +217,7 @@ class Function:
         place = span(cursor)
         if not self.source.macro_around(place):
             return Factor(key, place)
-        return Factor(key, None, self._macro_name(outer, cursor) or self.spelled(cursor))
+        return Factor(key, None, self._macro_name(outer, cursor) or self.spell(cursor))
 
     def _macro_name(self, outer: Cursor, cursor: Cursor) -> str:
         """The name of the macro that the expression is, where it is one without arguments."""
@@ -228,9 +228,9 @@ class Function:
             parent = self.parent(parent)
         return text if text.isidentifier() and span(parent) != place else ""
 
-    def spelled(self, cursor: Cursor) -> str:
+    def spell(self, cursor: Cursor) -> str:
         """The expression as C++ text, made from what was parsed: for what a macro wrote."""
-        cursor = bare(cursor)
+        cursor = strip_wrappers(cursor)
         parts = children(cursor)
         match kind(cursor):
             case "DECL_REF_EXPR":
@@ -238,15 +238,15 @@ class Function:
             case "INTEGER_LITERAL":
                 return str(number(cursor))
             case "BINARY_OPERATOR":
-                return f"({self.spelled(parts[0])} {binary(cursor)} {self.spelled(parts[1])})"
+                return f"({self.spell(parts[0])} {binary(cursor)} {self.spell(parts[1])})"
             case "UNARY_OPERATOR":
-                return f"({unary(cursor).removeprefix('p')}{self.spelled(parts[0])})"
+                return f"({unary(cursor).removeprefix('p')}{self.spell(parts[0])})"
             case "MEMBER_REF_EXPR" if parts:
-                return f"{self.spelled(parts[0])}.{cursor.spelling}"
+                return f"{self.spell(parts[0])}.{cursor.spelling}"
             case "CSTYLE_CAST_EXPR":
-                return f"({cursor.type.spelling}){self.spelled(parts[-1])}"
+                return f"({cursor.type.spelling}){self.spell(parts[-1])}"
             case "CALL_EXPR" if parts and cursor.spelling:
-                return f"{cursor.spelling}({', '.join(self.spelled(part) for part in parts[1:])})"
+                return f"{cursor.spelling}({', '.join(self.spell(part) for part in parts[1:])})"
             case _:
                 return self.source.text(*span(cursor))
 
@@ -255,7 +255,7 @@ class Function:
     @cached_property
     def bounds(self) -> list[Bound]:
         """What comparisons say: loops and conditions first, and those under which threads leave last."""
-        found = []
+        bounds = []
         for cursor in walk(self.body, "BINARY_OPERATOR"):
             if (operator := binary(cursor)) not in _MIRRORED:
                 continue
@@ -268,28 +268,28 @@ class Function:
                     continue
                 more = 1 if seen in ("<=", ">") else 0
                 if any(map(is_block, walk(one))):
-                    found.append(Bound(None, one, other, more, is_loop, is_exit))
+                    bounds.append(Bound(None, one, other, more, is_loop, is_exit))
                 for variable, plus in self._offset(one):
-                    found.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
-        return sorted(found, key=lambda bound: (bound.is_exit, not bound.is_loop))
+                    bounds.append(Bound(variable, one, other, more - plus, is_loop, is_exit))
+        return sorted(bounds, key=lambda bound: (bound.is_exit, not bound.is_loop))
 
     def bounds_of(self, variable: Variable) -> Iterator[Bound]:
         return (bound for bound in self.bounds if bound.variable is variable)
 
     def _offset(self, cursor: Cursor) -> Iterator[tuple[Variable, int]]:
         """The variable and the number added to it, where the expression is no more than that."""
-        cursor = bare(cursor)
+        cursor = strip_wrappers(cursor)
         if (variable := self.variable(cursor)) is not None:
             yield variable, 0
         elif binary(cursor) in ("+", "-"):
             left, right = children(cursor)
-            variable, value = self.variable(bare(left)), number(right)
+            variable, value = self.variable(strip_wrappers(left)), number(right)
             if variable is not None and value is not None:
                 yield variable, value if binary(cursor) == "+" else -value
 
     def _is_in(self, comparison: Cursor) -> tuple[bool, bool]:
         """Whether it is in the head of a loop, and in a condition under which a thread leaves."""
-        child, parent = self.around(comparison, (*WRAPPED, "BINARY_OPERATOR"))
+        child, parent = self.find_around(comparison, (*WRAPPED, "BINARY_OPERATOR"))
         parts = children(parent)
         is_loop = kind(parent) in ("FOR_STMT", "WHILE_STMT") and parts[-1] != child
         if kind(parent) != "IF_STMT" or len(parts) < 2:
@@ -303,7 +303,7 @@ def is_launch(cursor: Cursor, name: str, axis: str = "xyz") -> bool:
     return (
         kind(cursor) == "MEMBER_REF_EXPR"
         and cursor.spelling in [*axis]
-        and any(bare(child).spelling == name for child in children(cursor)[:1])
+        and any(strip_wrappers(child).spelling == name for child in children(cursor)[:1])
     )
 
 

@@ -88,7 +88,7 @@ class HostProgram:
     @cached_property
     def calls(self) -> "list[HostCall]":
         """Every ``kernel<values><<<grid, block>>>(arguments)``."""
-        found = []
+        calls = []
         begin = rf"\b{re.escape(self.kernel)}\s*(?:<(?P<values>[^<>;(){{}}]*)>\s*)?<<<"
         for name, text in self.texts.items():
             for match in re.finditer(begin, text):
@@ -98,10 +98,10 @@ class HostProgram:
                     continue
                 where = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
                 values = [v.strip() for v in (match["values"] or "").split(",") if v.strip()]
-                arguments, configuration = split(_inside(text, opened)), split(text[match.end() : end])
+                arguments, configuration = split(_get_inside(text, opened)), split(text[match.end() : end])
                 scope = _scope(text, match.start())
-                found.append(HostCall(self, where, scope, arguments, configuration, values))
-        return found
+                calls.append(HostCall(self, where, scope, arguments, configuration, values))
+        return calls
 
     @cached_property
     def launch(self) -> HostLaunch | None:
@@ -115,13 +115,13 @@ class HostProgram:
                 self.not_understood = self.not_understood or told
         return None
 
-    def asked(self, grid: str, block: str) -> HostLaunch:
+    def read_command_line(self, grid: str, block: str) -> HostLaunch:
         """What the command line says. Raises AutotuneError for what is no expression."""
         reader = HostCall(self, "the command line", "", list(self.parameters))
         said = []
         for option, text in (("--grid", grid), ("--block", block)):
             try:
-                said.append(tuple(reader.said(item) for item in split(text)))
+                said.append(tuple(reader.read_text(item) for item in split(text)))
             except _Unknown as problem:
                 known = ", ".join(sorted(self.numbers)) or "none"
                 raise AutotuneError(
@@ -134,9 +134,11 @@ class HostProgram:
         for call in self.calls[:1]:
             given = list(zip(self.parameters, call.arguments, strict=False))
             for parameter, text in given:
-                texts = {item.strip() for item in call.given(text)} if text.isidentifier() else {text}
+                texts = {item.strip() for item in call.find_values(text)} if text.isidentifier() else {text}
                 others = replace(call, arguments=[a if p != parameter else "" for p, a in given])
-                known = others.known(texts.pop()) if parameter in self.numbers and len(texts) == 1 else None
+                known = (
+                    others.try_read(texts.pop()) if parameter in self.numbers and len(texts) == 1 else None
+                )
                 if known is not None:
                     yield parameter, ast.unparse(known)
 
@@ -148,9 +150,9 @@ class HostProgram:
             named = re.sub(r"^\(.*?\)\s*", "", (call.arguments[place:] or [""])[0])
             for text in self.texts.values():
                 for match in (found for found in _ALLOCATED.finditer(text) if found[1] == named):
-                    room = split(text[match.end() : closed(text, text.index("(", match.start()))])[0]
+                    room = split(text[match.end() : find_close(text, text.index("(", match.start()))])[0]
                     here = HostCall(self, call.where, _scope(text, match.start()), call.arguments)
-                    if (known := here.known(room)) and (factors := _over(known, size)):
+                    if (known := here.try_read(room)) and (factors := _divide_bytes(known, size)):
                         return factors
         return None
 
@@ -181,19 +183,19 @@ class HostCall:
         if len(self.configuration) < 2:
             raise _Unknown("a launch has a grid and a block")
         block = [self._block(text) for text in self._dimensions(self.configuration[1])]
-        grid = [self.said(text) for text in self._dimensions(self.configuration[0])]
-        known = self.known(self.configuration[2]) if len(self.configuration) > 2 else None
+        grid = [self.read_text(text) for text in self._dimensions(self.configuration[0])]
+        known = self.try_read(self.configuration[2]) if len(self.configuration) > 2 else None
         shared = "" if known is None or _value(known) == 0 else ast.unparse(known)
         return HostLaunch(self.where, tuple(grid), tuple(block), shared, tuple(self.open.values()))
 
     def value(self, text: str) -> str:
         """A value of a template: a number where it is one, else the text."""
-        found = self.known(text)
+        found = self.try_read(text)
         return text if found is None or _value(found) is None else ast.unparse(found)
 
     def _block(self, text: str) -> str:
         try:
-            return self.said(text)
+            return self.read_text(text)
         except _Unknown as problem:
             name = str(problem)
             if not name.isidentifier():
@@ -206,7 +208,7 @@ class HostCall:
         if match := re.match(r"dim3\s*[({]", text):
             return split(text[match.end() : -1])
         if text.isidentifier() and depth < _DEEPEST:
-            if inside := self._in_brackets(rf"\bdim3\b[^;]*?\b{text}\s*[({{]"):
+            if inside := self._get_bracket_content(rf"\bdim3\b[^;]*?\b{text}\s*[({{]"):
                 return split(inside)
             if value := self._set(rf"\bdim3\s+{text}"):
                 return self._dimensions(value, depth + 1)
@@ -214,27 +216,27 @@ class HostCall:
                 return found
         return [text]
 
-    def _last(self, pattern: str) -> int | None:
+    def _find_last(self, pattern: str) -> int | None:
         """Where the last match in the scope ends."""
         return max((found.end() for found in re.finditer(pattern, self.scope)), default=None)
 
-    def _in_brackets(self, pattern: str) -> str:
+    def _get_bracket_content(self, pattern: str) -> str:
         """What stands in the bracket that the pattern ends with."""
-        end = self._last(pattern)
-        return _inside(self.scope, end - 1) if end else ""
+        end = self._find_last(pattern)
+        return _get_inside(self.scope, end - 1) if end else ""
 
     def _set(self, pattern: str) -> str:
         """What is assigned to the pattern last."""
-        end = self._last(rf"{pattern}\s*=(?!=)")
+        end = self._find_last(rf"{pattern}\s*=(?!=)")
         return self.scope[end:].split(";")[0] if end else ""
 
     # -- arithmetic -------------------------------------------------------------------------------------
 
-    def said(self, text: str) -> str:
+    def read_text(self, text: str) -> str:
         """``read`` as text."""
         return ast.unparse(self.read(text))
 
-    def known(self, text: str) -> ast.expr | None:
+    def try_read(self, text: str) -> ast.expr | None:
         """``read``, None where something in it is not explained."""
         try:
             return self.read(text)
@@ -245,13 +247,13 @@ class HostCall:
         """The expression over the kernel's parameters. Raises _Unknown with the name that nothing explains."""
         if self.depth > _DEEPEST or len(text) > _LONGEST:
             raise _Unknown(text.strip()[:_LONGEST])
-        if ternary := _TERNARY.match(_bare(text)):
+        if ternary := _TERNARY.match(_strip_parentheses(text)):
             text = f"({ternary['then']}) if ({ternary['test']}) else ({ternary['other']})"
         text = _SUFFIX.sub(r"\1", _CAST.sub("", _SIZEOF.sub(self._size, text)))
         text = text.replace("&&", " and ").replace("||", " or ").strip()
         self.depth += 1
         try:
-            return self._of(ast.parse(text, mode="eval").body)
+            return self._read_node(ast.parse(text, mode="eval").body)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise _Unknown(repr(text)) from None
         finally:
@@ -262,26 +264,26 @@ class HostCall:
         known = (size for size, names in _SIZES.items() if name in names.split())
         return str(next(known, 0) or self.host.records.get(name) or "unknown_size")
 
-    def _of(self, node: ast.expr) -> ast.expr:
+    def _read_node(self, node: ast.expr) -> ast.expr:
         match node:
             case ast.Constant(value=int() | float() as number):
                 if number != int(number):
                     raise _Unknown(f"{number} is no whole number")
                 return ast.Constant(int(number))
             case ast.Name(id=name):
-                return self._named(name)
+                return self._read_name(name)
             case ast.BinOp(left, operator, right):
-                return _joined(operator, self._of(left), self._of(right))
+                return _join(operator, self._read_node(left), self._read_node(right))
             case ast.UnaryOp(ast.USub(), operand):
-                return _joined(ast.Sub(), ast.Constant(0), self._of(operand))
+                return _join(ast.Sub(), ast.Constant(0), self._read_node(operand))
             case ast.IfExp(test, then, other):
-                return ast.IfExp(self._of(test), self._of(then), self._of(other))
+                return ast.IfExp(self._read_node(test), self._read_node(then), self._read_node(other))
             case ast.Compare(left, [operator], [right]):
-                return ast.Compare(self._of(left), [operator], [self._of(right)])
+                return ast.Compare(self._read_node(left), [operator], [self._read_node(right)])
             case ast.Call(ast.Name(id=name), arguments, []):
-                return self._called(name, arguments)
+                return self._read_call(name, arguments)
             case ast.Subscript(ast.Name(id=name), ast.Constant(value=int() as place)):
-                items = split(self._in_brackets(rf"\b{name}\s*\[[^\]]*\]\s*=\s*\{{"))
+                items = split(self._get_bracket_content(rf"\b{name}\s*\[[^\]]*\]\s*=\s*\{{"))
                 if text := "".join(items[place : place + 1]):
                     return self.read(text)
             case ast.Attribute(ast.Name(id=name), attribute):
@@ -293,11 +295,11 @@ class HostCall:
                     return self.read([*found, "1", "1"]["xyz".index(attribute)])
         raise _Unknown(repr(ast.unparse(node)))
 
-    def _called(self, name: str, arguments: list[ast.expr]) -> ast.expr:
+    def _read_call(self, name: str, arguments: list[ast.expr]) -> ast.expr:
         if (_ROUNDED_UP.search(name) and len(arguments) == 2) or name in ("min", "max"):
-            return _call(name if name in ("min", "max") else "ceil_div", *map(self._of, arguments))
+            return _call(name if name in ("min", "max") else "ceil_div", *map(self._read_node, arguments))
         if name in ("ceil", "ceilf", "floor", "floorf") and len(arguments) == 1:
-            match self._of(arguments[0]):  # a quotient of whole numbers is one
+            match self._read_node(arguments[0]):  # a quotient of whole numbers is one
                 case ast.BinOp(whole, ast.FloorDiv(), by) if name in ("ceil", "ceilf"):
                     return _call("ceil_div", whole, by)
                 case inner:
@@ -307,7 +309,7 @@ class HostCall:
             return self.read(re.sub(r"[A-Za-z_]\w*", lambda found: given.get(found[0], found[0]), known[1]))
         raise _Unknown(f"{name}(...)")
 
-    def _named(self, name: str) -> ast.expr:
+    def _read_name(self, name: str) -> ast.expr:
         if name in self.arguments:
             parameter = self.host.parameters[self.arguments.index(name)]
             if parameter in self.host.numbers:
@@ -316,25 +318,25 @@ class HostCall:
             return ast.Name(self.open[name])
         if (macro := self.host.macro(name)) and not macro[0]:
             return self.read(macro[1])
-        found = {text.strip() for text in self.given(name)}
+        found = {text.strip() for text in self.find_values(name)}
         if len(found) == 1:
             return self.read(found.pop())
         raise _Unknown(name)
 
-    def given(self, name: str) -> Iterator[str]:
+    def find_values(self, name: str) -> Iterator[str]:
         """What a variable is given, in the function, or where it is a constant of the file."""
         for match in re.finditer(rf"\b{name}\s*[-+*/%|&]?=(?!=)", self.scope):
             yield split(self.scope[match.end() :].split(";")[0])[0]
-        if made := self._in_brackets(rf"\b{_TYPE}\s+{name}\s*\("):
+        if made := self._get_bracket_content(rf"\b{_TYPE}\s+{name}\s*\("):
             yield made
         constant = (
             rf"\b(?:const|constexpr|static|enum)\b[^;=(){{}}]*\{{?[^;(){{}}]*?\b{name}\s*=\s*([^;,}}]+)"
         )
-        if self._last(rf"\b{name}\s*=(?!=)") is None and (found := re.search(constant, self.host.all)):
+        if self._find_last(rf"\b{name}\s*=(?!=)") is None and (found := re.search(constant, self.host.all)):
             yield found[1]
 
 
-def _joined(operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr:
+def _join(operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr:
     if isinstance(operator, ast.LShift | ast.RShift):
         if (bits := _value(right)) is None:
             raise _Unknown("a shift by what is no number")
@@ -348,10 +350,10 @@ def _joined(operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr
         raise _Unknown("a negative number, divided")  # which C rounds to zero, or takes for an unsigned one
     if _value(left) is not None and _value(right) is not None:
         return ast.Constant(int(Computed(ast.unparse(ast.BinOp(left, operator, right))).evaluate({})))
-    return _rounded_up(ast.BinOp(left, operator, right))
+    return _simplify_round_up(ast.BinOp(left, operator, right))
 
 
-def _rounded_up(node: ast.expr) -> ast.expr:
+def _simplify_round_up(node: ast.expr) -> ast.expr:
     """``(n + 15) // 16``, ``(n + b - 1) // b`` and ``1 + (n - 1) // 16`` are ceil_div(n, 16)."""
     match node:
         case ast.BinOp(ast.BinOp(whole, ast.Add(), plus), ast.FloorDiv(), by) if _is_one_less(plus, by):
@@ -381,7 +383,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name), list(arguments), [])
 
 
-def _over(bytes_: ast.expr, size: int) -> list[str]:
+def _divide_bytes(bytes_: ast.expr, size: int) -> list[str]:
     """The factors of a number of bytes over the bytes of an element; none where elements do not divide it."""
     factors, constant, open_ = list[str](), 1, [bytes_]
     while open_:
@@ -410,7 +412,7 @@ def split(text: str) -> list[str]:
     return [item.strip() for item in items]
 
 
-def closed(text: str, begin: int, brackets: tuple[str, str] = ("([{", ")]}")) -> int:
+def find_close(text: str, begin: int, brackets: tuple[str, str] = ("([{", ")]}")) -> int:
     """Where the bracket at ``begin`` closes."""
     depth = 0
     for place in range(begin, len(text)):
@@ -420,14 +422,14 @@ def closed(text: str, begin: int, brackets: tuple[str, str] = ("([{", ")]}")) ->
     return len(text)
 
 
-def _inside(text: str, begin: int) -> str:
+def _get_inside(text: str, begin: int) -> str:
     """What is in the bracket at ``begin``."""
-    return text[begin + 1 : closed(text, begin)]
+    return text[begin + 1 : find_close(text, begin)]
 
 
-def _bare(text: str) -> str:
+def _strip_parentheses(text: str) -> str:
     text = text.strip()
-    while text.startswith("(") and closed(text, 0) == len(text) - 1:
+    while text.startswith("(") and find_close(text, 0) == len(text) - 1:
         text = text[1:-1].strip()
     return text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jinja2
 
 from autotune.adopt.arrays import Array
-from autotune.adopt.declaration import Declaration, replaced
+from autotune.adopt.declaration import Declaration, replace_names
 from autotune.adopt.elements import Element
 from autotune.adopt.source import identifiers
 
@@ -15,9 +15,9 @@ from autotune.adopt.source import identifiers
 def inputs_module(declaration: Declaration) -> str:
     """The module's text."""
     given = [*declaration.inputs, *declaration.in_place]
-    made = {array.name: _made(declaration, array) for array in given}
+    made = {array.name: _write_array(declaration, array) for array in given}
     for symbol in declaration.symbols:
-        made[symbol.name] = _random(symbol.element, _shape(map(str, symbol.counts)), "3")
+        made[symbol.name] = _write_random(symbol.element, _shape(map(str, symbol.counts)), "3")
     elements = [a.element for a in given] + [symbol.element for symbol in declaration.symbols]
     records = {
         e.record: ", ".join(f'("{f}", np.{t})' for f, t in e.fields.items()) for e in elements if e.record
@@ -28,11 +28,11 @@ def inputs_module(declaration: Declaration) -> str:
     )  # fmt: skip
     used = {name for call in made.values() for name in re.findall(r"\w+(?=\(generator)", call)}
     return templates.get_template("family.py.jinja").render(
-        records=records, made=made, used=used, small=_ragged(declaration), order=_order(declaration)
+        records=records, made=made, used=used, small=_write_odd_sizes(declaration), order=_order(declaration)
     )
 
 
-def _made(declaration: Declaration, array: Array) -> str:
+def _write_array(declaration: Declaration, array: Array) -> str:
     """The call that gives an array its content."""
     texts = {name: _number(declaration, name) for name in {*array.shape, array.link} if name}
     shape = _shape(texts[name] for name in array.shape)
@@ -41,11 +41,11 @@ def _made(declaration: Declaration, array: Array) -> str:
     is_bool = array.pointer.element.get_canonical().kind.name == "BOOL"
     below = texts[array.link] if array.link else "2" if is_bool else "3"
     if array.is_ascending and "int" in array.element.type:
-        return f"np.sort({_random(array.element, shape, f'{below} + 1')}, axis=None).reshape({shape})"
-    return _random(array.element, shape, below)
+        return f"np.sort({_write_random(array.element, shape, f'{below} + 1')}, axis=None).reshape({shape})"
+    return _write_random(array.element, shape, below)
 
 
-def _random(element: Element, shape: str, below: str) -> str:
+def _write_random(element: Element, shape: str, below: str) -> str:
     kind = "records" if element.record else "reals" if "float" in element.type else "wholes"
     return f"{kind}(generator, {_dtype(element)}, {shape}{f', {below}' if kind == 'wholes' else ''})"
 
@@ -61,10 +61,10 @@ def _shape(counts: Iterable[str]) -> str:
 
 def _number(declaration: Declaration, name: str) -> str:
     text = re.sub(r"ceil_div\((.+?), (\w+)\)", r"-(-(\1) // \2)", declaration.arrays.extents[name].text)
-    return replaced(text, {word: f'parameters["{word}"]' for word in identifiers(text)})
+    return replace_names(text, {word: f'parameters["{word}"]' for word in identifiers(text)})
 
 
-def _ragged(declaration: Declaration) -> list[str]:
+def _write_odd_sizes(declaration: Declaration) -> list[str]:
     """Small odd sizes, those of the runs; none where a scalar that a workload gives decides a size, too."""
     small, texts = declaration.small, [e.text for e in declaration.arrays.extents.values()]
     used = {name for text in (*declaration.geometry.grid, *texts) for name in re.findall(r"\w+", text)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from autotune.adopt.elements import parts_of, type_name
 from autotune.adopt.function import Function
-from autotune.adopt.host import HostProgram, closed, split
+from autotune.adopt.host import HostProgram, find_close, split
 from autotune.adopt.rewriting import Text
 from autotune.adopt.source import (
     CudaSource,
@@ -29,7 +29,7 @@ _TOKENS = re.compile(
 )
 
 
-def plain(source: CudaSource, kernel: str, values: Sequence[str]) -> tuple[CudaSource, HostProgram]:
+def make_plain(source: CudaSource, kernel: str, values: Sequence[str]) -> tuple[CudaSource, HostProgram]:
     """``values`` are those of the template as the command line has them. Raises FamilyError."""
     cursor = source.kernel(kernel)
     if (count := len(parameters(cursor))) > _MOST_PARAMETERS:
@@ -43,7 +43,7 @@ def plain(source: CudaSource, kernel: str, values: Sequence[str]) -> tuple[CudaS
         cursor = source.kernel(kernel)
     host = _host(source, cursor)
     if any(map(_is_struct, parameters(cursor))):
-        source = source.with_text(_with_members(source, cursor))
+        source = source.with_text(_expand_structs(source, cursor))
     return source, host
 
 
@@ -66,13 +66,13 @@ def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
     begin, end = span(cursor)
     text = source.text(begin, end)
     opened = text.index("<")
-    head = closed(text, opened, ("<", ">")) + 1  # where `template <...>` ends
+    head = find_close(text, opened, ("<", ">")) + 1  # where `template <...>` ends
     names = {c.spelling: c for c in children(cursor) if kind(c).startswith("TEMPLATE_")}
     defaults = [item.partition("=")[2].strip() for item in split(text[opened + 1 : head - 1])]
-    found = dict(zip(names, [*values, *defaults[len(values) :]], strict=False))
+    given = dict(zip(names, [*values, *defaults[len(values) :]], strict=False))
     everything = "\n".join(content.decode("utf-8", "replace") for content in source.files.values())
     for name in names:
-        value = found.get(name, "")
+        value = given.get(name, "")
         if not value or re.search(rf"\btemplate\s*<[^>]*\w\s+{re.escape(value)}\s*[,>=]", everything):
             some = ", ".join(map(_example, names.values()))
             raise FamilyError(
@@ -80,7 +80,7 @@ def _instance(source: CudaSource, cursor: Cursor, values: Sequence[str]) -> str:
                 f"in its file gives a value of {name}: add them, as in --kernel '{cursor.spelling}<{some}>'"
             )
     lines = "\n" * text.count("\n", 0, head)
-    body = _TOKENS.sub(lambda token: found.get(token[0], token[0]), text[head:])
+    body = _TOKENS.sub(lambda token: given.get(token[0], token[0]), text[head:])
     return f"{source.text(0, begin)}{lines}{body}{source.text(end)}"
 
 
@@ -94,7 +94,7 @@ def _example(parameter: Cursor) -> str:
 # -- structs by value -------------------------------------------------------------------------------------
 
 
-def _with_members(source: CudaSource, cursor: Cursor) -> str:
+def _expand_structs(source: CudaSource, cursor: Cursor) -> str:
     function, text, copies = Function(source, cursor), Text(source), ""
     for parameter in filter(_is_struct, function.parameters):
         name, members = parameter.spelling, dict(_members(source, parameter, parameter.type, ""))
@@ -115,7 +115,7 @@ def _with_members(source: CudaSource, cursor: Cursor) -> str:
             copies += f" {declared} {name};{each}"
     begin = span(function.body)[0]
     text.replace((begin, begin + 1), f"{{{copies}")
-    return text.between(0, len(source.content))
+    return text.read_between(0, len(source.content))
 
 
 def _member(function: Function, use: Cursor) -> tuple[Span, str]:

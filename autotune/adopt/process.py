@@ -21,12 +21,12 @@ from autotune.adopt.adoption import Adopter, Adoption, family_name, write
 from autotune.adopt.arrays import Array
 from autotune.adopt.declaration import Declaration
 from autotune.adopt.host import split
-from autotune.adopt.proof import reached
+from autotune.adopt.proof import measure_coverage
 from autotune.adopt.source import read_source
 from autotune.compile import default_header
 from autotune.declaration import families, load_family
 from autotune.errors import FamilyError, StoreError, UsageError
-from autotune.processes import Answer, Child, Failure, Warned, own_folder, reporting, warn
+from autotune.processes import Answer, Child, Failure, Warned, own_folder, report_problems, warn
 
 _BYTES = 4 << 30  # of memory, beside what the process begins with
 _READ_SECONDS = 60.0
@@ -54,14 +54,14 @@ def adopt(asked: AdoptRequest, out: Console) -> None:
         child = Child(_serve, (asked,), folder=folder, what="a process that reads the source", error=FamilyError,
                       tidies=True)  # fmt: skip
         try:
-            lines = _awaited(child, asked.path, out)
+            lines = _await_lines(child, asked.path, out)
         finally:
             child.close()
     for line in lines:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _awaited(child: Child, path: Path, out: Console) -> list[str]:
+def _await_lines(child: Child, path: Path, out: Console) -> list[str]:
     step = "reading the file"
     with out.status(step) if out.is_terminal else nullcontext() as status:
         while True:
@@ -90,25 +90,25 @@ def _awaited(child: Child, path: Path, out: Console) -> list[str]:
 
 def _serve(pipe: Connection, asked: AdoptRequest) -> None:
     """What the process does."""
-    with reporting(pipe):
+    with report_problems(pipe):
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + _BYTES
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each would have memory of its own
         try:
-            pipe.send(Answer(_made(asked, pipe.send)))
+            pipe.send(Answer(_adopt(asked, pipe.send)))
         except (RecursionError, AssertionError, ctypes.ArgumentError):  # the last out of libclang
             raise FamilyError(f"{asked.path}: its expressions are nested too deep to be read") from None
         except MemoryError:
             raise FamilyError(f"{asked.path}: reading it takes more than {_BYTES >> 30} GiB") from None
 
 
-def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
+def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     name, _, values = asked.kernel.partition("<")
-    source = read_source(asked.path, asked.options).having(name)
-    found = source.kernel(name)
-    family = family_name(asked.out_folder.name if asked.out_folder else found.spelling)
+    source = read_source(asked.path, asked.options).find_source_of(name)
+    kernel = source.kernel(name)
+    family = family_name(asked.out_folder.name if asked.out_folder else kernel.spelling)
     folder = asked.out_folder or Path(family)
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} is there already, and nothing is overwritten: name another one with -o")
@@ -116,8 +116,10 @@ def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))
     given = split(values.rpartition(">")[0]) if values else ()
-    adoption = Adopter(source, found.spelling, family, defines, given, asked.grid, asked.block, told_).adopt()
-    lines = list(told(adoption, asked.path))
+    adoption = Adopter(
+        source, kernel.spelling, family, defines, given, asked.grid, asked.block, told_
+    ).adopt()
+    lines = list(report(adoption, asked.path))
     adoption.files["adopted.txt"] = "\n".join(lines) + "\n"
     try:
         write(folder, adoption.files)
@@ -132,11 +134,11 @@ def _made(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     return [*lines, f"made {shown} in {adoption.seconds:.1f} s; next: {next_}"]
 
 
-def told(adoption: Adoption, path: Path) -> Iterator[str]:
+def report(adoption: Adoption, path: Path) -> Iterator[str]:
     """What became of each pointer, what was guessed, and what the runs showed."""
     declaration, outcome, geometry = adoption.declaration, adoption.outcome, adoption.declaration.geometry
     yield f"{path}: kernel {declaration.function.name}"
-    yield from (f"  {array.name}: {_said(array, declaration, path)}" for array in adoption.arrays)
+    yield from (f"  {array.name}: {_describe(array, declaration, path)}" for array in adoption.arrays)
     yield from (f"  {note}" for note in adoption.notes)
     for name, of in declaration.unnamed.items():
         yield f"  {name}: the extent of {of} that nothing in the kernel or its launch says; each call has to give it"
@@ -149,7 +151,7 @@ def told(adoption: Adoption, path: Path) -> Iterator[str]:
         yield f"unproved: {outcome.why}"
         return
     shares = []  # how much of each output the runs wrote, or came to
-    for name, share in reached(outcome, adoption.arrays).items():
+    for name, share in measure_coverage(outcome, adoption.arrays).items():
         part, came = f"{outcome.written[name]:.0%}", f"{share:.0%}"
         shares.append(f"{part} of {name} was written{f' ({came} was reached)' if came != part else ''}")
     yield (
@@ -168,7 +170,7 @@ def told(adoption: Adoption, path: Path) -> Iterator[str]:
         )
 
 
-def _said(array: Array, declaration: Declaration, path: Path) -> str:
+def _describe(array: Array, declaration: Declaration, path: Path) -> str:
     if not array.is_accessor:
         return f"stays a pointer, {path}:{array.pointer.line}: {array.pointer.reason}"
     role = "read and written" if array in declaration.in_place else "output" if array.is_written else "input"

@@ -57,16 +57,16 @@ class Budget:
     left: float = _SECONDS
 
 
-def reached(outcome: Outcome, arrays: Sequence[Array]) -> dict[str, float]:
+def measure_coverage(outcome: Outcome, arrays: Sequence[Array]) -> dict[str, float]:
     """The part of each array that is written which the threads came to: what is read and written is touched; what is
     only written counts as reached where another array is read at the same expression, and left."""
-    found = {}
+    coverage = {}
     for array in (a for a in arrays if a.name in outcome.written):
         keys = _keys(array)
         twins = [a.name for a in arrays if a.shape == array.shape and a is not array and keys & _keys(a)]
         own = (outcome.touched if array.is_read else outcome.written)[array.name]
-        found[array.name] = max([own, *(outcome.touched.get(name, 0.0) for name in twins)])
-    return found
+        coverage[array.name] = max([own, *(outcome.touched.get(name, 0.0) for name in twins)])
+    return coverage
 
 
 def _keys(array: Array) -> set[str]:
@@ -89,7 +89,7 @@ class Proof:
         try:
             images = self._images()
         except (BuildError, CompilerError) as problem:
-            return Outcome(False, f"the cpu device cannot take it: {_first(str(problem))}")
+            return Outcome(False, f"the cpu device cannot take it: {_find_first_error(str(problem))}")
         outcome, sizes = Outcome(True), self.declaration.small
         for seed, given in enumerate(sizes, 1):
             try:
@@ -102,15 +102,15 @@ class Proof:
                 return replace(outcome, is_proved=False, why=why)
             self.told(f"run {seed} of {len(sizes)}, {self.budget.left:.0f} s left")
             begun = time.monotonic()
-            found = self._one(images, inputs, seed)
+            run = self._run_once(images, inputs, seed)
             self.budget.left -= time.monotonic() - begun
-            outcome.take(found)
+            outcome.take(run)
             if not outcome.is_proved:
                 sizes_ = ", ".join(f"{name}={value}" for name, value in {**given, "seed": seed}.items())
                 outcome.why += f" ({sizes_})"
-                if found.differs and self._can_fill:
+                if run.differs and self._can_fill:
                     outcome.why += _UNWRITTEN
-                if found.crashed and self.declaration.guesses:
+                if run.crashed and self.declaration.guesses:
                     outcome.why += f"; a guess may be wrong: {', '.join(self.declaration.guesses)}"
                 break
         return outcome
@@ -120,7 +120,7 @@ class Proof:
     @cached_property
     def _variant(self) -> Variant:
         family = self.family
-        return Variant.of(family, family.space.control, family.chosen_options({}))
+        return Variant.make(family, family.space.control, family.choose_options({}))
 
     @property
     def _kernel(self) -> str:
@@ -135,10 +135,10 @@ class Proof:
         checked = f'#include "autotune/trace/outside.cuh"\n{text}'
         rewritten.write_text(checked, encoding="utf-8", errors="surrogateescape")
         source = self._variant.source
-        variant = replace(source, struct=self._checked(source.struct), kernels=(self._kernel,))
+        variant = replace(source, struct=self._write_checked_policy(source.struct), kernels=(self._kernel,))
         after = replace(batch(self.family, (self._variant,)), source=rewritten, variants=(variant,))
-        original = self._built("original", self._before(), "zero")
-        return {"original": original, "rewritten": self._built("rewritten", after, "pattern")}
+        original = self._build("original", self._make_original(), "zero")
+        return {"original": original, "rewritten": self._build("rewritten", after, "pattern")}
 
     @cached_property
     def _trace(self) -> str:
@@ -150,7 +150,7 @@ class Proof:
         compiler = RuntimeCxx(find_compiler())
         return str(compile_one(unit, compiler, cache, "the trace does not compile: ").image)
 
-    def _before(self) -> Batch:
+    def _make_original(self) -> Batch:
         """The kernel as it was."""
         plain = VariantSource("original", "Original", "", (self._kernel,), "", ((self._kernel,) * 2,), True)
         plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
@@ -162,7 +162,7 @@ class Proof:
         command = [*find_compiler(), f"{_FILL}zero", "-x", "c++", "-fsyntax-only", "/dev/null"]
         return program(command, seconds=_SECONDS).returncode == 0
 
-    def _built(self, name: str, unit: Batch, fill: str) -> tuple[Path, str]:
+    def _build(self, name: str, unit: Batch, fill: str) -> tuple[Path, str]:
         """The image of one of the kernels, in which a variable that is given nothing begins as ``fill`` says, and its
         symbol there."""
         fills = (f"{_FILL}{fill}",) if self._can_fill else ()
@@ -170,16 +170,16 @@ class Proof:
             built = HostCxx(find_compiler(), (*_TRACED, *fills)).build(unit)
         except BuildError as problem:
             which = "the kernel as it was" if name == "original" else "the rewritten kernel"
-            raise BuildError(f"{which} does not compile there: {_first(str(problem))}") from None
+            raise BuildError(f"{which} does not compile there: {_find_first_error(str(problem))}") from None
         image = self.folder / f"{name}.so"
         image.write_bytes(built.image)
         return image, built.symbols[unit.variants[0].key][self._kernel]
 
-    def _checked(self, struct: str) -> str:
+    def _write_checked_policy(self, struct: str) -> str:
         """The policy struct with accessors that tell when an index leaves its extent."""
         for number, array in enumerate(self.declaration.arrays.all.values()):
             if array.is_accessor:
-                name = self.declaration.declared(array)
+                name = self.declaration.name_array(array)
                 cpp = self._variant.layouts[name].cpp
                 checked = f"using {name} = autotune::Checked<{cpp}, autotune::TracedOutside<{number}>>;"
                 struct = struct.replace(f"using {name} = {cpp};", checked)
@@ -192,17 +192,17 @@ class Proof:
         made = self.family.module.inputs({**sizes, "seed": seed}, Path())
         return bind(self.family, made, {}, self.declaration.numbers(sizes))
 
-    def _one(self, images: Mapping[str, tuple[Path, str]], inputs: Inputs, seed: int) -> Outcome:
+    def _run_once(self, images: Mapping[str, tuple[Path, str]], inputs: Inputs, seed: int) -> Outcome:
         declaration, names = self.declaration, inputs.names(self.family.space.control)
         generator, arrays = np.random.default_rng(seed), dict[str, TracedArray]()
         for array in declaration.arrays.all.values():
-            layout = self._variant.layouts[declaration.declared(array)]
+            layout = self._variant.layouts[declaration.name_array(array)]
             shape = tuple(layout.data.shape_for(inputs.sizes))
             room, given = layout.room(shape), inputs.arrays.get(array.name)
             if given is not None and layout.data.element:  # stored in fewer bits than a canonical array has
                 given = layout.apply(given).buffer
             arrays[array.name] = TracedArray(
-                generator.integers(0, 64, room.nbytes).astype(np.uint8) if given is None else flat(given),
+                generator.integers(0, 64, room.nbytes).astype(np.uint8) if given is None else flatten(given),
                 shape,
                 room.argument(0)[8:] if array.is_accessor else b"",
                 array.element.bytes,
@@ -216,7 +216,7 @@ class Proof:
             self._trace,
             images,
             arrays,
-            {symbol.name: flat(inputs.arrays[symbol.name]) for symbol in declaration.symbols},
+            {symbol.name: flatten(inputs.arrays[symbol.name]) for symbol in declaration.symbols},
             [n if n in arrays else scalar_bytes(self.family.number_type(n), names[n]) for n in parameters],
             self._variant.geometry(self.family.kernels[self._kernel], names),
         )
@@ -224,20 +224,20 @@ class Proof:
         try:
             if not child.poll(time.monotonic() + max(1.0, self.budget.left)):
                 return Outcome(False, f"the runs took more than {_SECONDS:.0f} s")
-            found: Outcome = child.pipe.recv()
+            outcome: Outcome = child.pipe.recv()
         except (EOFError, ConnectionResetError):
             return Outcome(False, f"the run died: {child.death()}", crashed=True)
         finally:
             child.close()
-        return found
+        return outcome
 
 
-def flat(array: NDArray[Any]) -> NDArray[np.uint8]:
+def flatten(array: NDArray[Any]) -> NDArray[np.uint8]:
     """The bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _first(message: str) -> str:
+def _find_first_error(message: str) -> str:
     """The first line of a compiler's message that tells what is wrong."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     lacking = next((line.strip("()") for line in lines if line.startswith("(the cpu device has no")), "")

@@ -106,7 +106,7 @@ def parameters(function: Cursor) -> list[Cursor]:
     return [c for c in children(function) if kind(c) == "PARM_DECL"]
 
 
-def bare(cursor: Cursor) -> Cursor:
+def strip_wrappers(cursor: Cursor) -> Cursor:
     """Without parentheses and conversions that nobody wrote."""
     while kind(cursor) in WRAPPED and len(children(cursor)) == 1:
         cursor = children(cursor)[0]
@@ -149,14 +149,14 @@ class CudaSource:
         known = {**self.edited, self.path: self.content}
         return {path: known.get(path) or path.read_bytes() for path in dict.fromkeys(named)}
 
-    def other(self, path: Path) -> "CudaSource":
+    def open_other(self, path: Path) -> "CudaSource":
         """Another file of the same parse."""
         return CudaSource(path, self.files[path], self.unit, self.options, self.edited)
 
     def with_text(self, text: str) -> "CudaSource":
         """The same parsed again with other text in this file, which stays as it is on disk."""
         edited = {**self.edited, self.path: text.encode("utf-8", "surrogateescape")}
-        unit = _parsed(Path(self.unit.spelling), self.options, edited)
+        unit = _parse(Path(self.unit.spelling), self.options, edited)
         return CudaSource(self.path, edited[self.path], unit, self.options, edited)
 
     def line(self, offset: int) -> int:
@@ -189,32 +189,32 @@ class CudaSource:
     def declarations(self) -> list[Cursor]:
         """The functions that this file defines or announces."""
 
-        def within(parent: Cursor) -> Iterator[Cursor]:
+        def walk_within(parent: Cursor) -> Iterator[Cursor]:
             for cursor in children(parent):
                 if kind(cursor) in ("LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"):
-                    yield from within(cursor)
+                    yield from walk_within(cursor)
                 elif kind(cursor) in ("FUNCTION_DECL", "FUNCTION_TEMPLATE") and self.is_here(cursor):
                     yield cursor
 
-        return list(within(self.unit.cursor))
+        return list(walk_within(self.unit.cursor))
 
     @cached_property
     def kernels(self) -> dict[str, Cursor]:
         return {name: c for name, c in self.functions.items() if has_attribute(c, "CUDAGLOBAL_ATTR")}
 
-    def having(self, name: str) -> "CudaSource":
+    def find_source_of(self, name: str) -> "CudaSource":
         """The file that has the kernel of that name: this one, or one that it includes."""
         if not name or name in self.kernels:
             return self
         for path in self.files:
-            if name in (other := self.other(path)).kernels:
+            if name in (other := self.open_other(path)).kernels:
                 return other
         return self
 
     def kernel(self, name: str = "") -> Cursor:
         """The one of that name, or the only one. Raises FamilyError, UnknownName, UsageError."""
         is_missing = name not in self.kernels if name else not self.kernels
-        if is_missing and (mistakes := self._unread(name)):
+        if is_missing and (mistakes := self._find_unread(name)):
             what = f"kernel {name}" if name else "a kernel"
             raise FamilyError(f"{mistakes[0]}: {what} cannot be read; {HEADERS}")
         known = [*self.kernels]
@@ -228,17 +228,17 @@ class CudaSource:
             raise UnknownName("kernel", name, known, str(self.path))
         return self.kernels[name or known[0]]
 
-    def _unread(self, name: str) -> list[str]:
+    def _find_unread(self, name: str) -> list[str]:
         """What is wrong with a kernel of that name (of any, where there is none) that libclang gave up on."""
         text = self.text()
         found = re.search(rf"\b__global__\b[^;{{}}]*?\b{name or '[A-Za-z_]+'}\s*\([^;{{}}]*", text)
         if not found:
             return []
         begin, end = (len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span())
-        told = sorted(self.mistakes((begin, end)), key=lambda said: "incomplete type 'void'" in said)
+        told = sorted(self.find_mistakes((begin, end)), key=lambda said: "incomplete type 'void'" in said)
         return told or [f"{self.path}:{self.line(begin)}: the preprocessor leaves it out"]
 
-    def mistakes(self, within: Span) -> list[str]:
+    def find_mistakes(self, within: Span) -> list[str]:
         """What could not be parsed there, as file:line: message."""
         begin, end = within
         return [
@@ -257,10 +257,10 @@ def read_source(path: Path, options: Sequence[str] = ()) -> CudaSource:
     be parsed at all."""
     if not path.is_file():
         raise UsageError(f"{path} is not there: name a CUDA source")
-    return CudaSource(path, path.read_bytes(), _parsed(path, options, {}), options)
+    return CudaSource(path, path.read_bytes(), _parse(path, options, {}), options)
 
 
-def _parsed(path: Path, options: Sequence[str], edited: Mapping[Path, bytes]) -> Any:
+def _parse(path: Path, options: Sequence[str], edited: Mapping[Path, bytes]) -> Any:
     cindex = clang()
     arguments = ["-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90",
                  "-std=c++17", "-nostdinc", "-ferror-limit=0", "-w", "-D__CUDACC__", "-DNDEBUG",

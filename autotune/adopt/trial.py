@@ -126,7 +126,7 @@ def run(launch: TracedLaunch, which: str, trace: ctypes.CDLL) -> _Run:
     return _Run(events[:count], count, rooms, left)
 
 
-def normal(events: Events, record_bytes: list[int], with_record_writes: bool = True) -> Rows:
+def normalise(events: Events, record_bytes: list[int], with_record_writes: bool = True) -> Rows:
     """(array, byte, size, kind) of each access. Of a record: which one, and reads or writes of the same one that follow
     each other once, since an accessor reads all of a record where the kernel takes a part of it."""
     array = (events >> np.uint64(56)).astype(np.int64)
@@ -159,7 +159,7 @@ def compare(launch: TracedLaunch) -> Outcome:
     except LaunchError as problem:
         return Outcome(False, f"the {which} does not run: {problem}")
     names, sizes = list(launch.arrays), [array.record_bytes for array in launch.arrays.values()]
-    one, other = (normal(r.events, sizes) for r in (original, rewritten))
+    one, other = (normalise(r.events, sizes) for r in (original, rewritten))
     is_cut = max(original.count, rewritten.count) > MOST_EVENTS
     if is_cut:  # in the middle of an expression, maybe
         shorter = min(one.shape[1], other.shape[1]) - _WINDOW
@@ -175,12 +175,12 @@ def compare(launch: TracedLaunch) -> Outcome:
         if first < 0 or last > array.content.nbytes:
             outcome.beyond[name] = first, last
     if at >= 0 and any(sizes):
-        seen = [normal(r.events, sizes, with_record_writes=False) for r in (original, rewritten)]
+        seen = [normalise(r.events, sizes, with_record_writes=False) for r in (original, rewritten)]
         if not is_cut and first_difference(*seen)[0] < 0:
             at, outcome.unseen = -1, True
     differing = (n for n in names if not np.array_equal(original.bytes[n], rewritten.bytes[n]))
     if at >= 0 and not (is_cut and at >= one.shape[1] - _WINDOW):
-        was, became = (said(rows, at, names) for rows in (one, other))
+        was, became = (describe_access(rows, at, names) for rows in (one, other))
         outcome.why = f"other addresses: access {at}: {was} in the kernel as it was, {became} rewritten"
     elif name := next(differing, ""):
         place = int(np.flatnonzero(original.bytes[name] != rewritten.bytes[name])[0]) - GUARD
@@ -212,7 +212,7 @@ def first_difference(one: Rows, other: Rows) -> tuple[int, int]:
     return (-1 if one.shape[1] == other.shape[1] else shorter), turned
 
 
-def said(rows: Rows, at: int, names: list[str]) -> str:
+def describe_access(rows: Rows, at: int, names: list[str]) -> str:
     if at >= rows.shape[1]:
         return "nothing"
     array, offset, size, kind = (int(row[at]) for row in rows)

@@ -1,2 +1,2 @@
-from .result import Best as Best, SweepResult as SweepResult, saved as saved
+from .result import Best as Best, SweepResult as SweepResult, save_winners as save_winners
 from .sweeps import sweep as sweep

@@ -14,8 +14,8 @@ from autotune.errors import NothingMeasured
 from autotune.figures import duration
 from autotune.files import policy_folder
 from autotune.measure import find_objective
-from autotune.policy import PolicyFile, merged, update
-from autotune.record import FAILED, Decision, Study, Trial, latest, read_record, remarks
+from autotune.policy import PolicyFile, merge_winners, update
+from autotune.record import FAILED, Decision, Study, Trial, merge_latest, read_record, remarks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ class SweepResult:
     @cached_property
     def decision(self) -> Decision:
         """Winner, tie set, runner-up and margins. Raises NothingMeasured."""
-        found = self.record.decided(self.request.objective)
+        found = self.record.decide(self.request.objective)
         if found is None:
             raise NothingMeasured(f"no configuration of {self.family.name} was measured; look at failures")
         return found
@@ -104,7 +104,7 @@ class SweepResult:
     @cached_property
     def policy_file(self) -> PolicyFile:
         """What ``save_policy`` writes where there is no policy file yet."""
-        return merged(None, [self.record], self.request.objective)
+        return merge_winners(None, [self.record], self.request.objective)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for each trial, with the columns of results.csv."""
@@ -127,22 +127,22 @@ class SweepResult:
         PolicyFileError, NothingMeasured."""
         assert self.decision
         place = policy_folder(Path(folder) if folder else None)
-        return saved(place, self._newest, self.record, self.request.objective)
+        return save_winners(place, self._newest, self.record, self.request.objective)
 
     @property
     def _newest(self) -> list[Study]:
-        return latest(read_record(self.request.store or str(self.out)), [self.record])
+        return merge_latest(read_record(self.request.store or str(self.out)), [self.record])
 
     def __repr__(self) -> str:
         where = f"{self.family.name} on {self.workload}, {self.record.about.device_name or self.device}"
-        decision = self.record.decided(self.request.objective)
+        decision = self.record.decide(self.request.objective)
         if decision is None:
             return f"<SweepResult {where}: {len(self.trials)} trials, none measured>"
         best, aim = self.best, find_objective(decision.objective)
         told = duration(best.ms) if aim.is_time else f"{aim.text(best.cost)} in {duration(best.ms)}"
         if not math.isnan(best.speedup):
             better = f"{best.speedup:.2f} x {aim.better} than control"
-            told += f", {remarks.unbeaten(decision) or better}"
+            told += f", {remarks.describe_unbeaten(decision) or better}"
         changes = best.configuration.changes(self.record.control)
         return f"<SweepResult {where}: {len(self.trials)} trials, best {changes}: {told}>"
 
@@ -152,7 +152,7 @@ class SweepResult:
         return study_html(self.record)
 
 
-def saved(folder: Path, newest: Sequence[Study], study: Study, objective: str) -> Path:
+def save_winners(folder: Path, newest: Sequence[Study], study: Study, objective: str) -> Path:
     """The policy file below ``folder`` with what of ``newest`` won for the family and device of ``study``. Raises
     PolicyFileError."""
     same = [one for one in newest if (one.family, one.device) == (study.family, study.device)]

@@ -25,13 +25,13 @@ from autotune.engine import (
     SweepRequest,
     Swept,
     Watched,
+    open_session,
     raise_unless_measured,
-    sweeping,
 )
 from autotune.errors import StoreError, UnknownName, UsageError, suggestion
-from autotune.files import replaced, write_text
+from autotune.files import replace_file, write_text
 from autotune.measure import KERNEL, Reference
-from autotune.report import live, watching
+from autotune.report import make_console, show_live
 
 _LONGEST = 60  # characters that the sizes take of a name
 
@@ -87,17 +87,17 @@ def sweep(
     AutotuneError.
     """
     asked = locals()
-    found = _family(family)
-    _check_arguments(found, asked)
+    loaded = _family(family)
+    _check_arguments(loaded, asked)
     options = {name: _field(option, asked[option.argument]) for name, option in _BY_NAME.items()}
-    request = SweepRequest(family=found, **options)
-    given = _given(inputs or {}, named, workload)
+    request = SweepRequest(family=loaded, **options)
+    given = _collect_inputs(inputs or {}, named, workload)
     request.check()
     if reference is not None and expected is not None:
         raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
     case = _case(request, workload, given, cold, reference if expected is None else expected)
-    swept = _swept(request, case, progress)
-    return SweepResult(found, swept.study, request, swept.wall_s, dict(swept.phases))
+    swept = _sweep(request, case, progress)
+    return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
 _BY_NAME = {name: option for name, option in OPTIONS.items() if name != "workloads"}
@@ -144,10 +144,10 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
         raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
 
 
-def _swept(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
+def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
-    watch = progress if callable(progress) else partial(live, err=watching(progress))
-    with sweeping(request, [case], watch) as session:
+    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
+    with open_session(request, [case], watch) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
@@ -174,7 +174,9 @@ def _values(value: Any) -> list[str]:
     return [str(one) for one in (value if many else [value])]
 
 
-def _given(inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object) -> Mapping[str, Any]:
+def _collect_inputs(
+    inputs: Mapping[str, Any], named: Mapping[str, Any], workload: object
+) -> Mapping[str, Any]:
     """All that is given by name, where no workload is. Raises UsageError."""
     if twice := [name for name in inputs if name in named]:
         raise UsageError(f"{twice[0]!r} is given twice: by its name, and in inputs=")
@@ -197,14 +199,14 @@ def _case(
     if isinstance(workload, Workload):
         return Case(workload=workload, reference=reference)
     if not given:
-        return Case(workload=_named(family, workload), reference=reference)
-    inputs = _bound(family, given)
+        return Case(workload=_load_named(family, workload), reference=reference)
+    inputs = _bind(family, given)
     scalars = {name: inputs.scalars[name] for name in given if name in family.scalars}
-    kept = given_workload(family, inputs, scalars, cold, request.folder)
+    kept = write_given_workload(family, inputs, scalars, cold, request.folder)
     return Case(workload=kept, inputs=inputs, reference=reference)
 
 
-def _named(family: Family, workload: str | Path | None) -> Workload:
+def _load_named(family: Family, workload: str | Path | None) -> Workload:
     """The workload of that name, in that file, or the family's own. Raises UnknownName, UsageError, WorkloadError."""
     if workload is not None or family.default_workload or len(workloads(family)) == 1:
         return load_workload(family, workload or "")
@@ -216,7 +218,7 @@ def _named(family: Family, workload: str | Path | None) -> Workload:
     )
 
 
-def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
+def _bind(family: Family, given: Mapping[str, Any]) -> Inputs:
     """Arrays, scalars and options by name, checked. Raises WorkloadError, UnknownName."""
     known = [*(data.name for data in family.inputs), *family.callers_scalars, *family.options]
     for name in given:
@@ -224,7 +226,7 @@ def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
             raise UnknownName("input", name, [*known, *_ARGUMENTS], f"family {family.name}, or argument")
     options = {name: value for name, value in given.items() if name in family.options}
     arrays = {
-        name: foreign.fetched(value) if name in family.data else value
+        name: foreign.fetch(value) if name in family.data else value
         for name, value in given.items()
         if name not in options
     }
@@ -234,7 +236,7 @@ def _bound(family: Family, given: Mapping[str, Any]) -> Inputs:
 # -- arrays that a program gives
 
 
-def given_workload(
+def write_given_workload(
     family: Family, inputs: Inputs, scalars: Mapping[str, float], cold: bool, folder: Path
 ) -> Workload:
     """The workload of ``inputs``, written below ``folder`` where it is not there yet. ``scalars`` are those that were
@@ -262,7 +264,7 @@ def _write(path: Path, inputs: Inputs, arrays: Mapping[str, Mapping[str, str]]) 
         for name, array in inputs.arrays.items():
             file = path.parent / arrays[name]["npy"]
             file.parent.mkdir(parents=True, exist_ok=True)
-            with replaced(file) as temporary, temporary.open("wb") as opened:
+            with replace_file(file) as temporary, temporary.open("wb") as opened:
                 np.save(opened, array, allow_pickle=False)
     except OSError as problem:
         raise StoreError(

@@ -37,16 +37,16 @@ def new_command(name: str, out_: Path) -> None:
 def lint_command(folder: str, strict: bool, as_json: bool) -> None:
     """Print a line for each finding, and the count; or the findings as one JSON array and nothing else. Raises
     FamilyError when there are errors, or with ``strict`` any."""
-    found = lint(folder)
+    findings = lint(folder)
     if as_json:
-        print(json.dumps([asdict(finding) for finding in found], indent=1, default=str))
+        print(json.dumps([asdict(finding) for finding in findings], indent=1, default=str))
     else:
-        for finding in found:
+        for finding in findings:
             print(finding)
-    errors = sum(finding.is_error for finding in found)
-    counts = {"error": errors, "warning": len(found) - errors}
+    errors = sum(finding.is_error for finding in findings)
+    counts = {"error": errors, "warning": len(findings) - errors}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
-    if errors or (strict and found):
+    if errors or (strict and findings):
         raise FamilyError(f"{folder}: {counted}; mend what is listed above and lint again")
     if not as_json:
         print(f"{folder}: {counted}")

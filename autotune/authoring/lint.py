@@ -31,7 +31,7 @@ from autotune.declaration import (
     yamlfile,
 )
 from autotune.errors import AutotuneError, FamilyError, UnknownName, suggestion
-from autotune.search import listed
+from autotune.search import list_configurations
 
 Place = tuple[str | int, ...]
 
@@ -73,7 +73,7 @@ class File:
     lines: Mapping[Place, int]
 
     @classmethod
-    def of(cls, path: Path) -> "File":
+    def read(cls, path: Path) -> "File":
         """Of what ``yamlfile.read`` has accepted."""
         lines: dict[Place, int] = {}
 
@@ -90,7 +90,7 @@ class File:
         walk(yamlfile.nodes(path), ())
         return cls(path, lines)
 
-    def found(self, rule: str, message: str, *place: str | int, is_error: bool = True) -> Finding:
+    def report(self, rule: str, message: str, *place: str | int, is_error: bool = True) -> Finding:
         """A finding at a key, or at the nearest one around it."""
         while place and place not in self.lines:
             place = place[:-1]
@@ -104,16 +104,16 @@ def lint(name_or_folder: str) -> list[Finding]:
     folder = known.get(name_or_folder) or Path(name_or_folder)
     if not folder.is_dir():
         raise UnknownName("family or folder", name_or_folder, known)
-    found = list(dict.fromkeys(_mistakes(folder)))
+    found = list(dict.fromkeys(_find_mistakes(folder)))
     return sorted(found, key=lambda finding: (not finding.is_error, finding.path, finding.line))
 
 
-def _mistakes(folder: Path) -> Iterator[Finding]:
+def _find_mistakes(folder: Path) -> Iterator[Finding]:
     """The rules need a declaration of the right shape, so what is malformed comes first and alone."""
     path = folder / "family.yaml"
     if not path.is_file():
         missing = "is not there: a family is a folder with one; autotune new NAME writes it"
-        yield File(path, {}).found("declaration", missing)
+        yield File(path, {}).report("declaration", missing)
         return
     try:
         content = yamlfile.read(path, FamilyError)
@@ -122,7 +122,7 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         message = str(problem).removeprefix(f"{path}: ")
         yield Finding(path, int(line[1]) if line else 1, "error", "declaration", message)
         return
-    file = File.of(path)
+    file = File.read(path)
     if malformed := list(_schema(content, file)):
         yield from malformed
         return
@@ -130,7 +130,7 @@ def _mistakes(folder: Path) -> Iterator[Finding]:
         family = load_family(folder.resolve())  # a path: a name would mean one that ships
         yield from Rules(folder, family, file).findings()
     except AutotuneError as problem:
-        yield file.found("declaration", str(problem), *_place(str(problem), content))
+        yield file.report("declaration", str(problem), *_place(str(problem), content))
     except (SyntaxError, ValueError) as problem:
         at = getattr(problem, "lineno", None) or 1
         yield Finding(folder / "family.py", at, "error", "declaration", f"{problem}: correct it")
@@ -141,12 +141,12 @@ def _schema(content: dict[str, object], file: File) -> Iterator[Finding]:
         if unknown := yamlfile.unknown_keys(problem):
             around, messages = unknown
             for key, message in sorted(messages.items()):
-                yield file.found("declaration", message, *around, key)
+                yield file.report("declaration", message, *around, key)
             continue
         best = jsonschema.exceptions.best_match([problem])
         place = tuple(best.absolute_path)
         where = ".".join(map(str, place)) or "top level"
-        yield file.found("declaration", f"{where}: {yamlfile.explained(best)}", *place)
+        yield file.report("declaration", f"{where}: {yamlfile.explain(best)}", *place)
 
 
 def _place(message: str, content: Mapping[str, Any]) -> Place:
@@ -171,9 +171,9 @@ class Rules:
 
     def findings(self) -> Iterator[Finding]:
         """Raises AutotuneError, and SyntaxError of family.py."""
-        yield from self._unused_data()
+        yield from self._find_unused_data()
         for policy in self.family.space.policies:
-            yield from self._unread_policy(policy)
+            yield from self._find_unread_policy(policy)
         yield from self._absent_values()
         yield from self._features()
         yield from self._reference()
@@ -185,9 +185,9 @@ class Rules:
     @cached_property
     def sources(self) -> Mapping[Path, str]:
         """The kernel source and the headers that it includes, without comments and with every place where it was."""
-        paths = source_files.reached([self.folder / self.family.source.name], self.folder).values()
+        paths = source_files.follow_includes([self.folder / self.family.source.name], self.folder).values()
         texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
-        return {path: kernel_text.without_comments(text) for path, text in texts.items()}
+        return {path: kernel_text.blank_comments(text) for path, text in texts.items()}
 
     @cached_property
     def python(self) -> str:
@@ -213,19 +213,19 @@ class Rules:
         """In a string, so that a plan may read it."""
         return bool(re.search(rf"""["']{name}["']""", self.python))
 
-    def _unused_data(self) -> Iterator[Finding]:
+    def _find_unused_data(self) -> Iterator[Finding]:
         family = self.family
         filled = {*family.beginnings.values(), *(n for n, how in family.accesses.items() if how == SYMBOL)}
         for name, data in family.data.items():
             if name not in filled | self.taken and not self._is_named_in_python(name):
-                yield self.file.found(
+                yield self.file.report(
                     "unused-data",
                     f"no kernel takes the {data.role} {name!r}: add it to a kernel's arguments, or delete it here",
                     "data", name,
                     is_error=data.role == "output",
                 )  # fmt: skip
 
-    def _unread_policy(self, policy: Policy) -> Iterator[Finding]:
+    def _find_unread_policy(self, policy: Policy) -> Iterator[Finding]:
         """A layout policy of data that no kernel takes; a constant that no source, launch or clearing reads."""
         family, name = self.family, policy.name
         reached_by: frozenset[str] = self.taken
@@ -233,7 +233,7 @@ class Rules:
             data = [family.data[each] for each in self.taken & family.data.keys()]
             reached_by = frozenset(extent for each in data for extent in each.shape)
         if policy.layout and not reached_by & set(policy.data):
-            yield self.file.found(
+            yield self.file.report(
                 "unread-policy",
                 f"policy {name!r} decides the layout of {', '.join(policy.data)}, which no kernel takes: every "
                 "value is the same program; name data that a kernel takes, or delete the policy",
@@ -254,7 +254,7 @@ class Rules:
             return
         called = name if family.is_plain else f"Policy::{name}"
         files = ", ".join(path.name for path in self.sources)
-        yield self.file.found(
+        yield self.file.report(
             "unread-policy",
             f"no kernel reads policy {name!r}: {called} is not in {files}, and no grid, block or shared_bytes reads "
             "it, so its values are the same program; read it in a kernel, or delete it",
@@ -264,15 +264,15 @@ class Rules:
     def _absent_values(self) -> Iterator[Finding]:
         """Values that the constraints on policies alone leave to no configuration."""
         try:
-            left = listed(self.family.space, _MOST)
+            left = list_configurations(self.family.space, _MOST)
         except FamilyError as problem:  # a constraint that has no value for some configuration
-            yield self.file.found("declaration", f"{problem}; correct it", "constraints")
+            yield self.file.report("declaration", f"{problem}; correct it", "constraints")
             return
         for policy in self.family.space.policies if left is not None else ():
             had = {configuration[policy.name] for configuration in left or ()}
             for value in policy.values:
                 if value not in had:
-                    yield self.file.found(
+                    yield self.file.report(
                         "excluded",
                         f"no configuration has {policy.name}={value}: the constraints exclude it whatever the other "
                         "policies are; delete the value, or loosen a constraint",
@@ -288,7 +288,7 @@ class Rules:
         for _ in values:  # one may be made of another
             varying |= {name for name, value in values.items() if value and value.names & varying}
         if not any(feature.names & varying for feature in family.features.values()):
-            yield self.file.found(
+            yield self.file.report(
                 "no-features",
                 f"no feature changes with the input (features: {', '.join(family.features) or 'none'}), so the "
                 "dispatcher takes all inputs for alike: give an input an extent that varies, or name features: over "
@@ -316,7 +316,7 @@ class Rules:
             is_other = family.reference == BASELINE
             which = "of baseline" if is_other else f"itself, in configuration {family.reference!r}"
             message = f"the reference is the kernel {which}: a mistake that it has, too, is never seen; {how}"
-        yield self.file.found(rule, message, "reference", is_error=not family.reference)
+        yield self.file.report(rule, message, "reference", is_error=not family.reference)
 
     def _arguments(self, kernel: str) -> Iterator[Finding]:
         """The parameters of a kernel as its text has them against the arguments: a launch hands over bytes, and no
@@ -326,12 +326,12 @@ class Rules:
             if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue
             for parameter, argument in zip(defined.parameters, arguments, strict=False):
-                if wrong := self._wrong(parameter, argument):
+                if wrong := self._find_mismatch(parameter, argument):
                     rule, message = wrong
                     line = text.count("\n", 0, parameter.at) + 1
                     yield Finding(path, line, "error", rule, f"kernel {kernel} {message}")
             if len(defined.parameters) != len(arguments):
-                yield self.file.found(
+                yield self.file.report(
                     "argument-order",
                     f"kernel {kernel} has {len(defined.parameters)} parameters in {path.name} and {len(arguments)} "
                     "arguments here: list each parameter's data or number, in order",
@@ -339,7 +339,7 @@ class Rules:
                 )  # fmt: skip
             return
 
-    def _wrong(self, parameter: kernel_text.Parameter, argument: str) -> tuple[str, str] | None:
+    def _find_mismatch(self, parameter: kernel_text.Parameter, argument: str) -> tuple[str, str] | None:
         """The rule that a parameter breaks, and how. ``Policy::x`` stands for x, with ``typename`` or without."""
         family = self.family
         match = re.search(r"\b(?:typename\s+\w+|Policy)::(\w+)", parameter.text)
@@ -377,12 +377,12 @@ class Rules:
         family = self.family
         known = workloads(family)
         if not known:
-            yield self.file.found(
+            yield self.file.report(
                 "no-workload",
                 f"there is no workload: write {self.folder / 'workloads'}/NAME.yaml with the arrays to tune on",
             )
         if (default := family.default_workload) and default not in known:
-            yield self.file.found(
+            yield self.file.report(
                 "no-workload",
                 f"default_workload {default!r} is not there{suggestion(default, known)} (there are: "
                 f"{', '.join(known) or 'none'}); correct the name, or write it",
@@ -394,13 +394,13 @@ class Rules:
             try:
                 workload = load_workload(family, path)
             except AutotuneError as problem:
-                yield File(shown, {}).found("workload", str(problem).removeprefix(f"{path}: "))
+                yield File(shown, {}).report("workload", str(problem).removeprefix(f"{path}: "))
                 continue
             inputs = [data.name for data in family.inputs]
             for name in workload.arrays:
                 if name not in inputs:
                     message = f"array {name}: {UnknownName('input', name, inputs, f'family {family.name}')}"
-                    yield File(shown, File.of(path).lines).found("workload", message, "arrays", name)
+                    yield File(shown, File.read(path).lines).report("workload", message, "arrays", name)
 
     def _header(self) -> Iterator[Finding]:
         header = self.folder / "default.cuh"
@@ -409,4 +409,4 @@ class Rules:
         ):
             how = f"autotune show {self.folder} control --header > {header}"
             message = f"is not what family.yaml makes now: {how}"
-            yield File(header, {}).found("stale-header", message, is_error=False)
+            yield File(header, {}).report("stale-header", message, is_error=False)

@@ -30,9 +30,9 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
     made = []
     try:
         for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
-            path = folder / named(source.relative_to(TEMPLATE).as_posix(), name)
+            path = folder / rename(source.relative_to(TEMPLATE).as_posix(), name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            text = named(source.read_text(encoding="utf-8"), name)
+            text = rename(source.read_text(encoding="utf-8"), name)
             if path.suffix == ".yaml":  # what stands ahead of a YAML file for editors
                 text = (
                     f"{yamlfile.editor_line('family' if path.name == 'family.yaml' else 'workload')}\n{text}"
@@ -46,7 +46,7 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
     return folder, made
 
 
-def named(text: str, name: str) -> str:
+def rename(text: str, name: str) -> str:
     """``text`` with the placeholder, as a whole word, replaced by ``name``."""
     return re.sub(rf"\b{PLACEHOLDER}\b", name, text)
 

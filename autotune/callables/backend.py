@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from autotune.callables import libraries
 from autotune.callables.choices import Alternatives
-from autotune.callables.declared import after
+from autotune.callables.declared import name_after
 from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
 from autotune.compile import Batch, BuildError, Built, Compiled
@@ -41,9 +41,9 @@ class Calls:
     same: Mapping[str, str] = field(default_factory=dict)
     tools: str = ""
 
-    def ready(self) -> None:
+    def import_libraries(self) -> None:
         """Import all that building needs, in a process that builds. Raises what that does."""
-        getattr(self.function.load(), "ready", lambda: None)()
+        getattr(self.function.load(), "import_libraries", lambda: None)()
 
     def build(self, arch: str, values: Mapping[str, Any]) -> None:
         """Build a configuration by the function's own means, where it has any. Raises BuildError with its message."""
@@ -78,7 +78,7 @@ class CallToolchain:
                 name: next(word for word in words if str(word) == named[name])
                 for name, words in choices.words.items()
             }
-            self.calls.build(self.arch, choices.given(words))
+            self.calls.build(self.arch, choices.get_values(words))
         symbols = {variant.key: {"call": "call"} for variant in batch.variants}
         return Built(b"call", symbols, {})
 
@@ -121,7 +121,7 @@ class CallBackend:
     def call(self, execution: Execution) -> None:
         """What the plan of every family of callables does."""
         self._latest = execution
-        arguments = execution.once("arguments", lambda: self._arguments(execution))
+        arguments = execution.make_once("arguments", lambda: self._arguments(execution))
 
         def work(_stream: int) -> None:
             self._made = self.function(**arguments)
@@ -136,15 +136,15 @@ class CallBackend:
     def _arguments(self, execution: Execution) -> dict[str, Any]:
         calls = self.calls
         arrays = {
-            n: libraries.handed(kind, self.memory(execution, n, kind)) for n, kind in calls.kinds.items()
+            n: libraries.hand_over(kind, self.memory(execution, n, kind)) for n, kind in calls.kinds.items()
         }
         same = {name: arrays[other] for name, other in calls.same.items()}
-        chosen = calls.choices.given(execution.variant.configuration)
+        chosen = calls.choices.get_values(execution.variant.configuration)
         return {**calls.fixed, **arrays, **same, **chosen}
 
     def memory(self, execution: Execution, name: str, kind: Kind) -> Memory:
         """Where an argument lies, as its layout says."""
-        written = after(name)
+        written = name_after(name)
         name = written if written in execution.placed else name
         placed, layout = execution.placed[name], execution.variant.layouts[name]
         members, member = layout.group
@@ -159,22 +159,22 @@ class CallBackend:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        """Those of 16 bits that ``apart`` compares where they are."""
+        """Those of 16 bits that ``count_mismatches`` compares where they are."""
         return ("float16", "bfloat16") if "torch" in sys.modules else ()
 
-    def apart(self, placed: Any, expected: Any, *how: Any) -> int:
+    def count_mismatches(self, placed: Any, expected: Any, *how: Any) -> int:
         """As the device's own; of elements of 16 bits by torch, within ``how[1]``."""
         latest = self._latest
         name = next((name for name, one in latest.placed.items() if one is placed), "") if latest else ""
         element = latest.variant.layouts[name].data.element if latest and name else ""
         if latest is None or not how or element not in self.elements:
-            return self.inner.apart(placed, expected, *how)
+            return self.inner.count_mismatches(placed, expected, *how)
         own = Kind("torch", element)
         seen = self.memory(latest, name, own)
         right = replace(seen, address=handle(linear(expected).argument), owner=expected)
         self.synchronize()
         try:
-            made, wanted = (libraries.handed(own, one).float() for one in (seen, right))
+            made, wanted = (libraries.hand_over(own, one).float() for one in (seen, right))
             near = sys.modules["torch"].isclose(made, wanted, *how[1], equal_nan=True)
             return int(near.numel()) - int(near.sum())
         except RuntimeError:  # no room for it: the host compares
@@ -190,20 +190,20 @@ class CallBackend:
         if not execution.beginnings:
             times = self.inner.sample(plan, count, cold)
         else:
-            times = [self._fresh(execution, cold) for _ in range(count)]
+            times = [self._sample_fresh(execution, cold) for _ in range(count)]
         self._settle(execution)
         return times
 
-    def _fresh(self, execution: Execution, cold: bool) -> float:
+    def _sample_fresh(self, execution: Execution, cold: bool) -> float:
         runs = 0
 
-        def once() -> None:
+        def run_once() -> None:
             nonlocal runs
             runs += 1
             execution.run()
 
         self._begin(execution)
-        (elapsed,) = self.inner.sample(once, 1, cold)
+        (elapsed,) = self.inner.sample(run_once, 1, cold)
         if runs > 1:  # it was taken again: what is left is not of one call
             self._begin(execution)
             execution.run()
@@ -225,11 +225,11 @@ class CallBackend:
 
     def _settle(self, execution: Execution) -> None:
         """What the latest call gave back, into the outputs that are compared. Raises LaunchError."""
-        written = {*self.calls.kinds, *map(after, self.calls.kinds)}
+        written = {*self.calls.kinds, *map(name_after, self.calls.kinds)}
         names = [data.name for data in execution.variant.family.outputs if data.name not in written]
         if not names:
             return
-        made = returned(self._made)
+        made = name_outputs(self._made)
         for name in names:
             if name not in made:
                 raise LaunchError(
@@ -240,19 +240,19 @@ class CallBackend:
                 raise LaunchError(
                     f"{name} has elements of {kind.name}, and those of the first call were {data.dtype}"
                 )
-            libraries.copied(name, kind, self.memory(execution, name, kind), made[name])
+            libraries.copy_back(name, kind, self.memory(execution, name, kind), made[name])
         self.inner.synchronize()
 
     @property
     def given_back(self) -> dict[str, tuple[Kind, NDArray[Any]]]:
         """What the latest call gave back: its kind and its content. Raises LaunchError."""
-        made = returned(self._made)
+        made = name_outputs(self._made)
         return {
             n: (libraries.kind_of_result(n, value), libraries.content(value)) for n, value in made.items()
         }
 
 
-def returned(made: Any) -> dict[str, Any]:
+def name_outputs(made: Any) -> dict[str, Any]:
     """What a function gave back, by the names that outputs get."""
     if isinstance(made, Mapping):
         return {str(name): value for name, value in made.items()}

@@ -27,12 +27,12 @@ class Alternatives:
     listed: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, space: Space, where: Condition | None = None) -> "Alternatives":
+    def read(cls, space: Space, where: Condition | None = None) -> "Alternatives":
         """All combinations of a mapping of lists, or the mappings of a list; of those what meets ``where``. Raises
         UsageError."""
         if isinstance(space, Mapping):
-            choices = cls({name: _several(name, some) for name, some in space.items()})
-            listed = [] if where is None else choices._all()
+            choices = cls({name: _list_values(name, some) for name, some in space.items()})
+            listed = [] if where is None else choices._list_all()
         else:
             listed = [dict(one) for one in space]
             names = listed[0].keys() if listed else ()
@@ -40,26 +40,28 @@ class Alternatives:
                 raise UsageError(
                     f"the configurations listed differ in what they name: {list(names)} is of the first"
                 )
-            choices = cls({name: _distinct(one[name] for one in listed) for name in names})
+            choices = cls({name: _remove_duplicates(one[name] for one in listed) for name in names})
         if where is not None:
             listed = [one for one in listed if where(one)]
         if not choices.values or (not listed and (where is not None or not isinstance(space, Mapping))):
-            raise UsageError("there is nothing to choose: space= has no configuration" + _told(where))
+            raise UsageError(
+                "there is nothing to choose: space= has no configuration" + _describe_condition(where)
+            )
         for name in choices.values:
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} in space= is no name of an argument")
-        first = {name: _first(some, listed, name) for name, some in choices.values.items()}
+        first = {name: _put_first(some, listed, name) for name, some in choices.values.items()}
         return cls(first, tuple(listed))
 
-    def _all(self) -> list[dict[str, Any]]:
-        found = []
+    def _list_all(self) -> list[dict[str, Any]]:
+        configurations = []
         for one in product(*self.values.values()):
-            found.append(dict(zip(self.values, one, strict=True)))
-            if len(found) > _MOST_LISTED:
+            configurations.append(dict(zip(self.values, one, strict=True)))
+            if len(configurations) > _MOST_LISTED:
                 raise UsageError(
                     f"where= is asked about each combination, and these are over {_MOST_LISTED:,}: list fewer values"
                 )
-        return found
+        return configurations
 
     @cached_property
     def words(self) -> Mapping[str, tuple[int | str, ...]]:
@@ -74,7 +76,7 @@ class Alternatives:
     def default(self) -> dict[str, Any]:
         return {name: some[0] for name, some in self.values.items()}
 
-    def given(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    def get_values(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
         """The values that a configuration of words stands for; policies of other names are left out."""
         return {name: some[configuration[name]] for name, some in self._given.items()}
 
@@ -89,22 +91,22 @@ class Alternatives:
         return map(self.configuration, self.listed)
 
 
-def _several(name: str, some: Iterable[Any]) -> tuple[Any, ...]:
+def _list_values(name: str, some: Iterable[Any]) -> tuple[Any, ...]:
     if isinstance(some, str) or not isinstance(some, Iterable):
         raise UsageError(
             f"{name}={some!r} in space= is no list of values: give those to try, the default first"
         )
-    if not (found := _distinct(some)):
+    if not (found := _remove_duplicates(some)):
         raise UsageError(f"{name} in space= has no values: give those to try, the default first")
     return found
 
 
-def _distinct(some: Iterable[Any]) -> tuple[Any, ...]:
-    found: list[Any] = []
+def _remove_duplicates(some: Iterable[Any]) -> tuple[Any, ...]:
+    distinct: list[Any] = []
     for value in some:
-        if not any(_is_same(value, other) for other in found):
-            found.append(value)
-    return tuple(found)
+        if not any(_is_same(value, other) for other in distinct):
+            distinct.append(value)
+    return tuple(distinct)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -115,12 +117,12 @@ def _index(some: Sequence[Any], value: Any) -> int:
     return next(i for i, other in enumerate(some) if _is_same(value, other))
 
 
-def _first(some: tuple[Any, ...], listed: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
+def _put_first(some: tuple[Any, ...], listed: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     """With the value of the first configuration in front."""
-    return _distinct((listed[0][name], *some)) if listed else some
+    return _remove_duplicates((listed[0][name], *some)) if listed else some
 
 
-def _told(where: Condition | None) -> str:
+def _describe_condition(where: Condition | None) -> str:
     return "" if where is None else ", or where= admits none"
 
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives
-from autotune.callables.tuning import CallProblem, Check, tuned_problem
-from autotune.callables.winners import FoundWinners, found_for
+from autotune.callables.tuning import CallProblem, Check, tune_problem
+from autotune.callables.winners import FoundWinners, find_winners
 from autotune.errors import NothingMeasured, UsageError
 from autotune.policy import Frozen, resolve_frozen
 
@@ -49,30 +49,30 @@ class Decider:
         return values
 
     def _decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-        found = found_for(problem, self.policies, self.frozen)
-        if found.is_exact:
-            return self._values(found)
-        if found.frozen or functions.is_measuring():
-            return self._nearest(found)
-        with self._alone(problem) as is_mine:
+        winners = find_winners(problem, self.policies, self.frozen)
+        if winners.is_exact:
+            return self._values(winners)
+        if winners.frozen or functions.is_measuring():
+            return self._take_nearest(winners)
+        with self._claim_tuning(problem) as is_mine:
             if not is_mine:
                 return None
-            found = found_for(problem, self.policies, self.frozen)
-            if found.is_exact:  # the other process has tuned it
-                return self._values(found)
+            winners = find_winners(problem, self.policies, self.frozen)
+            if winners.is_exact:  # the other process has tuned it
+                return self._values(winners)
             chosen: Sequence[Any] = ()
-            if self.refine and found.best is not None and found.best.match in ("predicted", "nearest"):
+            if self.refine and winners.best is not None and winners.best.match in ("predicted", "nearest"):
                 default = self.choices.configuration(self.choices.default)
-                chosen = list(dict.fromkeys([default, *found.configurations[:_NEAR]]))
-            result = tuned_problem(problem, self.check, inputs, chosen=chosen, **self.options)
+                chosen = list(dict.fromkeys([default, *winners.configurations[:_NEAR]]))
+            result = tune_problem(problem, self.check, inputs, chosen=chosen, **self.options)
             result.save_policy(self.policies)
             return dict(result.configuration)
 
     def _values(self, found: FoundWinners) -> dict[str, Any]:
         assert found.best is not None and found.best.configuration is not None
-        return self.choices.given(found.best.configuration)
+        return self.choices.get_values(found.best.configuration)
 
-    def _nearest(self, found: FoundWinners) -> dict[str, Any]:
+    def _take_nearest(self, found: FoundWinners) -> dict[str, Any]:
         """What comes nearest where nothing may be tuned. Raises NothingMeasured."""
         if found.best is not None:
             warnings.warn(f"{found.lacks}: it runs {found.best.origin} ({found.best.match})", stacklevel=6)
@@ -85,7 +85,7 @@ class Decider:
         )
 
     @contextmanager
-    def _alone(self, problem: CallProblem) -> Iterator[bool]:
+    def _claim_tuning(self, problem: CallProblem) -> Iterator[bool]:
         """Whether this process may tune now: no other one tunes the same call, or no longer does. It ends with the
         process, however that ends."""
         import filelock

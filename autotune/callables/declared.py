@@ -15,7 +15,7 @@ from autotune.callables.choices import Alternatives
 from autotune.callables.libraries import Kind
 from autotune.declaration import Family, load_family
 from autotune.errors import StoreError
-from autotune.files import replaced, user_cache
+from autotune.files import replace_file, user_cache
 
 _PLAN = '''"""Made by autotune.callables: the function is called in place of a kernel."""
 
@@ -77,7 +77,7 @@ class Declared:
     def family(self) -> Family:
         """The family, in the user's cache. Raises FamilyError, StoreError."""
         texts = {"family.yaml": self._yaml, "family.py": _PLAN, "call.cu": self._source}
-        return load_family(_kept(self.name, texts))
+        return load_family(_keep_files(self.name, texts))
 
     @property
     def _source(self) -> str:
@@ -100,7 +100,7 @@ class Declared:
                 entry["layout"] = {"axes": [shape[axis] for axis in array.axes]}
             if array.role == "inout":
                 data[name] = {**entry, "role": "input"}
-                data[after(name)] = {**entry, "role": "output", "begins_as": name}
+                data[name_after(name)] = {**entry, "role": "output", "begins_as": name}
             else:
                 data[name] = {**entry, "role": array.role}
             if array.role == "output":
@@ -136,13 +136,13 @@ class Declared:
         """An output's own, where it has floating point."""
         if self.tolerance:
             return dict(self.tolerance)
-        found = {}
+        tolerances = {}
         for name, entry in data.items():
             if entry["role"] == "output" and "float" in entry["type"]:
-                found[name] = dict(
+                tolerances[name] = dict(
                     zip(("relative", "absolute"), TOLERANCES.get(entry["type"], _COARSE), strict=True)
                 )
-        return found
+        return tolerances
 
     @property
     def _features(self) -> list[str]:
@@ -170,7 +170,7 @@ class Declared:
         return {**self.numbers, **written}
 
 
-def after(name: str) -> str:
+def name_after(name: str) -> str:
     """What a family calls an array that is read and written, as it is afterwards."""
     return f"{name}_after"
 
@@ -193,7 +193,7 @@ def _type(value: int | float) -> str:
     return "int64" if isinstance(value, int | np.integer) else "float64"
 
 
-def _kept(name: str, texts: Mapping[str, str]) -> Path:
+def _keep_files(name: str, texts: Mapping[str, str]) -> Path:
     """The folder with those files, under a name that another content would not have. Raises StoreError."""
     told = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
     folder = user_cache() / "callables" / f"{name}-{told[:16]}"
@@ -202,7 +202,7 @@ def _kept(name: str, texts: Mapping[str, str]) -> Path:
         for file, text in texts.items():
             path = folder / file
             if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                with replaced(path) as temporary:
+                with replace_file(path) as temporary:
                     temporary.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise StoreError(

@@ -44,15 +44,15 @@ def tuned(
         UsageError: for a space that has nothing to choose.
     """
     decider = Decider(
-        choices=Alternatives.of(space, where), check=check, frozen=frozen, agreement=agreement, refine=refine,
+        choices=Alternatives.read(space, where), check=check, frozen=frozen, agreement=agreement, refine=refine,
         others=others, policies=policies, options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}
 
-    def decorated(function: Callable[..., Any]) -> TunedFunction:
+    def decorate(function: Callable[..., Any]) -> TunedFunction:
         return TunedFunction(function, decider, tuple(key), given)
 
-    return decorated
+    return decorate
 
 
 class TunedFunction:
@@ -76,13 +76,13 @@ class TunedFunction:
         kind = self._kind(args, arguments)
         chosen = self._known.get(kind)
         if chosen is None:
-            chosen = self._first(kind, args, arguments)
+            chosen = self._decide_first(kind, args, arguments)
         return self.function(*args, **arguments, **chosen)
 
     def chosen(self, *args: Any, **arguments: Any) -> dict[str, Any]:
         """The values that a call with such arguments runs with; tunes as the call does."""
         kind = self._kind(args, arguments)
-        return dict(self._known.get(kind) or self._first(kind, args, arguments))
+        return dict(self._known.get(kind) or self._decide_first(kind, args, arguments))
 
     def _kind(self, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Any:
         if arguments:
@@ -98,7 +98,7 @@ class TunedFunction:
                 kind.append(value)
         return tuple(kind)
 
-    def _first(self, kind: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _decide_first(self, kind: Any, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
         functions.refuse_while_loading(f"a call of {functions.name_of(self.function)}")
         with self._turn:
             if kind in self._known:  # another thread was faster
@@ -107,7 +107,9 @@ class TunedFunction:
             inputs = dict(signature.bind_partial(*args, **arguments).arguments)
             for name in [n for n in inputs if signature.parameters[n].kind is inspect.Parameter.VAR_KEYWORD]:
                 inputs |= inputs.pop(name)
-            problem = CallProblem.of(self.function, self.decider.choices, inputs, key=self.key, **self._given)
+            problem = CallProblem.make(
+                self.function, self.decider.choices, inputs, key=self.key, **self._given
+            )
             values = self.decider.decide(problem, inputs)
             if values is None:  # another process is at it
                 return self.decider.choices.default

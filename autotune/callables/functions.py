@@ -39,23 +39,23 @@ class Importable:
     pickled: bytes = b""
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> "Importable":
+    def make(cls, function: Callable[..., Any]) -> "Importable":
         """Raises UsageError for a function that no other process can import."""
         name = getattr(function, "__qualname__", type(function).__name__)
         module = sys.modules.get(getattr(function, "__module__", None) or "")
-        if module is not None and any(one is function for one in layers(_found(module, name))):
+        if module is not None and any(one is function for one in layers(_find_attribute(module, name))):
             if module.__name__ != "__main__":
                 return cls(name, module=module.__name__)
             if file := getattr(module, "__file__", ""):
                 return cls(name, file=str(Path(file).resolve()))
-        return cls(name, pickled=_pickled(function, name))
+        return cls(name, pickled=_pickle(function, name))
 
     def load(self) -> Callable[..., Any]:
         """The function, imported into this process. Raises UsageError."""
-        found: Callable[..., Any] = self.found()
+        found: Callable[..., Any] = self.find()
         return next((one for one in layers(found) if isinstance(one, FunctionType)), found)
 
-    def found(self) -> Any:
+    def find(self) -> Any:
         """What has its name there: the function, or what wraps it. Raises UsageError."""
         if self.pickled:
             return pickle.loads(self.pickled)  # noqa: S301 - the parent process made it
@@ -71,7 +71,7 @@ class Importable:
             ) from problem
         finally:
             _loading.pop()
-        return _found(module, self.name)
+        return _find_attribute(module, self.name)
 
 
 def refuse_while_loading(what: str) -> None:
@@ -92,7 +92,7 @@ def _program(file: str) -> ModuleType:
     return sys.modules[_PROGRAM]
 
 
-def _found(module: ModuleType, name: str) -> Any:
+def _find_attribute(module: ModuleType, name: str) -> Any:
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -119,7 +119,7 @@ def _attributes(found: Any) -> dict[str, Any]:
     return {key: value for key, value in named.items() if callable(value) or hasattr(value, "run")}
 
 
-def _pickled(function: Callable[..., Any], name: str) -> bytes:
+def _pickle(function: Callable[..., Any], name: str) -> bytes:
     with suppress(Exception):
         if not isinstance(function, FunctionType):  # an object of a class that can be imported
             return pickle.dumps(function)
@@ -159,7 +159,7 @@ def _collect(found: Any, parts: dict[str, str]) -> None:
         if name in parts or _is_installed(layer):
             return
         try:
-            parts[name] = _plain(inspect.getsource(layer))
+            parts[name] = _strip_source(inspect.getsource(layer))
         except (OSError, TypeError, SyntaxError):
             parts[name] = _code_text(layer.__code__)
         names = set(_names(layer.__code__))
@@ -177,7 +177,7 @@ def _collect(found: Any, parts: dict[str, str]) -> None:
         parts.setdefault(f"object {type(found).__qualname__}", repr(found))
 
 
-def _plain(source: str) -> str:
+def _strip_source(source: str) -> str:
     """Without comments and decorators, which do not change what it does."""
     tree = ast.parse(textwrap.dedent(source))
     for node in ast.walk(tree):

@@ -24,9 +24,9 @@ from autotune.callables import functions
 from autotune.callables.backend import CallBackend, Calls, CallToolchain
 from autotune.compile import Pool, ProcessDied
 from autotune.device import Backend, open_backend
-from autotune.engine import ProcessWorker, opened
+from autotune.engine import ProcessWorker, open_devices
 from autotune.errors import CompilerError
-from autotune.processes import Child, forked
+from autotune.processes import Child, fork
 
 IDLE_SECONDS = 30.0  # until they end: the measuring process holds memory of its device
 
@@ -94,10 +94,10 @@ def _fork(pipe: Connection, address: str, calls: Calls) -> None:
     with Listener(address, "AF_UNIX", backlog=256) as listener:
         pipe.send(True)
         with suppress(Exception):  # a process that compiles meets it again, and says it
-            calls.ready()
+            calls.import_libraries()
         while True:
             connection = listener.accept()
-            forked(_compile, connection)
+            fork(_compile, connection)
             connection.close()
 
 
@@ -127,7 +127,7 @@ class Crew:
     files: Mapping[str, int]
 
     @classmethod
-    def started(
+    def start(
         cls, of: object, names: Sequence[str], trial_seconds: float, calls: Calls, count: int
     ) -> "Crew":
         """``count`` is how many compile, 0 for none."""
@@ -149,9 +149,9 @@ class Crew:
             is_other, opening.calls = opening.calls is not calls, calls
             worker.start()
             if is_other:
-                worker.ask(1, _turned, calls)
+                worker.ask(1, _turn_to_calls, calls)
                 worker.toolchain = CallToolchain(calls, worker.device.arch)
-        opened(self.workers, "")
+        open_devices(self.workers, "")
 
     def stop(self) -> None:
         for worker in self.workers:
@@ -160,11 +160,11 @@ class Crew:
             self.forks.stop()
 
 
-def _turned(measuring: Any, calls: Calls) -> None:
+def _turn_to_calls(measuring: Any, calls: Calls) -> None:
     measuring.swept.backend.turn_to(calls)
 
 
-def _rested(measuring: Any) -> None:
+def _free_latest(measuring: Any) -> None:
     """Free what the latest function has on the device."""
     measuring.close()
     backend = measuring.swept.backend
@@ -184,16 +184,16 @@ def crew(names: Sequence[str], trial_seconds: float, calls: Calls, count: int) -
     how many compile. Raises DeviceError."""
     of = (os.getpid(), Path.cwd(), [*sys.path], dict(os.environ), list(names), trial_seconds)
     with _lock:
-        found = _kept.pop() if _kept else None
-    if found and not found.suits(of, count):
-        found.stop()
-        found = None
-    using = found or Crew.started(of, names, trial_seconds, calls, count)
+        idle = _kept.pop() if _kept else None
+    if idle and not idle.suits(of, count):
+        idle.stop()
+        idle = None
+    using = idle or Crew.start(of, names, trial_seconds, calls, count)
     try:
         yield using
         for worker in using.workers:
             worker.study(None)  # a process that replaces it gets nothing of what is over
-            worker.ask(1, _rested)
+            worker.ask(1, _free_latest)
     except BaseException:
         using.stop()
         raise
@@ -229,10 +229,10 @@ def end_kept() -> None:
 def _files() -> dict[str, int]:
     """When each file of the project that is imported was edited."""
     own, installed = str(Path(__file__).parents[1]), (sys.base_prefix, sysconfig.get_path("stdlib"))
-    found = {}
+    times = {}
     for module in [*sys.modules.values()]:
         file = getattr(module, "__file__", None) or ""
         if file and "-packages" not in file and not file.startswith((own, *installed)):
             with suppress(OSError):
-                found[file] = Path(file).stat().st_mtime_ns
-    return found
+                times[file] = Path(file).stat().st_mtime_ns
+    return times

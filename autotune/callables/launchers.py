@@ -104,11 +104,11 @@ class _Numba(LibraryLaunch):
     kernel: Importable
 
     def _make(self, constants: Mapping[str, Any]) -> Any:
-        found = self.kernel.found()
-        given = getattr(found, "targetoptions", {})
+        kernel = self.kernel.find()
+        given = getattr(kernel, "targetoptions", {})
         options = {name: given[name] for name in _NUMBA_OPTIONS if given.get(name) is not None}
         jit = import_module("numba.cuda").jit
-        return jit(**options)(_with_globals(found.py_func, constants)) if constants else found
+        return jit(**options)(_with_globals(kernel.py_func, constants)) if constants else kernel
 
     def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:
         made[grid, block, 0, shared](*arguments)
@@ -119,7 +119,7 @@ class _Warp(LibraryLaunch):
     kernel: Importable
 
     def _make(self, constants: Mapping[str, Any]) -> Any:
-        found, kernel = self.kernel.found(), import_module("warp").kernel
+        found, kernel = self.kernel.find(), import_module("warp").kernel
         return kernel(_with_globals(found.func, constants), module="unique") if constants else found
 
     def _launch(self, made: Any, arguments: Any, grid: Any, block: Any, shared: int) -> None:  # noqa: ARG002
@@ -151,7 +151,7 @@ def cupy_raw(
             "give a cupy.RawKernel made from text, or name= of a function in such a cupy.RawModule"
         )
     return _CupyRaw(
-        arguments=tuple(arguments), grid=_listed(grid), block=_listed(block), shared=shared_mem, tools=("cupy",),
+        arguments=tuple(arguments), grid=_to_tuple(grid), block=_to_tuple(block), shared=shared_mem, tools=("cupy",),
         digest=repr((kernel.code, called, tuple(kernel.options))), __name__=called, code=kernel.code, name=called,
         options=tuple(kernel.options), backend=getattr(kernel, "backend", "nvrtc"),
     )  # fmt: skip
@@ -184,8 +184,8 @@ def numba_kernel(
         arguments: of the kernel, in order.
         grid, block, shared_mem: numbers or expressions.
     """
-    given = _imported("numba", kernel.py_func, arguments)
-    return _Numba(grid=_listed(grid), block=_listed(block), shared=shared_mem, **given)
+    given = _describe_kernel("numba", kernel.py_func, arguments)
+    return _Numba(grid=_to_tuple(grid), block=_to_tuple(block), shared=shared_mem, **given)
 
 
 def warp_kernel(
@@ -198,32 +198,32 @@ def warp_kernel(
         dim: of the launch; ``block_dim`` the threads of a block, Warp's own where it is not given.
     """
     block = () if block_dim is None else (block_dim,)
-    return _Warp(grid=_listed(dim), block=block, **_imported("warp", kernel.func, arguments))
+    return _Warp(grid=_to_tuple(dim), block=block, **_describe_kernel("warp", kernel.func, arguments))
 
 
-def _imported(library: str, function: Any, arguments: Sequence[str]) -> dict[str, Any]:
+def _describe_kernel(library: str, function: Any, arguments: Sequence[str]) -> dict[str, Any]:
     """What a kernel has that a measuring process imports."""
     return {
         "arguments": tuple(arguments), "tools": (library,), "digest": functions.digest(function),
-        "__name__": function.__name__, "kernel": Importable.of(function),
+        "__name__": function.__name__, "kernel": Importable.make(function),
     }  # fmt: skip
 
 
-def _listed(some: Extents) -> tuple[Extent, ...]:
+def _to_tuple(some: Extents) -> tuple[Extent, ...]:
     return (some,) if isinstance(some, int | str) else tuple(some)
 
 
 def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:
     """What an expression may read."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name, value in given.items():
         if len(getattr(value, "shape", ())):
-            found |= {f"{name}_{axis}": int(extent) for axis, extent in enumerate(value.shape)}
+            numbers |= {f"{name}_{axis}": int(extent) for axis, extent in enumerate(value.shape)}
         elif isinstance(value, str):
-            found[name] = value
+            numbers[name] = value
         elif hasattr(value, "item") or isinstance(value, int | float):
-            found[name] = value.item() if hasattr(value, "item") else value
-    return found
+            numbers[name] = value.item() if hasattr(value, "item") else value
+    return numbers
 
 
 def _number(extent: Extent, names: Mapping[str, Any]) -> int:

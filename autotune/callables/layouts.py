@@ -47,7 +47,7 @@ class Layouts:
     orders: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: "Layouts | str | None", arrays: Mapping[str, CallArray]) -> "Layouts":
+    def read(cls, given: "Layouts | str | None", arrays: Mapping[str, CallArray]) -> "Layouts":
         """``all`` stands for axes and padding of every array of two or three axes, and for inputs of one shape
         together. Raises UsageError."""
         if given is None:
@@ -97,28 +97,28 @@ class Layouts:
         self, arrays: Mapping[str, CallArray], extents: Mapping[str, Sequence[str]]
     ) -> dict[str, dict[str, Any]]:
         """In the words of family.yaml; ``extents`` are those of each array."""
-        found: dict[str, dict[str, Any]] = {}
+        policies: dict[str, dict[str, Any]] = {}
         for name in self.axes:
             array, own = arrays[name], list(extents[name])
             given = array.axes or tuple(range(len(array.shape)))
             every = [given, *(one for one in permutations(given) if one != given)]
-            found[f"{name}_axes"] = _policy(
+            policies[f"{name}_axes"] = _policy(
                 "axes", [name], {"_".join(map(str, one)): [own[axis] for axis in one] for one in every}
             )
         for name in self.padding:
             array = arrays[name]
             values = {"none": "1", "line": "128B", "odd": "1+1"}
-            found[f"{name}_padding"] = _policy("padding", [name], values)
+            policies[f"{name}_padding"] = _policy("padding", [name], values)
         for group in self.together:
-            found["_".join((*group, "fields"))] = _policy(
+            policies["_".join((*group, "fields"))] = _policy(
                 "grouping", list(group), {"apart": "split", "in_turn": "merged"}
             )
         for space, orders in self.orders.items():
-            found[f"{space}_order"] = {
+            policies[f"{space}_order"] = {
                 "values": ["given", *orders], "default": "given", "layout": "order", "data": [space],
                 "means": {name: dict(one) for name, one in orders.items()},
             }  # fmt: skip
-        return found
+        return policies
 
 
 def _policy(layout: str, data: Sequence[str], means: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _policy(layout: str, data: Sequence[str], means: Mapping[str, Any]) -> dict[
     return {"values": values, "default": values[0], **given}
 
 
-def proved(measuring: Any, given: SharedInputs, expected: Path, configuration: Configuration) -> str:
+def prove(measuring: Any, given: SharedInputs, expected: Path, configuration: Configuration) -> str:
     """Why a configuration is wrong, or empty; asked of a measuring process, whose ``measuring`` has the device."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the proof of layouts")
@@ -135,7 +135,7 @@ def proved(measuring: Any, given: SharedInputs, expected: Path, configuration: C
     verifier = Verifier(backend, family, right)
     with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident, closing(verifier):
         try:
-            variant = Variant.of(family, configuration, inputs.options)
+            variant = Variant.make(family, configuration, inputs.options)
             execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
             return verifier.run(execution, cold=False)[0]
         except (LaunchError, AutotuneError):

@@ -125,14 +125,14 @@ def content(value: Any) -> NDArray[Any]:
     if not library:
         return _number(value)
     if library == "warp":
-        found = value.numpy()
+        array = value.numpy()
     elif library == "torch":
-        found = np.asarray(foreign.fetched(value.detach()))
+        array = np.asarray(foreign.fetch(value.detach()))
     else:
-        found = np.asarray(foreign.fetched(value))
-    if found.dtype == np.float16:
-        return np.asarray(found, np.float32)
-    return np.array(found, np.uint8 if found.dtype == np.bool_ else found.dtype, copy=True, order="C")
+        array = np.asarray(foreign.fetch(value))
+    if array.dtype == np.float16:
+        return np.asarray(array, np.float32)
+    return np.array(array, np.uint8 if array.dtype == np.bool_ else array.dtype, copy=True, order="C")
 
 
 def axes_of(value: Any) -> tuple[int, ...] | None:
@@ -156,10 +156,10 @@ def _steps(value: Any) -> tuple[int, ...]:
 
 
 def is_on_gpu(values: Mapping[str, Any]) -> bool:
-    return any(library_of(value) and _on_gpu(value) for value in values.values())
+    return any(library_of(value) and _is_on_gpu(value) for value in values.values())
 
 
-def _on_gpu(value: Any) -> bool:
+def _is_on_gpu(value: Any) -> bool:
     library = library_of(value)
     if library in ("torch", "warp"):  # torch refuses to tell where it computes gradients
         return bool(value.is_cuda if library == "torch" else value.device.is_cuda)
@@ -169,13 +169,13 @@ def _on_gpu(value: Any) -> bool:
 def ordinal_of(values: Mapping[str, Any]) -> int:
     """The number of the GPU that the arrays are on."""
     for value in values.values():
-        if library_of(value) and _on_gpu(value):
+        if library_of(value) and _is_on_gpu(value):
             place = getattr(value, "device", None)
             return int(getattr(place, "index", getattr(place, "id", None)) or 0)
     return 0
 
 
-def handed(kind: Kind, memory: Memory) -> Any:
+def hand_over(kind: Kind, memory: Memory) -> Any:
     """The memory as an array of the argument's library."""
     library = kind.library
     if library == "numpy" and memory.ordinal is not None:
@@ -244,7 +244,7 @@ def versions(libraries: Sequence[str]) -> str:
     return "; ".join(told)
 
 
-def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
+def copy_back(name: str, kind: Kind, memory: Memory, value: Any) -> None:
     """What a call gave back into memory of ours. Raises LaunchError where it is another sort of array."""
     if kind.is_scalar:
         _write(memory, _number(value))
@@ -252,7 +252,7 @@ def copied(name: str, kind: Kind, memory: Memory, value: Any) -> None:
     if not library_of(value) or kind_of(name, value) != kind or _shape(kind, value) != memory.shape:
         told = f"{value.dtype} of shape {tuple(value.shape)}" if library_of(value) else type(value).__name__
         raise LaunchError(f"{name} is {told}, and the first call gave {kind.name} of shape {memory.shape}")
-    target = handed(kind, memory)
+    target = hand_over(kind, memory)
     match kind.library:
         case "torch":
             target.copy_(value.detach())
@@ -276,5 +276,5 @@ def _write(memory: Memory, array: NDArray[Any]) -> None:
         return
     library = "torch" if "torch" in sys.modules else "cupy"
     kind = Kind(library, memory.dtype.name)
-    target = handed(kind, memory)
+    target = hand_over(kind, memory)
     target[...] = import_module(library).asarray(array)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.callables.declared import after
+from autotune.callables.declared import name_after
 from autotune.callables.libraries import Kind
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Family
@@ -45,7 +45,7 @@ class Seen:
         return np.asarray(np.load(file)) if file.exists() else None
 
 
-def called(
+def call_once(
     measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
 ) -> Seen:  # fmt: skip
     """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
@@ -54,7 +54,7 @@ def called(
     LaunchError."""
     backend: Any = measuring.swept.backend
     family, inputs = given.load("the first call")
-    variant = Variant.of(family, family.space.control, inputs.options)
+    variant = Variant.make(family, family.space.control, inputs.options)
     with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident:
         execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
         for number, one in enumerate(execution.beginnings):
@@ -67,13 +67,13 @@ def called(
         with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
             execution.run()
         backend.synchronize()
-        sums = {name: backend.checksum(execution.placed[after(name)]) for name in before}
+        sums = {name: backend.checksum(execution.placed[name_after(name)]) for name in before}
         changed = tuple(name for name, one in before.items() if sums[name] != one)
         folder.mkdir(exist_ok=True)
         returned = {} if harmless else backend.given_back
         results = {name: array for name, (_, array) in returned.items()}
         for name in dict.fromkeys((*changed, *patterned)) if not harmless else ():
-            results[name] = execution.restore(after(name), family.data[name].shape_for(inputs.sizes))
+            results[name] = execution.restore(name_after(name), family.data[name].shape_for(inputs.sizes))
         for name, array in results.items():
             np.save(folder / f"{name}.npy", array, allow_pickle=False)
     return Seen(folder, changed, sums, tuple((name, kind) for name, (kind, _) in returned.items()))
@@ -96,18 +96,18 @@ def roles_of(
     """By up to four calls. ``named`` are arrays that are said to be written, ``contents`` are those that were given.
     Raises UsageError where the first call fails, and where it leaves nothing to verify."""
     try:
-        first = worker.ask(1, called, given, folder / "first", (), 0)
+        first = worker.ask(1, call_once, given, folder / "first", (), 0)
     except LaunchError as problem:
         raise UsageError(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
             "values is the default, and has to work"
         ) from None
 
-    def left(name: str, run: Seen = first) -> NDArray[Any]:
+    def get_left(name: str, run: Seen = first) -> NDArray[Any]:
         found = run.array(name)
         return contents[name] if found is None else found
 
-    others = _overwritten(worker, family, given, folder)
+    others = _find_overwritten(worker, family, given, folder)
     written = dict.fromkeys([*named, *first.changed, *others], True)
     if not written and not first.returned:
         raise UsageError(
@@ -116,26 +116,29 @@ def roles_of(
     if written:
         try:
             runs = [
-                worker.ask(1, called, given, folder / f"pattern{byte}", tuple(written), byte)
+                worker.ask(1, call_once, given, folder / f"pattern{byte}", tuple(written), byte)
                 for byte in PATTERNS
             ]
         except LaunchError:  # it reads what it writes, as an index perhaps
             runs = []
         for name in written:
             near = [
-                run.sums[name] == first.sums[name] or _is_near(left(name, run), left(name)) for run in runs
+                run.sums[name] == first.sums[name] or _is_near(get_left(name, run), get_left(name))
+                for run in runs
             ]
             written[name] = not near or not all(near)
-    results = {name: left(name) for name in (*written, *(name for name, _ in first.returned))}
+    results = {name: get_left(name) for name in (*written, *(name for name, _ in first.returned))}
     return Roles(written, dict(first.returned), results)
 
 
-def _overwritten(worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path) -> Sequence[str]:
+def _find_overwritten(
+    worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path
+) -> Sequence[str]:
     """The arrays that a call changes though all held something else before, whole numbers 0: those too that held the
     result already."""
     names = tuple(data.name for data in family.inputs)
     try:
-        return worker.ask(1, called, given, folder / "all", names, 0, True).changed
+        return worker.ask(1, call_once, given, folder / "all", names, 0, True).changed
     except LaunchError:  # such numbers are nothing for it
         return ()
 

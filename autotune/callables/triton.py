@@ -63,12 +63,12 @@ def autotune(
     }  # fmt: skip
     told = {"outputs": tuple(outputs), "tolerance": tolerance}
 
-    def decorated(kernel: Any) -> TunedKernelCall:
+    def decorate(kernel: Any) -> TunedKernelCall:
         return TunedKernelCall(
             kernel, configs, key, prune_configs_by or {}, hooks, {**deciding, "options": options}, told
         )
 
-    return decorated
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class TunedKernelCall:
             config = self.configs[0]
         else:
             kind = self._kind(args, kwargs)
-            config = self._known.get(kind) or self._first(kind, args, kwargs, grid)
+            config = self._known.get(kind) or self._decide_first(kind, args, kwargs, grid)
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook(
@@ -125,16 +125,16 @@ class TunedKernelCall:
 
     # -- the first call of a key ----------------------------------------------------------------------------
 
-    def _first(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
+    def _decide_first(self, kind: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any) -> Any:
         functions.refuse_while_loading(f"a call of {self.__name__}")
         named = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
-        configs = self._pruned(named, kwargs)
+        configs = self._prune_configs(named, kwargs)
         if len(configs) == 1:
             self._known[kind] = configs[0]
             return configs[0]
         listed = [_values(config, self.configs) for config in configs]
         try:
-            decider = Decider(choices=Alternatives.of(listed), **self._deciding)
+            decider = Decider(choices=Alternatives.read(listed), **self._deciding)
             problem, inputs = self._problem(named, len(args), configs, listed, grid, decider.choices)
             values = decider.decide(problem, inputs)
         except AutotuneError as problem_met:
@@ -155,7 +155,7 @@ class TunedKernelCall:
     ) -> tuple[CallProblem, dict[str, Any]]:  # fmt: skip
         tensors = {name: value for name, value in named.items() if _is_tensor(value)}
         launch = TritonLaunch(
-            kernel=Importable.of(self.base_fn),
+            kernel=Importable.make(self.base_fn),
             positional=tuple(self.arg_names[:positional]),
             chosen=tuple(listed[0]),
             grids=tuple(
@@ -172,7 +172,7 @@ class TunedKernelCall:
         inputs = {**named, **spans}
         stored = dict.fromkeys((*self.hooks.zeroed, *self.hooks.restored, *self._told["outputs"]))
         outputs = [name for name in stored if name in tensors]
-        problem = CallProblem.of(
+        problem = CallProblem.make(
             launch, choices, inputs, outputs=outputs, key=[name for name in self.keys if name in named],
             tolerance=self._told["tolerance"],
         )  # fmt: skip
@@ -190,7 +190,7 @@ class TunedKernelCall:
             layer = layer.fn
         return tuple(grid(meta))
 
-    def _pruned(self, named: Mapping[str, Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    def _prune_configs(self, named: Mapping[str, Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """What prune_configs_by leaves, as Triton calls it."""
         configs = self.configs
         nargs = {name: value for name, value in named.items() if name not in kwargs}
@@ -229,7 +229,7 @@ class TritonLaunch:
     @cached_property
     def tuned(self) -> TunedKernelCall:
         """The decorated kernel, where it is defined."""
-        found = self.kernel.found()
+        found = self.kernel.find()
         for layer in functions.layers(found):
             if isinstance(layer, TunedKernelCall):
                 return layer
@@ -244,11 +244,11 @@ class TritonLaunch:
             if hook is not None:
                 hook({**given, **values})
         args = [given.pop(name) for name in self.positional]
-        self.tuned.fn.run(*args, grid=self._grids[self._of(values)], warmup=False, **given, **constants)
+        self.tuned.fn.run(*args, grid=self._grids[self._make_key(values)], warmup=False, **given, **constants)
         if hooks.after is not None:
             hooks.after({**given, **dict(zip(self.positional, args, strict=True)), **values}, exception=None)
 
-    def ready(self) -> None:
+    def import_libraries(self) -> None:
         """Import the kernel, and Triton's compiler with it."""
         self.tuned  # noqa: B018 - it is imported
         import_module("triton.backends.compiler")
@@ -282,19 +282,20 @@ class TritonLaunch:
         """By the values of a configuration: it, and what the kernel is given of it."""
         configs, unset = self.tuned.configs, dict.fromkeys(self.chosen)
         return {
-            self._of({**unset, **_values(one, configs)}): (one, one.all_kwargs()) for one in reversed(configs)
+            self._make_key({**unset, **_values(one, configs)}): (one, one.all_kwargs())
+            for one in reversed(configs)
         }
 
     def _split(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], Any, dict[str, Any]]:
         """The values of a configuration, taken out of ``arguments``, the configuration, and its constants."""
         values = {name: arguments.pop(name) for name in self.chosen}
-        key = self._of(values)
+        key = self._make_key(values)
         if key not in self._configs:
             made = _config(values)
             self._configs[key] = made, made.all_kwargs()
         return values, *self._configs[key]
 
-    def _of(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _make_key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(values[name] for name in self.chosen)
 
     def _tensor(self, name: str, value: Any) -> Any:
@@ -323,11 +324,11 @@ _OWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")  # of a
 def _values(config: Any, configs: Sequence[Any]) -> dict[str, Any]:
     """What a configuration chooses, by name: the same names for all ``configs``, None for what it leaves out."""
     plain = [one.all_kwargs() for one in (*configs, config)]
-    found = {name: plain[-1].get(name) for one in plain for name in one}
+    values = {name: plain[-1].get(name) for one in plain for name in one}
     keys = [repr(sorted((name, repr(value)) for name, value in one.items())) for one in plain[:-1]]
     if len(set(keys)) < len(keys):  # some differ in their hooks alone
-        found["number"] = next((i for i, one in enumerate(configs) if one is config), len(configs))
-    return found
+        values["number"] = next((i for i, one in enumerate(configs) if one is config), len(configs))
+    return values
 
 
 def _config(values: Mapping[str, Any]) -> Any:
@@ -345,15 +346,15 @@ def _spans(tensors: Mapping[str, Any], zeroed: Sequence[Any]) -> dict[str, Any]:
     """Each tensor as a line of the memory from its first element to its last, whatever its strides; the very same
     object for the very same memory, and zeros for what is to be zero."""
     made: dict[Any, Any] = {}
-    found = {}
+    spans = {}
     for name, tensor in tensors.items():
         steps = zip(tensor.shape, tensor.stride(), strict=True)
         span = 1 + sum((extent - 1) * step for extent, step in steps)
         line = tensor.detach().as_strided((span,), (1,))
         if any(tensor is one for one in zeroed):
             line = line.new_zeros(span)
-        found[name] = made.setdefault((tensor.data_ptr(), span, tensor.dtype), line)
-    return found
+        spans[name] = made.setdefault((tensor.data_ptr(), span, tensor.dtype), line)
+    return spans
 
 
 def _function(kernel: Any) -> Any:

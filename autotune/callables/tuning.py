@@ -24,9 +24,9 @@ from autotune.api import SweepResult
 from autotune.callables import functions, libraries
 from autotune.callables.backend import CallBackend, Calls
 from autotune.callables.choices import Alternatives, Condition, Space
-from autotune.callables.declared import CALL_FILE, CallArray, Declared, after, family_name
+from autotune.callables.declared import CALL_FILE, CallArray, Declared, family_name, name_after
 from autotune.callables.kept import Crew, crew
-from autotune.callables.layouts import Layouts, proved
+from autotune.callables.layouts import Layouts, prove
 from autotune.callables.libraries import Kind
 from autotune.callables.probing import Roles, roles_of
 from autotune.compile import Compiled, Variant
@@ -42,12 +42,12 @@ from autotune.engine import (
     Swept,
     Watched,
     raise_unless_measured,
-    shared_arrays,
+    share_arrays,
 )  # fmt: skip
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.measure import Protocol
-from autotune.report import live, watching
+from autotune.report import make_console, show_live
 
 _log = logging.getLogger("autotune")
 
@@ -79,8 +79,8 @@ class TunedCall:
     def bound(self, **inputs: Any) -> "BoundFunction":
         """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
         contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
-        _, found = _bound(self.declared, contents)
-        return BoundFunction.of(self.function, self.calls, self.sweep, found)
+        _, found = _bind(self.declared, contents)
+        return BoundFunction.make(self.function, self.calls, self.sweep, found)
 
     def save_policy(self, folder: str | Path | None = None) -> Path:
         """Merge the winner into the policy file below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where
@@ -106,13 +106,13 @@ class BoundFunction(Closing):
     execution: Execution
 
     @classmethod
-    def of(
+    def make(
         cls, function: Callable[..., Any], calls: Calls, sweep: SweepResult, inputs: Inputs
     ) -> "BoundFunction":
         backend: Any = CallBackend(open_backend(sweep.device), calls, function)
         with backend.current():
             resident = Resident(backend, inputs)
-            variant = Variant.of(sweep.family, sweep.best.configuration, inputs.options)
+            variant = Variant.make(sweep.family, sweep.best.configuration, inputs.options)
             return cls(resident, resident.execution(variant, backend.load(Compiled("", Path(), {}))))
 
     @property
@@ -127,7 +127,7 @@ class BoundFunction(Closing):
 
     def output(self, name: str) -> Any:
         """A result of the latest call, by the argument's name, as numpy has it. Raises LaunchError."""
-        written = after(name) if after(name) in self.execution.placed else name
+        written = name_after(name) if name_after(name) in self.execution.placed else name
         data = self.execution.variant.family.data[written]
         return self.execution.restore(written, data.shape_for(self.execution.names))
 
@@ -147,14 +147,14 @@ class CallProblem:
     named: tuple[str, ...]
 
     @classmethod
-    def of(
+    def make(
         cls, function: Callable[..., Any], choices: Alternatives, inputs: Mapping[str, Any], *,
         outputs: Sequence[str] = (), key: Sequence[str] = (), name: str = "", tolerance: Within = None,
     ) -> "CallProblem":  # fmt: skip
         """Raises UsageError for what cannot be called elsewhere or verified."""
         _check_names(inputs, choices, outputs, key)
         arrays = {each: value for each, value in inputs.items() if libraries.library_of(value)}
-        same = _same(arrays)
+        same = _find_aliases(arrays)
         arrays = {each: value for each, value in arrays.items() if each not in same}
         kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
         fixed = {each: value for each, value in inputs.items() if each not in arrays and each not in same}
@@ -163,9 +163,9 @@ class CallProblem:
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
-        found = name or functions.name_of(function)
+        called = name or functions.name_of(function)
         declared = Declared(
-            name=family_name(found, kinds, told),
+            name=family_name(called, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
             numbers=numbers, choices=choices, key=tuple(key),
             digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
@@ -173,14 +173,14 @@ class CallProblem:
         )  # fmt: skip
         used = sorted({kind.library for kind in kinds.values()})
         calls = Calls(
-            functions.Importable.of(function), choices, kinds, fixed, same,
+            functions.Importable.make(function), choices, kinds, fixed, same,
             tools=libraries.versions([*used, *getattr(function, "tools", ())]),
         )  # fmt: skip
         try:
             pickle.dumps(calls)
         except Exception as problem:
             raise UsageError(
-                f"what {found} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
+                f"what {called} is called with cannot be sent to a measuring process ({type(problem).__name__}: "
                 f"{problem}): arrays, numbers, texts and what pickle takes can"
             ) from problem
         return cls(function, arrays, calls, declared, tuple(outputs))
@@ -236,13 +236,13 @@ def tune(
         AutotuneError: nothing could be measured, or something cannot be called in another process.
     """
     functions.refuse_while_loading("autotune.tune")
-    choices = Alternatives.of(space, where)
+    choices = Alternatives.read(space, where)
     more: dict[str, Any] = {"name": name, "tolerance": tolerance}
-    problem = CallProblem.of(function, choices, inputs, outputs=outputs, key=key, **more)
-    return tuned_problem(problem, check, inputs, layouts=layouts, cold=cold, progress=progress, **options)
+    problem = CallProblem.make(function, choices, inputs, outputs=outputs, key=key, **more)
+    return tune_problem(problem, check, inputs, layouts=layouts, cold=cold, progress=progress, **options)
 
 
-def tuned_problem(
+def tune_problem(
     problem: CallProblem, check: Check, inputs: Mapping[str, Any], *, layouts: Layouts | str | None = None,
     cold: bool = True, progress: bool | Watched = True, chosen: Sequence[Configuration] = (), **options: Any,
 ) -> TunedCall:  # fmt: skip
@@ -258,39 +258,43 @@ def tuned_problem(
         contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
         with warnings.catch_warnings(action="ignore"):  # in a notebook tqdm advises to install widgets
             import_module("autotune.engine.sweep")  # and what records, while the devices are opened
-        seconds.spent("copy")
+        seconds.record_phase("copy")
         our.turn_to(problem.calls)
-        seconds.spent("start")
-        ahead = () if "search" in given else _built_ahead(problem, our, listed)
-        declared, roles = _seen(problem, our.workers[0], contents)
-        seconds.spent("first_call")
-        expected = _expected(check, inputs, declared, roles)
-        declared = _laid_out(
-            declared, Layouts.of(layouts, declared.arrays), our.workers[0], contents, expected
+        seconds.record_phase("start")
+        ahead = () if "search" in given else _build_ahead(problem, our, listed)
+        declared, roles = _run_first_call(problem, our.workers[0], contents)
+        seconds.record_phase("first_call")
+        expected = _compute_expected(check, inputs, declared, roles)
+        declared = _find_layouts(
+            declared, Layouts.read(layouts, declared.arrays), our.workers[0], contents, expected
         )
-        family, found = _bound(declared, contents)
-        seconds.spent("declare")
+        family, bound = _bind(declared, contents)
+        seconds.record_phase("declare")
         request = CallRequest(
             family=family, device=",".join(names), chosen=tuple(listed) or None,
             **{"processes": 0 if our.forks else 1, **given},
             out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
-        swept = _swept(
+        swept = _sweep(
             request,
-            Case(workload=_workload(family, found, cold), inputs=found, reference=expected),
+            Case(workload=_workload(family, bound, cold), inputs=bound, reference=expected),
             our,
             progress,
         )
         for one in ahead:  # of configurations that a limit left out
             one.cancel()
-        seconds.spent("sweep")
-    seconds.spent("end")
+        seconds.record_phase("sweep")
+    seconds.record_phase("end")
     phases = {**seconds.phases, **swept.phases}
     _log.info("%s: %s", family.name, " ".join(f"{name}={spent:.2f}" for name, spent in phases.items()))
     result = SweepResult(family, swept.study, request, swept.wall_s, phases)
     return TunedCall(
-        problem.function, declared.choices.given(result.best.configuration), result, declared, problem.calls
+        problem.function,
+        declared.choices.get_values(result.best.configuration),
+        result,
+        declared,
+        problem.calls,
     )
 
 
@@ -318,20 +322,22 @@ class _Seconds:
         self.phases: dict[str, float] = {}
         self._mark = time.perf_counter()
 
-    def spent(self, phase: str) -> None:
+    def record_phase(self, phase: str) -> None:
         """On ``phase``, since the one before."""
         now = time.perf_counter()
         self.phases[phase], self._mark = now - self._mark, now
 
 
-def _seen(problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any]) -> tuple[Declared, Roles]:
+def _run_first_call(
+    problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any]
+) -> tuple[Declared, Roles]:
     """The first call, with every array as one that may be read and written."""
     open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
     asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
     family = asked.family
     inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
-    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
-        shared = SharedInputs.of(family, inputs, place)
+    with share_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+        shared = SharedInputs.make(family, inputs, place)
         roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name, contents)
     return problem.with_roles(roles), roles
 
@@ -340,14 +346,14 @@ _NOTHING = {"nothing": CallArray(Kind("numpy", "uint8"), (1,), "inout")}  # of a
 _NO_CONTENT = {"nothing": [0]}
 
 
-def _bound(declared: Declared, contents: Mapping[str, Any]) -> tuple[Family, Inputs]:
+def _bind(declared: Declared, contents: Mapping[str, Any]) -> tuple[Family, Inputs]:
     """The family with this call's inputs."""
     family = declared.family
     arrays = {data.name: contents[data.name] for data in family.inputs if data.name in contents}
     return family, bind(family, arrays, {}, declared.scalars)
 
 
-def _laid_out(
+def _find_layouts(
     declared: Declared, layouts: Layouts, worker: ProcessWorker, contents: Mapping[str, Any],
     expected: Mapping[str, Any],
 ) -> Declared:  # fmt: skip
@@ -357,17 +363,17 @@ def _laid_out(
     whole = replace(spaced, layouts=layouts.policies(spaced.arrays, extents))
     if not whole.layouts:
         return whole
-    family, inputs = _bound(whole, contents)
+    family, inputs = _bind(whole, contents)
     control, excluded = family.space.control, {}
-    with shared_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
+    with share_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
         for name, array in expected.items():
             np.save(Path(folder) / f"{name}.npy", array, allow_pickle=False)
-        given = SharedInputs.of(family, inputs, place)
+        given = SharedInputs.make(family, inputs, place)
         for policy, value in (
             (name, value) for name, one in whole.layouts.items() for value in one["values"][1:]
         ):
             try:
-                reason = worker.ask(1, proved, given, Path(folder), Configuration({**control, policy: value}))
+                reason = worker.ask(1, prove, given, Path(folder), Configuration({**control, policy: value}))
             except LaunchError as problem:
                 reason = str(problem)
             if reason:
@@ -375,10 +381,12 @@ def _laid_out(
     return replace(whole, excluded=excluded)
 
 
-def _expected(check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles) -> Mapping[str, Any]:
+def _compute_expected(
+    check: Check, inputs: Mapping[str, Any], declared: Declared, roles: Roles
+) -> Mapping[str, Any]:
     """What is right, by the names of the family's outputs. Raises UsageError."""
     outputs = {
-        name: after(name) if array.role == "inout" else name
+        name: name_after(name) if array.role == "inout" else name
         for name, array in declared.arrays.items()
         if array.role != "input"
     }
@@ -414,21 +422,21 @@ def _builders(
 _BUILT_AHEAD = 500  # configurations, while the function is called for the first time
 
 
-def _built_ahead(
+def _build_ahead(
     problem: CallProblem, our: Crew, listed: Sequence[Configuration]
 ) -> Sequence["Future[None]"]:
     """Into the library's cache, where the sweep finds what was built."""
     choices, arch = problem.declared.choices, our.workers[0].device.arch
     forks = our.forks
-    values = map(choices.given, listed[:_BUILT_AHEAD])
+    values = map(choices.get_values, listed[:_BUILT_AHEAD])
     return [forks.submit(problem.calls.build, arch, one) for one in values] if forks else ()
 
 
-def _swept(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
+def _sweep(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     from autotune.record import Store
 
-    watch = progress if callable(progress) else partial(live, err=watching(progress))
+    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
     store = Store(request.store or request.folder)
     session = Session(request, (case,), our.workers, our.forks, store, "", watch, lambda _text: None)
     with closing(
@@ -471,7 +479,7 @@ def _check_names(
             raise UsageError(f"{unknown[0]!r} in {what}= is none of the inputs ({', '.join(inputs)})")
 
 
-def _same(arrays: Mapping[str, Any]) -> dict[str, str]:
+def _find_aliases(arrays: Mapping[str, Any]) -> dict[str, str]:
     """The arguments that are the very array of an earlier one."""
     first: dict[int, str] = {}
     for name, value in arrays.items():

@@ -48,14 +48,16 @@ class FoundWinners:
         return list(dict.fromkeys(listed))
 
 
-def found_for(
+def find_winners(
     problem: CallProblem, policies: str | Path | None, frozen: Frozen | None = None
 ) -> FoundWinners:
     """What the policy files below ``policies``, or else where they are looked for, have for a call of a program that is
     to be ``frozen`` or not; None leaves that to AUTOTUNE_FROZEN and to the policy file."""
     folders = [Path(policies)] if policies else policy_folders()
     name = problem.declared.name
-    declared = next(filter(None, (_known(problem, folder / name / CALL_FILE) for folder in folders)), None)
+    declared = next(
+        filter(None, (_read_declared(problem, folder / name / CALL_FILE) for folder in folders)), None
+    )
     where = ", ".join(str(folder / name) for folder in folders)
     if declared is None:
         told = f"{name} has not been tuned: no {CALL_FILE} in {where}"
@@ -83,7 +85,7 @@ def found_for(
     )
 
 
-def _known(problem: CallProblem, path: Path) -> Declared | None:
+def _read_declared(problem: CallProblem, path: Path) -> Declared | None:
     """The declaration that ``TunedCall.save_policy`` wrote; None where there is none that can be read."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))

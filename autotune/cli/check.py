@@ -151,13 +151,13 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
     kind = file.device.kind
     try:
         with closing(open_backend(request.device_for(file))) as backend:
-            found = backend.device
+            device = backend.device
     except DeviceError as problem:
         why = f": {str(problem).partition(';')[0]}" if request.measure else ""
         return None, f"no {kind} device here{why}"
-    if (found.kind, found.name) != (kind, file.device.name):
-        return None, f"for {file.device.name}, here is {found.name}"
-    return found, ""
+    if (device.kind, device.name) != (kind, file.device.name):
+        return None, f"for {file.device.name}, here is {device.name}"
+    return device, ""
 
 
 # -- measuring ----------------------------------------------------------------------------------------------
@@ -179,15 +179,15 @@ def _time_accepted(
     ]
     if not wanted:
         return {}
-    found = {}
+    timed = {}
     with launch_workers([device], "", request.trial_seconds) as workers:
         open_devices(workers, "")
         for result in wanted:
             try:
-                found[result.entry] = _retime(request, workers, family, claims[result.entry], result)
+                timed[result.entry] = _retime(request, workers, family, claims[result.entry], result)
             except AutotuneError as problem:
-                found[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
-    return found
+                timed[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
+    return timed
 
 
 def _retime(

@@ -14,7 +14,7 @@ from autotune.cli.terminal import append, code, markdown_table
 from autotune.declaration import Configuration
 from autotune.errors import Regression, StoreError
 from autotune.figures import duration
-from autotune.files import clean, csv_text, write_text, written
+from autotune.files import clean, csv_text, write_file, write_text
 
 SHOWN = 10  # of what moved most
 
@@ -38,19 +38,21 @@ def compare_command(
     ``every``: any configuration) became slower by more than ``threshold`` percent; StoreError, PolicyFileError."""
     if out_ is not None and out_.suffix != ".csv":
         raise StoreError(f"--out {out_}: the name must end in .csv")
-    found = comparisons(read_side(a), read_side(b))
-    for one in found:
+    compared = comparisons(read_side(a), read_side(b))
+    for one in compared:
         _print(one, options.out)
     if out_ is not None:
-        options.out.print(f"comparison   {_written(found, out_)}")
-    worse = [(one, row) for one in found for row in one.regressions(threshold / 100, every=every)]
+        options.out.print(f"comparison   {_write_table(compared, out_)}")
+    worse = [(one, row) for one in compared for row in one.regressions(threshold / 100, every=every)]
     if markdown is not None:
         sections = (
-            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in found
+            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in compared
         )
         append(markdown, "\n".join(sections) + "\n")
     if worse:
-        named = "; ".join(f"{one.family} on {one.workload}: {_said(row)}" for one, row in worse[:SHOWN])
+        named = "; ".join(
+            f"{one.family} on {one.workload}: {_describe_change(row)}" for one, row in worse[:SHOWN]
+        )
         more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
         raise Regression(f"B is slower than A by more than {threshold:g} %: {named}{more}")
 
@@ -65,7 +67,9 @@ def _print(one: Comparison, out: Console) -> None:
     for row in one.named:
         is_timed = row.a_ms is not None or row.b_ms is not None
         verdict = row.verdict if is_timed else "not timed"
-        table.add_row(row.role, *_figures(row), verdict, _short(row.a, control) or "-", _other(row, control))
+        table.add_row(
+            row.role, *_figures(row), verdict, _shorten(row.a, control) or "-", _describe_other(row, control)
+        )
     out.print(table)
     if one.every:
         out.print(f"{_counts(one)}; only in A {one.only_a}, only in B {one.only_b}")
@@ -77,7 +81,7 @@ def _print(one: Comparison, out: Console) -> None:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
         table.add_column(heading, overflow="fold", min_width=40)
         for row in one.moved[:SHOWN]:
-            table.add_row(row.verdict, *_figures(row), _short(row.role, control))
+            table.add_row(row.verdict, *_figures(row), _shorten(row.role, control))
         out.print(table)
     out.print("")
 
@@ -126,30 +130,30 @@ def _values(one: str) -> dict[str, str]:
     return dict(pair.partition("=")[::2] for pair in one.split(","))
 
 
-def _short(one: str, control: str) -> str:
+def _shorten(one: str, control: str) -> str:
     """The configuration ``one`` by what tells it from ``control``, whose id it is too; whole where nobody knows."""
     if not one or not control or set(_values(one)) != set(_values(control)):
         return one.replace(",", ", ")
     return Configuration(_values(one)).changes(_values(control))
 
 
-def _other(row: Change, control: str) -> str:
+def _describe_other(row: Change, control: str) -> str:
     """B's configuration: what is other than in A, where both are known."""
     if row.a == row.b:
         return "the same"
     a, b = _values(row.a), _values(row.b)
     if not row.a or set(a) != set(b):
-        return _short(row.b, control) or "-"
+        return _shorten(row.b, control) or "-"
     return ", ".join(f"{name}={value}" for name, value in b.items() if a[name] != value)
 
 
-def _said(row: Change) -> str:
+def _describe_change(row: Change) -> str:
     if row.change is None:
         return f"{row.role} was timed in A alone"
     return f"{row.role} {100 * row.change:+.1f} %"
 
 
-def _written(found: Sequence[Comparison], path: Path) -> Path:
+def _write_table(found: Sequence[Comparison], path: Path) -> Path:
     rows = []
     for one in found:
         for kind, moved in (("named", one.named), ("configuration", one.every)):
@@ -163,4 +167,4 @@ def _written(found: Sequence[Comparison], path: Path) -> Path:
                 }
                 for row in moved
             ]  # fmt: skip
-    return write_text(path, csv_text(pd.DataFrame(rows)), written)
+    return write_text(path, csv_text(pd.DataFrame(rows)), write_file)

@@ -87,19 +87,19 @@ def read_side(where: str) -> list[Side]:
     """The sides in a policy file (``.yaml``) or in whatever ``records.read_record`` reads. Raises StoreError,
     PolicyFileError."""
     if where.endswith((".yaml", ".yml")):
-        return _of_policy_file(Path(where))
+        return _read_policy_file(Path(where))
     return sides_of(read_record(where))
 
 
 def sides_of(studies: Sequence[Study]) -> list[Side]:
     """Each study as a side; where several workloads share a family and device, with the choice for all of them."""
-    found = []
+    sides = []
     for study in studies:
         group = [s for s in studies if (s.family, s.device) == (study.family, study.device)]
         times = times_of(group)
         common = minimax(times) if len(times) > 1 else None
         roles = study.roles(study.decision, common.configuration if common else None)
-        found.append(
+        sides.append(
             Side(
                 family=study.family, workload=study.workload, device=study.device,
                 times={
@@ -109,7 +109,7 @@ def sides_of(studies: Sequence[Study]) -> list[Side]:
                 roles={name: one.id for name, one in roles.items()},
             )
         )  # fmt: skip
-    return found
+    return sides
 
 
 def comparisons(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:
@@ -126,20 +126,20 @@ def comparisons(a: Sequence[Side], b: Sequence[Side]) -> list[Comparison]:
     if not pairs:
         raise StoreError(
             "the two have no family and workload in common on devices that can be compared: A has "
-            f"{_listed(a)}, B has {_listed(b)}"
+            f"{_format_sides(a)}, B has {_format_sides(b)}"
         )
-    return [_compared(one, other) for one, other in pairs]
+    return [_compare(one, other) for one, other in pairs]
 
 
 def _is_cpu(side: Side) -> bool:
     return side.device.startswith("cpu-")  # as ``Device.slug`` has it
 
 
-def _listed(sides: Sequence[Side]) -> str:
+def _format_sides(sides: Sequence[Side]) -> str:
     return ", ".join(f"{s.family} on {s.workload} ({s.device})" for s in sides) or "nothing"
 
 
-def _of_policy_file(path: Path) -> list[Side]:
+def _read_policy_file(path: Path) -> list[Side]:
     read = read_policy_file(path)
     sides = []
     for name, entry in read.entries.items():
@@ -158,7 +158,7 @@ def _of_policy_file(path: Path) -> list[Side]:
     return sides
 
 
-def _compared(a: Side, b: Side) -> Comparison:
+def _compare(a: Side, b: Side) -> Comparison:
     roles = dict.fromkeys(["winner", *a.roles, *b.roles])
     named = [_change(role, a, b, a.roles.get(role, ""), b.roles.get(role, "")) for role in roles]
     common = [one for one in a.times if one in b.times]
@@ -166,7 +166,8 @@ def _compared(a: Side, b: Side) -> Comparison:
     ratios = [b.times[one].value / a.times[one].value for one in common if a.times[one].value > 0]
     return Comparison(
         family=a.family, workload=a.workload, a=a.device, b=b.device, named=tuple(named), every=tuple(every),
-        transfer=_over_best(a.roles.get("winner", ""), b), back=_over_best(b.roles.get("winner", ""), a),
+        transfer=_compute_ratio_to_best(a.roles.get("winner", ""), b),
+        back=_compute_ratio_to_best(b.roles.get("winner", ""), a),
         typical=median(ratios) - 1 if ratios else None,
         only_a=len(a.times) - len(common), only_b=len(b.times) - len(common),
     )  # fmt: skip
@@ -200,7 +201,7 @@ def _noise(a: Figure, b: Figure) -> float:
     return max(TIE, math.hypot(*known)) if len(known) == 2 else MOST
 
 
-def _over_best(one: str, side: Side) -> float | None:
+def _compute_ratio_to_best(one: str, side: Side) -> float | None:
     if one not in side.times:
         return None
     best = min(timing.value for timing in side.times.values())

@@ -36,7 +36,7 @@ _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 
 @options.family_argument
-@options.one_workload("The input; default the family's own.")
+@options.make_workload_option("The input; default the family's own.")
 @options.option(
     "--device",
     default="auto",
@@ -49,7 +49,7 @@ _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
     metavar="EXTENT=N",
     help="As if the input had this size in place of the workload's; again for more.",
 )
-@options.of_sweep("objective")
+@options.make_sweep_option("objective")
 @options.policies_option
 @options.data_option
 def explain_command(
@@ -63,16 +63,16 @@ def explain_command(
 ) -> None:
     """Print the chain of candidates. ``device`` may be the name of a policy file (nvidia-h200), for a device that is
     not here. Raises what reading the workload and opening the device raise."""
-    loaded, resized = load_family(family), options.sized(size)
+    loaded, resized = load_family(family), options.parse_sizes(size)
     asked = load_workload(loaded, workload)
-    inputs = _resized(loaded, prepare(loaded, asked, paths.data_root(data)), resized)
+    inputs = _resize(loaded, prepare(loaded, asked, paths.data_root(data)), resized)
     folders = paths.policy_folders(policies, loaded.folder)
-    opened = device_named(loaded, device, folders)
+    opened = find_device(loaded, device, folders)
     name = f"{asked.name} resized" if resized else asked.name
     print_chain(loaded, name, opened, inputs, folders, objective, options.out)
 
 
-def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
+def _resize(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inputs:
     """``inputs`` as if they had the sizes ``given``, with the extents and scalars that are computed from them. Raises
     UnknownName, and UsageError for an extent that is computed."""
     free = [name for name in inputs.sizes if family.extents.get(name) is None]
@@ -95,7 +95,7 @@ def _resized(family: Family, inputs: Inputs, given: Mapping[str, float]) -> Inpu
     return replace(inputs, sizes=sizes, scalars=scalars)
 
 
-def device_named(family: Family, name: str, folders: list[Path]) -> Device:
+def find_device(family: Family, name: str, folders: list[Path]) -> Device:
     """The device of that name, or as the policy file of that name describes it (with the limits of its compute
     capability as far as they are known). Raises DeviceError, UnknownName, PolicyFileError."""
     if name.partition(":")[0] in _HERE:
@@ -117,18 +117,18 @@ def print_chain(
     numbers = {**inputs.sizes, **inputs.scalars}
     listed = candidates(family, known, numbers, inputs.options, device.kind, objective=objective)
 
-    def exclusion(configuration: Configuration) -> str:
+    def explain_exclusion(configuration: Configuration) -> str:
         names = inputs.names(configuration)
-        return Variant.of(family, configuration, inputs.options).exclusion(names, device.limits)
+        return Variant.make(family, configuration, inputs.options).explain_exclusion(names, device.limits)
 
-    chosen, refused = choose(listed, exclusion)
+    chosen, refused = choose(listed, explain_exclusion)
     values = feature_values(family.features, numbers)
     said = ", ".join(f"{name} {value:.6g}" for name, value in values.items())
     out.print(f"{family.name} on {workload} ({said}), {device.kind}: {device.name}")
     table = Table("", "rule", "from", "expected", box=None, pad_edge=False)
     table.add_column("differs from control in, or reason", overflow="fold")
 
-    recorded = _recorded(family, known, listed)
+    recorded = _collect_recorded_times(family, known, listed)
 
     def row(verdict: str, item: Candidate, text: str) -> None:
         expected_ms = item.expected_ms
@@ -144,11 +144,11 @@ def print_chain(
     row("taken", chosen, chosen.configuration.changes(family.space.control))
     rest = listed[len(refused) + 1 :]
     for item in [c for c in rest if c.match != "predicted"] if chosen.match == "exact" else rest:
-        text = item.refusal or (exclusion(item.configuration) if item.configuration else "")
+        text = item.refusal or (explain_exclusion(item.configuration) if item.configuration else "")
         told = item.configuration.changes(family.space.control) if item.configuration else ""
         row("refused" if text else "next", item, text or told)
     out.print(table)
-    for conversion in Variant.of(family, chosen.configuration, inputs.options).conversions.values():
+    for conversion in Variant.make(family, chosen.configuration, inputs.options).conversions.values():
         out.print(str(conversion))
     if chosen.match == "predicted":
         _say_prediction(family, known, values, inputs, out)
@@ -163,13 +163,13 @@ def _say_prediction(
     if known is None or known.own is None or known.own.prediction is None:
         return
     rule = known.own.prediction
-    found = basis(family, known.own, inputs.options, rule.accuracy)
-    if found is None:
+    rests_on = basis(family, known.own, inputs.options, rule.accuracy)
+    if rests_on is None:
         return
-    where = found.place(values)
+    where = rests_on.place(values)
     lost = {name: loss_percent(regret) for name, regret in rule.left_out.items()}
     out.print(
-        f"predicted from {len(found.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
+        f"predicted from {len(rests_on.rows)} entries: each left out in turn, the mean regret is {lost['prediction']}, "
         f"with the nearest entry {lost['nearest']}; the nearest of them, {where.nearest}, is a factor of "
         f"{math.exp(where.distance):.3g} away"
     )
@@ -180,7 +180,7 @@ def _say_prediction(
         )
 
 
-def _recorded(
+def _collect_recorded_times(
     family: Family, known: Policies | None, listed: Sequence[Candidate]
 ) -> dict[Configuration, float]:
     """Configuration -> milliseconds on this very input, as far as its entry in the device's own file says: the winner,
@@ -189,14 +189,14 @@ def _recorded(
     own = next((item.entry for item in listed if item.match == "exact" and not item.refusal), None)
     if own is None or own.objective != KERNEL or known is None or known.own is None:
         return {}
-    found = {family.space.control: own.median_ms * own.margin_over_control}
+    recorded = {family.space.control: own.median_ms * own.margin_over_control}
     kept = known.own.prediction.kept if known.own.prediction else {}
-    found |= {
+    recorded |= {
         Configuration(kept[name].configuration): ms for name, ms in own.times_ms.items() if name in kept
     }
     with suppress(AutotuneError):  # there need not be one
-        found[family.space.configuration(own.runner_up)] = own.runner_up_ms
-    return {**found, Configuration(own.configuration): own.median_ms}
+        recorded[family.space.configuration(own.runner_up)] = own.runner_up_ms
+    return {**recorded, Configuration(own.configuration): own.median_ms}
 
 
 def _figures(item: Entry) -> str:

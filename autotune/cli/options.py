@@ -92,7 +92,7 @@ def option(*words: str, default: Any = None, **more: Any) -> Decorator:
     return click.option(*words, default=default, show_default=shows, **more)
 
 
-def of_sweep(name: str) -> Decorator:
+def make_sweep_option(name: str) -> Decorator:
     """An option of a sweep (``engine.OPTIONS``)."""
     from autotune.engine import OPTIONS
 
@@ -121,23 +121,23 @@ def sweep_options(*names: str) -> Decorator:
     """Give a command the options of a sweep of those names, or all of them: it is called with the fields of a
     ``SweepRequest``."""
 
-    def decorated(command: Command) -> Command:
+    def decorate(command: Command) -> Command:
         @wraps(command)
-        def called(**given: Any) -> None:
+        def call_command(**given: Any) -> None:
             if "narrowed" in given:
-                given["narrowed"] = narrowed(given["narrowed"])
+                given["narrowed"] = parse_narrowed(given["narrowed"])
             command(**given)
 
         from autotune.engine import OPTIONS
 
         for name in reversed(names or list(OPTIONS)):
-            of_sweep(name)(called)
-        return called
+            make_sweep_option(name)(call_command)
+        return call_command
 
-    return decorated
+    return decorate
 
 
-def one_workload(about: str) -> Decorator:
+def make_workload_option(about: str) -> Decorator:
     """The option for one workload."""
     return option(
         "--workload", "-w", default="", metavar="NAME|PATH", help=about, shell_complete=workload_names
@@ -204,7 +204,7 @@ def call_options(command: Command) -> Command:
             metavar="NAME=VALUE",
             help="An input (a file), a scalar or an option; again for more.",
         ),
-        one_workload("Input from a workload; default the family's own when no -i is given."),
+        make_workload_option("Input from a workload; default the family's own when no -i is given."),
     ):
         added(command)
     return command
@@ -231,7 +231,7 @@ def note(line: str) -> None:
     print(line)
 
 
-def narrowed(items: Iterable[str]) -> dict[str, list[str]]:
+def parse_narrowed(items: Iterable[str]) -> dict[str, list[str]]:
     """``["a=1,2"]`` -> {"a": ["1", "2"]}. Raises UsageError."""
     held: dict[str, list[str]] = {}
     for item in items:
@@ -242,13 +242,13 @@ def narrowed(items: Iterable[str]) -> dict[str, list[str]]:
     return held
 
 
-def sized(items: Iterable[str]) -> dict[str, float]:
+def parse_sizes(items: Iterable[str]) -> dict[str, float]:
     """``["height=1000"]`` -> {"height": 1000}. Raises UsageError."""
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for item in items:
         name, _, number = item.partition("=")
         try:
-            found[name.strip()] = float(number) if "." in number else int(number)
+            sizes[name.strip()] = float(number) if "." in number else int(number)
         except ValueError:
             raise UsageError(f"--size {item!r} is not NAME=N, with a number, as --size taps=9") from None
-    return found
+    return sizes

@@ -12,7 +12,7 @@ import click
 import yaml
 from rich.console import Console
 
-from autotune.api import saved
+from autotune.api import save_winners
 from autotune.cli import options
 from autotune.declaration import (
     Configuration,
@@ -24,13 +24,13 @@ from autotune.declaration import (
     prepare,
     workloads,
 )
-from autotune.engine import Session, SweepRequest, opened, sweeping
+from autotune.engine import Session, SweepRequest, open_devices, open_session
 from autotune.errors import AutotuneError, NothingMeasured, UnknownName, UsageError
 from autotune.figures import duration, loss_percent
 from autotune.files import policy_folder, write_text
-from autotune.policy import covering, prediction, read_policy_file
-from autotune.record import Study, latest
-from autotune.report import live
+from autotune.policy import prediction, read_policy_file, record_coverage
+from autotune.record import Study, merge_latest
+from autotune.report import show_live
 
 _RANGE = re.compile(r"\s*(\w+)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*")
 _WHOLE = 5  # sizes that all configurations are tried on; on the others, those that came near the best there
@@ -49,7 +49,7 @@ _FEWEST = 6  # sizes, before a promise is made
 @options.sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
 @options.option("--regret", default="5%", metavar="5%", help="What 95 % of the range may lose at most.")
 @options.option("--where", default="", metavar="EXPRESSION", help="Only sizes for which this holds.")
-@options.one_workload("Whose numbers the ranges replace; else the family's first that has them.")
+@options.make_workload_option("Whose numbers the ranges replace; else the family's first that has them.")
 @options.option(
     "--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most so many sizes."
 )
@@ -73,11 +73,11 @@ def plan_command(
     policies: Path | None,
     **asked: Any,
 ) -> None:
-    found, names = load_family(family), ranges(over)
+    loaded, names = load_family(family), ranges(over)
     planned = Plan(
-        request=SweepRequest(family=found, **asked),
+        request=SweepRequest(family=loaded, **asked),
         policies=policy_folder(policies),
-        template=template(found, workload, list(names)),
+        template=template(loaded, workload, list(names)),
         over=prediction.Range(names, condition(where, names)),
         regret=share(regret),
         sizes=sizes,
@@ -116,57 +116,57 @@ class _Progress:
     @property
     def taught(self) -> prediction.Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
-        return prediction.taught_at(read_policy_file(self.path) if self.path else None, self.points)
+        return prediction.learn_at_points(read_policy_file(self.path) if self.path else None, self.points)
 
 
 def ranges(items: Sequence[str]) -> dict[str, tuple[int, int]]:
     """``["instances=64..65536"]`` -> {"instances": (64, 65536)}. Raises UsageError."""
-    found: dict[str, tuple[int, int]] = {}
+    parsed: dict[str, tuple[int, int]] = {}
     for item in items:
         told = _RANGE.fullmatch(item)
-        if told is None or not 1 <= int(told[2]) <= int(told[3]) or told[1] in found:
+        if told is None or not 1 <= int(told[2]) <= int(told[3]) or told[1] in parsed:
             raise UsageError(
                 f"cannot read --over {item!r}: write --over NAME=LOW..HIGH with whole numbers from 1, each name once"
             )
-        found[told[1]] = int(told[2]), int(told[3])
-    if not 1 <= len(found) <= prediction.Range.most:
-        raise UsageError(f"--over names {len(found)} numbers; give 1 to {prediction.Range.most}")
-    return found
+        parsed[told[1]] = int(told[2]), int(told[3])
+    if not 1 <= len(parsed) <= prediction.Range.most:
+        raise UsageError(f"--over names {len(parsed)} numbers; give 1 to {prediction.Range.most}")
+    return parsed
 
 
 def share(text: str) -> float:
     """``5%`` or ``0.05`` -> 0.05. Raises UsageError."""
     number = text.strip().removesuffix("%")
     try:
-        found = float(number) / (100 if text.strip().endswith("%") else 1)
+        part = float(number) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
-        found = -1.0
-    if not 0 < found < 10:
+        part = -1.0
+    if not 0 < part < 10:
         raise UsageError(f"cannot read --regret {text!r}: write a share as 5% or 0.05")
-    return found
+    return part
 
 
 def condition(text: str, names: Mapping[str, tuple[int, int]]) -> Callable[[prediction.Point], bool]:
     """What ``--where`` says of a point; an empty text holds everywhere. Raises UnknownName, FamilyError."""
     if not text:
         return lambda _point: True
-    found = Expression(text)
-    for name in found.names:
+    expression = Expression(text)
+    for name in expression.names:
         if name not in names:
             raise UnknownName("number", name, names, "--over")
-    return lambda point: bool(found.evaluate(dict(point)))
+    return lambda point: bool(expression.evaluate(dict(point)))
 
 
 def template(family: Family, named: str, names: Sequence[str]) -> Workload:
     """The workload ``named``, or the family's first one that has all the numbers ``names``. Raises UsageError."""
     if named:
-        found = load_workload(family, named)
-        if missing := [name for name in names if name not in numbers(family, found)]:
-            listed = ", ".join(numbers(family, found)) or "none"
+        workload = load_workload(family, named)
+        if missing := [name for name in names if name not in numbers(family, workload)]:
+            listed = ", ".join(numbers(family, workload)) or "none"
             raise UsageError(
-                f"--over {missing[0]}: workload {found.name} has no such number ({listed}); name another with -w"
+                f"--over {missing[0]}: workload {workload.name} has no such number ({listed}); name another with -w"
             )
-        return found
+        return workload
     known = [load_workload(family, name) for name in workloads(family)]
     fitting = [one for one in known if set(names) <= set(numbers(family, one))]
     if not fitting:
@@ -218,11 +218,11 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     request, state = plan.request, _Progress()
     request.check()
     first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
-    start = replace(request, workloads=(str(_written(plan, first)),))
-    with sweeping(start, start.cases(), partial(live, err=err), err.print) as session:
-        opened(session.workers, request.compiler)
-        while (point := _next(plan, state)) is not None:
-            _swept(plan, state, session, point, out, err)
+    start = replace(request, workloads=(str(_write_workload(plan, first)),))
+    with open_session(start, start.cases(), partial(show_live, err=err), err.print) as session:
+        open_devices(session.workers, request.compiler)
+        while (point := _choose_next(plan, state)) is not None:
+            _sweep_point(plan, state, session, point, out, err)
             if state.path and _is_done(plan, state, out):
                 break
         for worker in session.workers:
@@ -232,21 +232,21 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     _tell(plan, state, out)
 
 
-def _next(plan: Plan, state: _Progress) -> dict[str, int] | None:
+def _choose_next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
     return prediction.next_point(plan.over, state.seen, state.taught, dict)
 
 
-def _swept(
+def _sweep_point(
     plan: Plan, state: _Progress, session: Session, point: prediction.Point, out: Console, err: Console
 ) -> None:  # fmt: skip
     request, family = plan.request, plan.request.family
-    path = _written(plan, content(family, plan.template, point))
+    path = _write_workload(plan, content(family, plan.template, point))
     try:
         workload = load_workload(family, path)
-        chosen = near_the_best(state.studies) if len(state.studies) >= _WHOLE else request.chosen
-        swept = replace(session, request=replace(request, chosen=chosen)).swept(
+        chosen = rank_near_best(state.studies) if len(state.studies) >= _WHOLE else request.chosen
+        swept = replace(session, request=replace(request, chosen=chosen)).sweep(
             workload, prepare(family, workload, request.root)
         )
         if not swept.study.decision:
@@ -258,18 +258,18 @@ def _swept(
     study = swept.study
     state.studies.append(study)
     state.points[study.workload] = point
-    newest = latest(session.store.studies(), state.studies)
-    state.path = saved(plan.policies, newest, study, "kernel")
+    newest = merge_latest(session.store.studies(), state.studies)
+    state.path = save_winners(plan.policies, newest, study, "kernel")
     took = duration(min(study.times.values()))
     out.print(f"{study.workload}: {len(study.times)} configurations, the best {took}; {swept.wall_s:.1f} s")
 
 
-def _written(plan: Plan, told: Mapping[str, Any]) -> Path:
+def _write_workload(plan: Plan, told: Mapping[str, Any]) -> Path:
     path = plan.request.folder / "plan" / f"{told['workload']}.yaml"
     return write_text(path, yaml.safe_dump(dict(told), sort_keys=False))
 
 
-def near_the_best(studies: Sequence[Study]) -> tuple[Configuration, ...]:
+def rank_near_best(studies: Sequence[Study]) -> tuple[Configuration, ...]:
     """The configurations that came so near the best on any of ``studies``, the nearest first."""
     away: dict[Configuration, float] = {}
     for study in studies:
@@ -282,7 +282,9 @@ def near_the_best(studies: Sequence[Study]) -> tuple[Configuration, ...]:
 
 def _promise(plan: Plan, state: _Progress) -> float | None:
     known = state.taught
-    return prediction.promised(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
+    return (
+        prediction.estimate_promise(plan.over, known, dict) if known and len(known.rows) >= _FEWEST else None
+    )
 
 
 def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:
@@ -294,15 +296,15 @@ def _is_done(plan: Plan, state: _Progress, out: Console) -> bool:
 
 def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     assert state.path is not None
-    found = _promise(plan, state)
-    if found is None:
+    promise = _promise(plan, state)
+    if promise is None:
         out.print(
             f"policy file  {state.path}; {len(state.points)} sizes are too few for a promise: {_FEWEST} are needed"
         )
         return
-    covering(state.path, plan.over.numbers, found)
+    record_coverage(state.path, plan.over.numbers, promise)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
     verdict = f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
-    verdict = "" if found <= plan.regret else verdict
-    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(found)}{verdict}")
+    verdict = "" if promise <= plan.regret else verdict
+    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{verdict}")

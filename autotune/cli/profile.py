@@ -22,7 +22,7 @@ from autotune.errors import DeviceError, StoreError, UsageError
 from autotune.figures import number, si, spread
 from autotune.files import write_text
 from autotune.measure import WatchedResult, WatchedTask, ceilings, ncu
-from autotune.record import Store, Study, fastest_first, holds_store, newest, read_ceilings
+from autotune.record import Store, Study, fastest_first, find_newest, holds_store, read_ceilings
 
 
 @options.family_argument
@@ -30,7 +30,7 @@ from autotune.record import Store, Study, fastest_first, holds_store, newest, re
 @options.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="The N fastest of the record, and its control."
 )
-@options.one_workload("Default: the newest in the record.")
+@options.make_workload_option("Default: the newest in the record.")
 @options.option("--record", default="", metavar="DIR|URL", help="Default ./autotune-results/FAMILY.")
 @options.option("--device", default="cuda", metavar="cuda|cuda:N", help="The GPU.")
 @options.data_option
@@ -59,45 +59,45 @@ def profile_command(
         )
     store = Store(record)
     named = load_workload(loaded, workload) if workload else None
-    study = recorded(store, loaded, named.name if named else "", record)
+    study = find_recorded(store, loaded, named.name if named else "", record)
     cold = (named or load_workload(loaded, study.workload)).cold
-    which = chosen(study, loaded, configurations, top)
+    which = choose(study, loaded, configurations, top)
     task = WatchedTask(
         family=str(loaded.folder), workload=workload or study.workload,
         data=str(data or ""), device=device, compiler=compiler,
         configurations=tuple(one.id for one in which), result="",
     )  # fmt: skip
     out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
-    found, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
+    launches, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
     for one, reason in result.failed.items():
         out.print(f"not profiled {one}: {reason}")
-    if not found:
+    if not launches:
         raise DeviceError("ncu counted no kernel of the family; nothing was kept")
-    keep(store, study, found, result)
-    print_counters(found, out)
+    keep(store, study, launches, result)
+    print_counters(launches, out)
     if "://" not in record:
         from autotune.cli.report import report
 
         report([record], None, out)
 
 
-def recorded(store: Store, family: Family, workload: str, record: str) -> Study:
+def find_recorded(store: Store, family: Family, workload: str, record: str) -> Study:
     """The newest study of ``family`` on a GPU in ``store``, on ``workload`` where one is named. Raises StoreError."""
-    found = [
+    studies = [
         s for s in store.studies()
         if s.family == family.name and (not workload or s.workload == workload)
         and s.about.device_kind == "cuda"
     ]  # fmt: skip
-    if not found:
+    if not studies:
         what = f"{family.name} on {workload}" if workload else family.name
         raise StoreError(
             f"{record} has no study of {what} on a GPU to keep counters in: run autotune sweep first, or name its "
             "record with --record"
         )
-    return newest(found)
+    return find_newest(studies)
 
 
-def chosen(study: Study, family: Family, named: Sequence[str], top: int | None) -> list[Configuration]:
+def choose(study: Study, family: Family, named: Sequence[str], top: int | None) -> list[Configuration]:
     """The configurations that are named, or the ``top`` fastest of ``study`` with its control. Raises UsageError,
     UnknownName."""
     if named and top is not None:
@@ -129,7 +129,7 @@ def keep(
             f"the record is of {study.device}, and this is {result.device}: profile on the same device"
         )
     opened = store.open(study, {})
-    about = opened.about()
+    about = opened.get_provenance()
     kept = {one: {k: dict(v) for k, v in of.items()} for one, of in about.counters.items()}
     for one, of in found.items():
         kept.setdefault(one, {}).update({kernel: dict(values) for kernel, values in of.items()})
@@ -173,7 +173,7 @@ def device_ceilings(backend: Backend, cache: Cache, *, again: bool = False) -> d
         with suppress(StoreError):  # what cannot be read is measured again
             if kept := read_ceilings(place):
                 return kept
-    found = ceilings.measured_ceilings(backend, cache)
+    found = ceilings.measure_ceilings(backend, cache)
     write_ceilings(found, place)
     return found
 

@@ -25,8 +25,8 @@ from autotune.cli.options import words
 from autotune.declaration import workloads
 from autotune.engine import SweepRequest
 from autotune.errors import DeviceError, Interrupted, StoreError, UsageError
-from autotune.files import bundled, replaced
-from autotune.processes import attended, exchange, guard
+from autotune.files import find_bundled, replace_file
+from autotune.processes import exchange, guard, run_attended
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -45,14 +45,14 @@ class Host:
     program: str = "autotune"
 
     @classmethod
-    def of(cls, text: str) -> "Host":
+    def parse(cls, text: str) -> "Host":
         """From ``[user@]host[:program]``. Raises UsageError."""
         name, _, program = text.partition(":")
         if not name or name.startswith("-"):
             raise UsageError(f"cannot read --on {text!r}: write --on [user@]host, or host:/path/to/autotune")
         return cls(name, program or "autotune")
 
-    def command(self, script: str, *words: str) -> list[str]:
+    def build_command(self, script: str, *words: str) -> list[str]:
         """What runs a shell script there, with ``words`` as its arguments."""
         ssh = shlex.split(os.environ.get("AUTOTUNE_SSH", "ssh"))
         return [*ssh, self.name, "exec sh -c " + shlex.join([script, "sh", *words])]
@@ -71,8 +71,10 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
     _send(host, place, request, policies)
     out.print(f"on {host.name}:")
     script = f'cd "$1" && shift\n{guard("TERM")}'
-    command = host.command(script, place, host.program, *_words(request), *(["--strict"] if strict else []))
-    status, is_interrupted = attended(command)
+    command = host.build_command(
+        script, place, host.program, *_words(request), *(["--strict"] if strict else [])
+    )
+    status, is_interrupted = run_attended(command)
     if status == _SSH_FAILED and not is_interrupted:
         raise DeviceError(
             f"the connection to {host.name} was lost; what was measured is kept there: the same command goes on"
@@ -108,7 +110,7 @@ def _send(host: Host, place: str, request: SweepRequest, policies: Path) -> None
     """What the sweep needs. Raises DeviceError for a host that cannot be reached or has another autotune."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, path in _sent(request, policies):
+        for name, path in _list_sent_files(request, policies):
             tar.add(path, name, filter=lambda one: None if Path(one.name).name in _LEFT_OUT else one)
     ended = _ssh(host, _RECEIVE, place, host.program, given=packed.getvalue())
     version = ended.stdout.decode(errors="replace").strip()
@@ -153,12 +155,12 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
     content = tar.extractfile(member)
     assert content
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_bytes(content.read())
 
 
 def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "CompletedProcess[bytes]":
-    command = host.command(script, *words)
+    command = host.build_command(script, *words)
     try:
         return exchange(command, given)
     except OSError as problem:
@@ -170,10 +172,10 @@ def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "Completed
 
 def _is_own(request: SweepRequest) -> bool:
     """Whether the family is one that the host does not have with its autotune."""
-    return request.family.folder.parent.resolve() != bundled("kernels").resolve()
+    return request.family.folder.parent.resolve() != find_bundled("kernels").resolve()
 
 
-def _sent(request: SweepRequest, policies: Path) -> Iterator[tuple[str, Path]]:
+def _list_sent_files(request: SweepRequest, policies: Path) -> Iterator[tuple[str, Path]]:
     """Names in the host's folder, and what they are here."""
     if _is_own(request):
         yield f"family/{request.family.folder.resolve().name}", request.family.folder

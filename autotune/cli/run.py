@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from autotune import files as paths
 from autotune.cli import options
 from autotune.declaration import Family, Inputs, bind, load_family, load_workload, prepare, read_npy
-from autotune.dispatch import Choosing, TunedKernel, explained
+from autotune.dispatch import Choosing, TunedKernel, explain_chain
 from autotune.errors import StoreError, UnknownName, UsageError
-from autotune.files import written
+from autotune.files import write_file
 
 Note = Callable[[str], None]
 _ONE_CALL = "with-transform"  # the objective of a program that makes one
@@ -69,7 +69,7 @@ class RunRequest:
         found = getattr(self.family.module, "application", None) if self.texts else None
         return None if {data.name for data in self.family.inputs} <= self.texts.keys() else found
 
-    def noted(self, note: Note) -> Note:
+    def enable_notes(self, note: Note) -> Note:
         """Have the logger say what the call does; return ``note``, or one that prints to stderr where the output
         goes to stdout."""
         logging.getLogger("autotune").setLevel(logging.INFO)
@@ -85,7 +85,7 @@ class RunRequest:
             if getattr(family.module, "write", None) is None and not named:
                 raise UsageError(f"-o {self.output}: the name must end in {allowed}")
         if self.texts:
-            return _given(family, self.texts)
+            return _read_inputs(family, self.texts)
         return prepare(family, load_workload(family, self.workload), paths.data_root(self.data))
 
 
@@ -101,11 +101,11 @@ def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
 
 
 def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = False) -> None:
-    """Make the call on the kernel that ``opened`` opens; ``note`` prints a line, to stderr where the output goes to
+    """Make the call on the kernel that ``open_tuned`` opens; ``note`` prints a line, to stderr where the output goes to
     stdout. Bad input is refused before the device is opened; the output appears whole or not at all."""
-    texts, output, note = call.texts, call.output, call.noted(note)
+    texts, output, note = call.texts, call.output, call.enable_notes(note)
     inputs = None if call.application else call.inputs()
-    with _whole(output) as unfinished, ExitStack() as held:
+    with _write_whole(output) as unfinished, ExitStack() as held:
 
         def open_kernel(name: str = "") -> OpenKernel:
             """The family's kernel, or another's of that name that it builds on."""
@@ -117,7 +117,7 @@ def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = Fa
             _call(open_kernel(), inputs, unfinished, explain, note)
         elif call.application is not None:
             if explain:
-                held.enter_context(_told(note))
+                held.enter_context(_forward_logs(note))
             call.application(texts, unfinished, open_kernel, note)
     if output is not None:
         note(f"written      {output}")
@@ -128,14 +128,14 @@ def run_on(device: str, call: RunRequest, note: Note, *, explain: bool = False) 
     if "," in device:
         raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
 
-    def opened(family: Family) -> TunedKernel:
+    def open_tuned(family: Family) -> TunedKernel:
         return TunedKernel(
             family,
             device,
             Choosing(folders=paths.policy_folders(call.policies, family.folder), objective=_ONE_CALL),
         )
 
-    run_call(call, opened, note, explain=explain)
+    run_call(call, open_tuned, note, explain=explain)
 
 
 def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
@@ -147,7 +147,7 @@ def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: 
         outputs: Mapping[str, NDArray[Any]] = kernel.run(inputs)
         elapsed = time.perf_counter() - begin
         if explain:
-            note(explained(chosen, passed))
+            note(explain_chain(chosen, passed))
         assert chosen.configuration is not None
         ran = f"{chosen.configuration.id} ({chosen.match}), {elapsed:.3f} s"
         note(f"{family.name} on {kernel.device}: {ran}")
@@ -167,14 +167,14 @@ def write_outputs(
     family: Family, outputs: Mapping[str, NDArray[Any]], output: Path | None, note: Note
 ) -> None:
     """Print the form of ``outputs`` and write them. Raises StoreError."""
-    with _whole(output) as unfinished:
+    with _write_whole(output) as unfinished:
         _put(family, outputs, unfinished, note)
     if output is not None:
         note(f"written      {output}")
 
 
 @contextmanager
-def _told(note: Note) -> Iterator[None]:
+def _forward_logs(note: Note) -> Iterator[None]:
     """What the dispatcher logs goes to ``note``, each line once however often it chooses."""
     told: set[str] = set()
 
@@ -205,7 +205,7 @@ def _texts(items: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _given(family: Family, texts: Mapping[str, str]) -> Inputs:
+def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
     names = [data.name for data in family.inputs]
     arrays: dict[str, Any] = {}
     options: dict[str, str] = {}
@@ -255,7 +255,7 @@ def _check_place(output: Path, given: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _whole(output: Path | None) -> Iterator[Path | None]:
+def _write_whole(output: Path | None) -> Iterator[Path | None]:
     """Where to write what becomes ``output`` when the block ends well, and vanishes otherwise: a name nobody can know
     before, that ends as ``output`` does, from which a family may take the form of the file."""
     if output is None:
@@ -264,7 +264,7 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
     temporary: Path | None = None
     ending = f".partial{output.suffix}"
     try:  # a place where nothing can be written shows before anything is done
-        with written(output, ending) as temporary, alone(temporary, ending):
+        with write_file(output, ending) as temporary, lock_output(temporary, ending):
             yield temporary
     except OSError as problem:
         known = temporary is None or problem.filename in (None, str(temporary))
@@ -273,7 +273,7 @@ def _whole(output: Path | None) -> Iterator[Path | None]:
 
 
 @contextmanager
-def alone(unfinished: Path, ending: str) -> Iterator[None]:
+def lock_output(unfinished: Path, ending: str) -> Iterator[None]:
     """Lock ``unfinished`` while the block lasts, and remove what killed runs have left of the same output: partial
     files that nobody has locked. On a file system without locks they stay."""
     alike = escape(unfinished.name.removesuffix(ending)[:-16]) + "[0-9a-f]" * 16 + escape(ending)

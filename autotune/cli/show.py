@@ -34,7 +34,7 @@ from autotune.compile import (
 from autotune.declaration import Configuration, Family, load_family
 from autotune.declaration import families as known_families
 from autotune.errors import AutotuneError, CompilerError, UsageError
-from autotune.files import bundled, data_root, pip_install, policy_folders
+from autotune.files import data_root, find_bundled, pip_install, policy_folders
 from autotune.hardware import Device
 from autotune.layout import DIMENSIONS
 
@@ -56,24 +56,24 @@ def doctor(out: Console) -> None:
             found, advice = "", str(problem)
         table.add_row(part, "ok" if found else "missing", found, "" if found else advice)
     out.print(table)
-    out.print(f"\nkernels   {bundled('kernels')}")
+    out.print(f"\nkernels   {find_bundled('kernels')}")
     out.print(f"data      {data_root()}")
     out.print(f"cache     {default_root()}")
     out.print("policies  " + ", ".join(str(folder) for folder in policy_folders()))
 
 
-def _without_options(compiler: Toolchain) -> str:
+def _strip_options(compiler: Toolchain) -> str:
     """Compiler and version, which an identity begins with."""
     return compiler.identity.partition(" -")[0]
 
 
 def _nvrtc() -> str:
     has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
-    return _without_options(Nvrtc("sm_90")) if has_nvrtc else ""
+    return _strip_options(Nvrtc("sm_90")) if has_nvrtc else ""
 
 
 def _nvcc() -> str:
-    return _without_options(Nvcc("sm_90"))
+    return _strip_options(Nvcc("sm_90"))
 
 
 def _gpu() -> str:
@@ -98,7 +98,7 @@ def _package(name: str) -> str:
 _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     (
         "C++ compiler (cpu device)",
-        lambda: _without_options(HostCxx(find_compiler())),
+        lambda: _strip_options(HostCxx(find_compiler())),
         "apt install g++, or pip install ziglang",
     ),
     ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
@@ -122,7 +122,7 @@ def print_listing(
     is_machine_code: bool,
 ) -> None:
     """Print what the compiler makes of the configuration, as SASS or as PTX. Raises CompilerError."""
-    variants = batch(family, (Variant.of(family, configuration, known.options),))
+    variants = batch(family, (Variant.make(family, configuration, known.options),))
     toolchain = static_pass.static_toolchain(arch)
     if is_machine_code:
         print(sass(compile_one(variants, toolchain, Cache(default_root()), "it does not compile:\n")), end="")
@@ -137,10 +137,10 @@ def show(
     from rich.syntax import Syntax
     from rich.table import Table
 
-    variant = Variant.of(family, configuration, known.options)
+    variant = Variant.make(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
     out.print(f"kernel source {family.source}\n")
-    if inert := family.space.inert(known.names(configuration)):
+    if inert := family.space.find_inert(known.names(configuration)):
         out.print(f"at their defaults here: {', '.join(inert)}\n")
     if variant.compile_options:
         out.print(f"compile options {' '.join(variant.compile_options)}\n")
@@ -189,13 +189,13 @@ def show(
 def families_command() -> None:
     from rich.table import Table
 
-    from autotune.search import MOST_LISTED, listed
+    from autotune.search import MOST_LISTED, list_configurations
 
     table = Table("family", "about", "configurations", "presets", box=None)
     for name in known_families():
         family = load_family(name)
         presets = ", ".join(family.space.preset_names)
-        every = listed(family.space)
+        every = list_configurations(family.space)
         count = f"over {MOST_LISTED:,}" if every is None else str(len(every))
         table.add_row(name, family.title, count, presets)
     options.out.print(table)
@@ -206,11 +206,11 @@ def families_command() -> None:
 @options.option("--count", is_flag=True, help="Only the number.")
 def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]], count: bool) -> None:
     loaded = load_family(family)
-    found = loaded.space.configurations(preset, narrowed)
+    configurations = loaded.space.configurations(preset, narrowed)
     if not count:
-        for configuration in found:
+        for configuration in configurations:
             print(configuration.id)
-    told = f"{len(found)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
+    told = f"{len(configurations)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
     print(told, file=sys.stderr)
 
 
@@ -221,7 +221,7 @@ def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]]
     help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
 )
 @options.option("--arch", default="sm_90", metavar="sm_XX", help="Target of the static profile.")
-@options.one_workload("Whose sizes and options; else the default one's, where needed.")
+@options.make_workload_option("Whose sizes and options; else the default one's, where needed.")
 @options.option(
     "--size",
     multiple=True,
@@ -247,7 +247,7 @@ def show_command(
     if header:
         print(default_header(loaded), end="")
         return
-    known = static_pass.StaticInputs.of(loaded, workload, data_root(data), options.sized(size))
+    known = static_pass.StaticInputs.make(loaded, workload, data_root(data), options.parse_sizes(size))
     chosen = loaded.space.configuration(configuration)
     if ptx and sass:
         raise UsageError("--ptx and --sass are two listings: ask for one at a time")

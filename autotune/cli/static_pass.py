@@ -28,21 +28,21 @@ def run_static(
         raise UsageError("--static runs nothing and records nothing: leave --device and --store out")
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
-    configurations = _drawn(request)
+    configurations = _draw(request)
     writable(request.folder)
-    known = static_pass.StaticInputs.of(request.family, "".join(request.workloads), data_root(request.data))
+    known = static_pass.StaticInputs.make(request.family, "".join(request.workloads), data_root(request.data))
     if known.note:
         err.print(f"note: {known.note}")
     rows: list[StaticProfile] = []
     for arch in archs:
         toolchain = static_pass.static_toolchain(arch, request.compiler)
         with pace(f"{request.family.name} {arch}", len(configurations), err) as steps:
-            found = static_pass.static_sweep(
+            profiles = static_pass.static_sweep(
                 request.family, configurations, toolchain, arch, Cache(default_root()),
                 request.compiler_processes("cpu"), known,
             )  # fmt: skip
             failed = 0
-            for done, row in enumerate(found, 1):
+            for done, row in enumerate(profiles, 1):
                 rows.append(row)
                 failed += bool(row.message)
                 steps.step(done, f"{failed} compile_failed" if failed else "")
@@ -66,7 +66,7 @@ def run_static(
     return rows
 
 
-def _drawn(request: SweepRequest) -> Sequence[Configuration]:
+def _draw(request: SweepRequest) -> Sequence[Configuration]:
     """All, or as many as ``--trials`` says: presets first, and as an exhaustive sweep goes on where the space can be
     listed; else at random, by the seed, since a search has nothing to learn from here."""
     configurations, strategy = request.configurations, request.strategy
@@ -86,16 +86,16 @@ def _print_tables(
     rows: Sequence[StaticProfile], policies: Sequence[Policy], control: Configuration, out: Console
 ) -> None:
     """Of each architecture and kernel: what values of policies change, then the best and the worst configurations."""
-    found: dict[tuple[str, str], list[tuple[Configuration, KernelProfile]]] = {}
+    tables: dict[tuple[str, str], list[tuple[Configuration, KernelProfile]]] = {}
     for row in rows:
         for p in row.kernels:
-            found.setdefault((row.arch, p.kernel), []).append((row.configuration, p))
-    if not found:
+            tables.setdefault((row.arch, p.kernel), []).append((row.configuration, p))
+    if not tables:
         return
-    out.print(_by_value(found, policies))
+    out.print(_group_by_value(tables, policies))
     table = Table("arch", "kernel", "registers", "spills B", "shared B", "occupancy", "limited by", box=None)
     table.add_column("differs from control in", overflow="fold", min_width=40)
-    for (arch, kernel), of in found.items():
+    for (arch, kernel), of in tables.items():
         of.sort(key=lambda one: (-one[1].occupancy, one[1].spilled_bytes, one[1].registers))
         left = len(of) - BEST - WORST
         for rank, (configuration, p) in enumerate(of):
@@ -110,7 +110,7 @@ def _print_tables(
     out.print(table)
 
 
-def _by_value(
+def _group_by_value(
     found: Mapping[tuple[str, str], Sequence[tuple[Configuration, KernelProfile]]], policies: Sequence[Policy]
 ) -> Table:
     """The figures of each kernel over all configurations and over those with each value of a policy, without the

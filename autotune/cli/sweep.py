@@ -12,19 +12,19 @@ import click
 from rich.console import Console
 
 from autotune import files as paths
-from autotune.api import saved
+from autotune.api import save_winners
 from autotune.cli import options
 from autotune.cli.remote import Host, sweep_on
 from autotune.cli.report import write_reports
 from autotune.cli.static_pass import run_static
 from autotune.cli.terminal import print_study
 from autotune.declaration import Configuration, load_family
-from autotune.engine import SweepRequest, Swept, raise_unless_measured, sweeping
+from autotune.engine import SweepRequest, Swept, open_session, raise_unless_measured
 from autotune.errors import FailedTrials, Interrupted, StoreError, UsageError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
-from autotune.record import Study, latest, remarks
-from autotune.report import live
+from autotune.record import Study, merge_latest, remarks
+from autotune.report import show_live
 
 
 @options.family_argument
@@ -66,7 +66,7 @@ def sweep_command(
     elif arch:
         raise UsageError("--arch goes with --static: a measured sweep compiles for the device it runs on")
     elif on:
-        raise click.exceptions.Exit(sweep_on(Host.of(on), request, place, options.out, strict=strict))
+        raise click.exceptions.Exit(sweep_on(Host.parse(on), request, place, options.out, strict=strict))
     else:
         run(request, place, options.out, options.err, strict=strict)
 
@@ -80,7 +80,7 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
     cases = request.cases()
     paths.writable(policies)
     ended: list[Swept] = []
-    with sweeping(request, cases, partial(live, err=err), err.print) as session:
+    with open_session(request, cases, partial(show_live, err=err), err.print) as session:
         # What reports take half a second to import: done while the devices are opened.
         Thread(target=import_module, args=("autotune.report.files",), daemon=True).start()
         for swept in session.sweeps():
@@ -109,11 +109,11 @@ def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str
 def _publish(
     request: SweepRequest, policies: Path, studies: Sequence[Study], recorded: Sequence[Study], out: Console
 ) -> None:
-    newest = latest(recorded, studies)
+    newest = merge_latest(recorded, studies)
     won = [study for study in studies if study.decision]
     try:
         publishes = won and not request.bounds
-        written = saved(policies, newest, won[0], request.objective) if publishes else None
+        written = save_winners(policies, newest, won[0], request.objective) if publishes else None
     finally:  # after the policy file, which the report names; a disk may have room for that alone
         console = out if won else Console(quiet=True)
         known = {request.family.name: request.family}
@@ -126,7 +126,7 @@ def _publish(
         out.print(f"policy file  {written}")
         kept = read_policy_file(written).entries
         new = [(study, new_entries(study, request.objective)) for study in studies]
-        proved = [_proved(study, [kept[one.name] for one in own]) for study, own in new if own]
+        proved = [_describe_proof(study, [kept[one.name] for one in own]) for study, own in new if own]
         for line in dict.fromkeys(proved):
             out.print(f"             {line}")
         for one in (entry for _, own in new for entry in own):
@@ -136,7 +136,7 @@ def _publish(
                 out.print(f"             keeps for {one.name} what an earlier sweep found: {told}")
 
 
-def _proved(study: Study, entries: Sequence[Entry]) -> str:
+def _describe_proof(study: Study, entries: Sequence[Entry]) -> str:
     """For which sizes the winners of a study are right, as its ``entries`` say."""
     sizes = [entry.proved.get("sizes", []) for entry in entries]
     against = study.about.proof.get("against", "")

@@ -29,7 +29,7 @@ def print_study(
         tried = {state: count for state, count in study.states().items() if state != "excluded"}
         ended = f"{covered}: {remarks.states_text(tried) or 'nothing yet'}"
     ended += f", {before:,} of them recorded before" if before else ""
-    out.print("; ".join([ended, *_spent(wall_s, spent_s)]))
+    out.print("; ".join([ended, *_describe_time(wall_s, spent_s)]))
     for line in remarks.failures(study):
         out.print(line)
     if idle := about.idle_policies:
@@ -39,9 +39,13 @@ def print_study(
         out.print(f"baseline {baseline.kernel} was not timed: {baseline.cause}")
     if about.warning:
         out.print(f"warning: {about.warning}")
-    if decision := study.decided(objective):
+    if decision := study.decide(objective):
         out.print(_ladder(study, decision))
-        for line in (*_figures_beside(decision), *_how_sure(study, decision), *_break_even(study, decision)):
+        for line in (
+            *_describe_figures(decision),
+            *_describe_certainty(study, decision),
+            *_break_even(study, decision),
+        ):
             out.print(line)
 
 
@@ -49,7 +53,7 @@ def print_study(
 _PHASES = ("compile", "reference", "place", "verify", "measure", "faults", "finalists", "baseline")
 
 
-def _spent(wall_s: float, spent_s: Mapping[str, float]) -> Iterable[str]:
+def _describe_time(wall_s: float, spent_s: Mapping[str, float]) -> Iterable[str]:
     seconds = {**spent_s, "overhead": wall_s - sum(spent_s.get(name, 0.0) for name in _PHASES)}
     spent = ", ".join(
         f"{name} {seconds[name]:.1f}" for name in (*_PHASES, "overhead") if seconds.get(name, 0) >= 0.05
@@ -67,19 +71,19 @@ def _break_even(study: Study, decision: Decision) -> Iterable[str]:
         yield f"break-even   {pays(lasting, pair.launches, single)}"
 
 
-def _figures_beside(decision: Decision) -> Iterable[str]:
+def _describe_figures(decision: Decision) -> Iterable[str]:
     """Those of the winner that its objective is shown with."""
     aim, measured = find_objective(decision.objective), decision.winner.measurement
     if aim.beside and measured:
         yield f"with it      {', '.join(aim.texts(measured.figures)[1:])}"
 
 
-def _how_sure(study: Study, decision: Decision) -> Iterable[str]:
-    if told := remarks.unbeaten(decision):
+def _describe_certainty(study: Study, decision: Decision) -> Iterable[str]:
+    if told := remarks.describe_unbeaten(decision):
         yield told
     if decision.control is None:
         yield "control has no time here: there is no margin over it"
-    if told := remarks.moved(study.trials):
+    if told := remarks.describe_move(study.trials):
         yield f"warning: {told}"
     spread = decision.winner.measurement.spread if decision.winner.measurement else 0.0
     near = close_to_winner(study.trials, decision)
@@ -113,7 +117,7 @@ def _ladder(study: Study, decision: Decision) -> Table:
             table.add_row(
                 role,
                 aim.text(trial.cost(decision.objective)),
-                _beside_winner(role, trial, decision),
+                _compare_with_winner(role, trial, decision),
                 *beside,
                 configuration.changes(study.control),
             )
@@ -129,7 +133,7 @@ def _ladder(study: Study, decision: Decision) -> Table:
     return table
 
 
-def _beside_winner(role: str, trial: Trial, decision: Decision) -> str:
+def _compare_with_winner(role: str, trial: Trial, decision: Decision) -> str:
     found = trial.measurement and trial.measurement.figure(find_objective(decision.objective).figure)
     if role == "winner" and found:
         spread = "" if found.spread is None else f"± {found.spread:.1%}, "

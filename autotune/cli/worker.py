@@ -9,10 +9,10 @@ import click
 from rich.console import Console
 
 from autotune.cli import options
-from autotune.engine import NotAsked, Swept, request_of, sweeping
+from autotune.engine import NotAsked, Swept, open_session, request_of
 from autotune.errors import DeviceError, Interrupted, StoreError
 from autotune.record import Store
-from autotune.report import live
+from autotune.report import show_live
 
 _LOOK_S = 1.0  # between looks for a sweep
 
@@ -39,9 +39,9 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
     with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""
     where, out, err = store, options.out, options.err
     joined, reasons = 0, []
-    for told in _asked(where, wait, err):
+    for told in _await_requests(where, wait, err):
         try:
-            swept = _joined(told, where, family, asked, err)
+            swept = _join(told, where, family, asked, err)
         except NotAsked as problem:
             reasons.append(str(problem))
             continue
@@ -62,25 +62,25 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
         err.print(f"not joined: {why}")
 
 
-def _asked(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
+def _await_requests(where: str, wait_s: float, err: Console) -> list[dict[str, Any]]:
     """What sweeps ask for, when there is one. Raises StoreError."""
     store, until = Store(where), time.monotonic() + wait_s
-    while not (found := store.asked()):
+    while not (requests := store.list_requests()):
         if time.monotonic() > until:
             raise StoreError(
                 f"no sweep began in {store.where} within {wait_s:g} s: start `autotune sweep … --store` with it on one "
                 "host, or wait longer (--wait)"
             )
         time.sleep(_LOOK_S)
-    err.print(f"{len(found)} to join in {store.where}")
-    return found
+    err.print(f"{len(requests)} to join in {store.where}")
+    return requests
 
 
-def _joined(
+def _join(
     told: Mapping[str, Any], where: str, own: Sequence[str], here: Mapping[str, Any], err: Console
 ) -> Swept:
     request = request_of(told, where, own=own, **here)
     request.strategy.check(request.configurations)
-    with sweeping(request, request.cases(), partial(live, err=err), err.print) as session:
+    with open_session(request, request.cases(), partial(show_live, err=err), err.print) as session:
         (swept,) = session.sweeps()
     return swept

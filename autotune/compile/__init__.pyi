@@ -9,7 +9,7 @@ from .batches import (
     compile_many as compile_many,
     compile_one as compile_one,
     compilers as compilers,
-    worthwhile as worthwhile,
+    limit_processes as limit_processes,
 )
 from .cache import (
     Cache as Cache,
@@ -22,7 +22,7 @@ from .hostcxx import (
     VIOLATION as VIOLATION,
     HostCxx as HostCxx,
     RuntimeCxx as RuntimeCxx,
-    checking_bounds as checking_bounds,
+    make_checking_command as make_checking_command,
     cpu_model as cpu_model,
     find_compiler as find_compiler,
     is_compiler as is_compiler,

@@ -61,7 +61,7 @@ def sizes(missing: int, processes: int, most: int, early: bool = True) -> Iterat
     yield from repeat(full)
 
 
-def chunked(
+def split_into_chunks(
     batch: "Batch", uncached: Set[str], processes: int, most: int, early: bool = True
 ) -> Iterator["Batch"]:
     """The batch in consecutive chunks of at most ``most`` variants, with as many of the ``uncached`` keys in each as
@@ -72,13 +72,13 @@ def chunked(
     new, size = 0, next(wanted)
     for variant in batch.variants:
         if chunk and (len(chunk) == most or new == size or (new == 0 and variant.key in uncached)):
-            yield batch.of(chunk)
+            yield batch.select(chunk)
             size = next(wanted) if new else size
             chunk, new = [], 0
         chunk.append(variant)
         new += variant.key in uncached
     if chunk:
-        yield batch.of(chunk)
+        yield batch.select(chunk)
 
 
 _MESSAGE_CHARACTERS = 4000
@@ -111,7 +111,7 @@ def compile_one(batch: Batch, toolchain: Toolchain, cache: "Cache", failed: str)
     return compiled
 
 
-def worthwhile(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS) -> int:
+def limit_processes(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS) -> int:
     """How many of ``processes`` so many variants keep busy, in calls of at most ``batch_size``."""
     return min(processes, -(-variants // min(batch_size, _WORTH_A_PROCESS)))
 
@@ -149,27 +149,29 @@ def compile_many(
     """
     if any(variant.is_alone for variant in batch.variants):
         batch_size = min(batch_size, _ALONE)
-    found, missing = _look_up(batch, toolchain, cache)
+    cached, missing = _look_up(batch, toolchain, cache)
     uncached = {variant.key for variant in missing.variants}
-    processes = worthwhile(processes, len(uncached), batch_size)
-    chunks = deque(chunked(batch, uncached, processes, batch_size, early))
+    processes = limit_processes(processes, len(uncached), batch_size)
+    chunks = deque(split_into_chunks(batch, uncached, processes, batch_size, early))
     jobs = _Jobs(toolchain, processes, started)
     waiting: deque[tuple[Batch, Mapping[str, Compiled], _Job]] = deque()
 
     def submit(chunk: Batch) -> None:
-        known, still_missing = found, chunk.of([])
+        known, still_missing = cached, chunk.select([])
         if any(variant.key in uncached for variant in chunk.variants):
             # A sweep beside this one may have been faster.
             known, still_missing = _look_up(chunk, toolchain, cache)
         waiting.append((chunk, known, jobs.submit(still_missing)))
 
-    def unfinished() -> int:
+    def count_unfinished() -> int:
         return sum(future is not None and not future.done() for _, _, (_, future) in waiting)
 
     try:
         while chunks or waiting:
             # Before the caller works on a chunk, so that the processes have enough to do meanwhile.
-            while chunks and (not waiting or (jobs.processes > 1 and unfinished() < _AHEAD * jobs.processes)):
+            while chunks and (
+                not waiting or (jobs.processes > 1 and count_unfinished() < _AHEAD * jobs.processes)
+            ):
                 submit(chunks.popleft())
             chunk, known, job = waiting.popleft()
             yield _answer(chunk, known, jobs.result(job), toolchain, cache)
@@ -182,7 +184,7 @@ def _look_up(batch: Batch, toolchain: Toolchain, cache: "Cache") -> tuple[dict[s
     variants = {variant.key: variant for variant in batch.variants}
     cached = {key: cache.get(key, toolchain) for key in variants}
     found = {key: compiled for key, compiled in cached.items() if compiled is not None}
-    return found, batch.of([variant for key, variant in variants.items() if key not in found])
+    return found, batch.select([variant for key, variant in variants.items() if key not in found])
 
 
 def _answer(
@@ -213,22 +215,22 @@ def _build(batch: Batch, toolchain: Toolchain) -> list[_Piece]:
         return [piece for unit in units for piece in _build(unit, toolchain)]
     start = time.perf_counter()
     try:
-        return [(batch, _built(batch, toolchain), time.perf_counter() - start)]
+        return [(batch, _compile_checked(batch, toolchain), time.perf_counter() - start)]
     except BuildError as error:
         message, is_late = str(error), isinstance(error, CallTimeout)
     if len(variants) == 1:
-        return [CompileFailure(variants[0].key, _located(_shortened(message), batch.source.parent))]
+        return [CompileFailure(variants[0].key, _locate(_shorten(message), batch.source.parent))]
     if is_late:  # halves would each wait as long
-        return [piece for variant in variants for piece in _build(batch.of([variant]), toolchain)]
+        return [piece for variant in variants for piece in _build(batch.select([variant]), toolchain)]
     named = [variant for variant in variants if variant.name in message]
     others = [variant for variant in variants if variant.name not in message]
     if not named or not others:
         middle = len(variants) // 2
         named, others = list(variants[:middle]), list(variants[middle:])
-    return [*_build(batch.of(named), toolchain), *_build(batch.of(others), toolchain)]
+    return [*_build(batch.select(named), toolchain), *_build(batch.select(others), toolchain)]
 
 
-def _located(message: str, folder: Path) -> str:
+def _locate(message: str, folder: Path) -> str:
     """With the first line of the family's own that the message names, where its first error is elsewhere: an error in a
     template shows where that was written, and who used it only lines away."""
     lines = message.splitlines(keepends=True)
@@ -246,15 +248,15 @@ def _located(message: str, folder: Path) -> str:
     return message
 
 
-def _built(batch: Batch, toolchain: Toolchain) -> Built:
+def _compile_checked(batch: Batch, toolchain: Toolchain) -> Built:
     """What the compiler makes of the very files that the variants' keys stand for. Raises BuildError, CompilerError,
     and FamilyError when one of them was edited, or when the compiler read others."""
-    before = _as_keyed(batch)
+    before = _fingerprint_sources(batch)
     while True:
         try:
             built = toolchain.build(batch)
         finally:
-            after = _as_keyed(batch)
+            after = _fingerprint_sources(batch)
         if after == before:
             break
         before = after  # written again meanwhile, and equal now: who knows what the compiler saw
@@ -263,7 +265,7 @@ def _built(batch: Batch, toolchain: Toolchain) -> Built:
     return built
 
 
-def _as_keyed(batch: Batch) -> list[tuple[int, int]]:
+def _fingerprint_sources(batch: Batch) -> list[tuple[int, int]]:
     """What changes whenever one of the batch's sources is written. Raises FamilyError where one is not as it was when
     the variants' keys were made."""
     states = []
@@ -294,7 +296,7 @@ def _require_known(read: Sequence[Path], known: Collection[Path]) -> None:
             raise FamilyError(f"the compiler read {path}, which {how}")
 
 
-def _shortened(message: str) -> str:
+def _shorten(message: str) -> str:
     """At most 4000 characters; a longer message loses the warnings before its first error."""
     if len(message) <= _MESSAGE_CHARACTERS:
         return message
@@ -330,7 +332,7 @@ class _Jobs:
             pieces = future.result()
         except ProcessDied as problem:
             died = str(problem)
-            return self._bisected(batch, died) if self._processes_start() else _build(batch, self.toolchain)
+            return self._bisect(batch, died) if self._processes_start() else _build(batch, self.toolchain)
         self._proven = True
         return pieces
 
@@ -338,14 +340,14 @@ class _Jobs:
         if self._pool and self._pool is not self._started:
             self._pool.stop()
 
-    def _bisected(self, batch: Batch, died: str) -> list[_Piece]:
+    def _bisect(self, batch: Batch, died: str) -> list[_Piece]:
         """What can be compiled of a batch whose compiler took its process down."""
         variants = batch.variants
         if len(variants) == 1:
             return [CompileFailure(variants[0].key, died)]
         size = 1 if died == TOO_LONG else -(-len(variants) // 2)
         parts = [variants[begin : begin + size] for begin in range(0, len(variants), size)]
-        jobs = [self.submit(batch.of(part)) for part in parts]
+        jobs = [self.submit(batch.select(part)) for part in parts]
         return [piece for job in jobs for piece in self.result(job)]
 
     def _processes_start(self) -> bool:

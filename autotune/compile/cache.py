@@ -22,7 +22,7 @@ from typing import Any
 
 from autotune.compile.toolchain import Batch, Built, Compiled, Toolchain
 from autotune.errors import CompilerError
-from autotune.files import is_shared_cache, others_may_write, replaced, user_cache
+from autotune.files import is_shared_cache, others_may_write, replace_file, user_cache
 
 _SCHEMA = 3
 
@@ -101,7 +101,7 @@ def put_file(path: Path, content: bytes, *folders: Path) -> None:
         _make(folder)
     if not is_trusted(path.parent, *folders):
         raise _NotTrusted(f"{path.parent} is not this user's alone")
-    with replaced(path, 0o644 if is_shared_cache() else 0o600) as temporary:
+    with replace_file(path, 0o644 if is_shared_cache() else 0o600) as temporary:
         temporary.write_bytes(content)
 
 

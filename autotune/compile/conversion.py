@@ -72,7 +72,9 @@ class Conversion:
         return FamilyKernel(self.name, (data.of, data.name), (grid,), (block,), none)
 
 
-def in_turn(kernels: Mapping[str, FamilyKernel], conversions: Mapping[str, Conversion]) -> Iterator[str]:
+def order_launches(
+    kernels: Mapping[str, FamilyKernel], conversions: Mapping[str, Conversion]
+) -> Iterator[str]:
     """The names of the family's ``kernels`` in their order, and ahead of one that takes a view the ``conversions`` (by
     view) that are due: the first time, and again where a kernel since then had the array, which it may have written.
     """

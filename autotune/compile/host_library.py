@@ -21,15 +21,15 @@ def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: 
     """C++ for the host: ``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its
     loops are made for this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that
     is no int. Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
-    files = source_files.hashed(source_files.reached((source, *headers), source.parent))
+    files = source_files.hash_files(source_files.follow_includes((source, *headers), source.parent))
     batch = Batch(
         source,
         (),
-        (VariantSource(source_files.together(files), source.stem, "", ()),),
+        (VariantSource(source_files.combine_digests(files), source.stem, "", ()),),
         sources=tuple(files.values()),
     )
     command = find_compiler()
-    made = _loaded(batch, RuntimeCxx(command, arithmetic), shlex.join(command))
+    made = _load(batch, RuntimeCxx(command, arithmetic), shlex.join(command))
     for function, kind in returned.items():
         getattr(made, function).restype = kind
     return made
@@ -41,10 +41,10 @@ def cuda_library(source: Path, arch: str) -> ctypes.CDLL:
     Raises CompilerError, also when there is no nvcc."""
     key = hashlib.sha256(source.read_bytes()).hexdigest()
     batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
-    return _loaded(batch, _SharedNvcc(arch), "nvcc")
+    return _load(batch, _SharedNvcc(arch), "nvcc")
 
 
-def _loaded(batch: Batch, toolchain: Toolchain, compiler: str) -> ctypes.CDLL:
+def _load(batch: Batch, toolchain: Toolchain, compiler: str) -> ctypes.CDLL:
     failed = f"{compiler} does not compile {batch.source.name}: "
     return ctypes.CDLL(str(compile_one(batch, toolchain, Cache(default_root()), failed).image))
 

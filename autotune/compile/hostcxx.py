@@ -22,7 +22,7 @@ from autotune.compile.toolchain import (
     Built,
     VariantSource,
     include,
-    listed_in,
+    read_dependencies,
     run_compiler,
     translation_unit,
 )
@@ -84,7 +84,7 @@ class HostCxx:
     def _flags(self) -> tuple[str, ...]:
         return (*_COMMON, *_KERNELS, *_native(), *_driver_flags(self.command), *self.last)
 
-    def filling_locals(self) -> "HostCxx | None":
+    def fill_locals(self) -> "HostCxx | None":
         """One that puts a pattern into every local variable that the source leaves as it is; None where the compiler
         cannot (GCC before 12)."""
         return replace(self, last=(*self.last, _FILLING)) if _takes(self.command, _FILLING) else None
@@ -122,7 +122,7 @@ class HostCxx:
             if checks:  # with headers that the family does not include
                 read = tuple(path for path in read if not path.is_relative_to(include_dir()))
         except BuildError as problem:
-            raise type(problem)(_advised(str(problem), batch.source) if plain else str(problem)) from None
+            raise type(problem)(_add_advice(str(problem), batch.source) if plain else str(problem)) from None
         return Built(image, symbols, {}, read)
 
 
@@ -131,7 +131,7 @@ def symbol_function(symbol: str) -> str:
     return f"autotune_symbol_{symbol.strip(':').replace('::', '_')}"
 
 
-def checking_bounds() -> str:
+def make_checking_command() -> str:
     """The compiler's command for kernels that end at the first index outside of an array. Raises CompilerError."""
     digest = hashlib.sha256((include_dir() / "autotune" / "checked.cuh").read_bytes()).hexdigest()
     return shlex.join((*find_compiler(), f"{_CHECKS_BOUNDS}=0x{digest[:8]}"))
@@ -306,15 +306,15 @@ _ERROR = re.compile(r"^.*\b(?:fatal )?error:.*$", re.MULTILINE | re.IGNORECASE)
 _UNDECLARED = re.compile(r"error: (?:use of undeclared identifier )?['‘](__\w+)['’]")
 
 
-def _advised(message: str, source: Path) -> str:
+def _add_advice(message: str, source: Path) -> str:
     """With what to do where the cpu device lacks something, behind the first error."""
-    if (advised := stand_ins.with_advice(message, for_host=True)) != message:
+    if (advised := stand_ins.add_advice(message, for_host=True)) != message:
         return advised
-    what = stand_ins.lacked(source.read_text(encoding="utf-8", errors="surrogateescape"), source.name)
+    what = stand_ins.find_lacked(source.read_text(encoding="utf-8", errors="surrogateescape"), source.name)
     if not what and (name := _UNDECLARED.search(message)):
         what = name[1]
     advice = "what a CUDA compiler takes and the cpu device lacks needs a GPU: --device cuda"
-    return _ERROR.sub(rf"\g<0>\n  ({stand_ins.lacking(what) if what else advice})", message, count=1)
+    return _ERROR.sub(rf"\g<0>\n  ({stand_ins.describe_lack(what) if what else advice})", message, count=1)
 
 
 def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple[bytes, tuple[Path, ...]]:
@@ -331,7 +331,7 @@ def _compile(command: tuple[str, ...], options: list[str], source: str) -> tuple
             raise CompilerError(
                 f"{shlex.join(command)} exited with 0 and made no library, so it is no C++ compiler; name one in CXX"
             )
-        return made.read_bytes(), listed_in(listing, (Path(folder), *_shim()))
+        return made.read_bytes(), read_dependencies(listing, (Path(folder), *_shim()))
 
 
 # -- a source in the words of the host: what CUDA C++ says and no macro in the headers of autotune/cpu can ----------
@@ -358,7 +358,7 @@ def host_source(source: Path) -> str:
         is_dynamic = match.re is _DYNAMIC  # what is shared on the host is static without the word
         parts += [
             text[end : match.start()],
-            _declared(match, code, source) if is_dynamic else re.sub(r"\S", "", match[0]),
+            _declare(match, code, source) if is_dynamic else re.sub(r"\S", "", match[0]),
         ]
         end = match.end()
     if not parts:
@@ -366,7 +366,7 @@ def host_source(source: Path) -> str:
     return f'#line 1 "{source.as_posix()}"\n{"".join(parts)}{text[end:]}\n'
 
 
-def _declared(match: "re.Match[str]", code: str, source: Path) -> str:
+def _declare(match: "re.Match[str]", code: str, source: Path) -> str:
     kind, name = match["type"], match["name"]
     if _is_inside_a_function(code[: match.start()]):
         return f"{kind}* const {name} = reinterpret_cast<{kind}*>({_SHARED});"

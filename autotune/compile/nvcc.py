@@ -17,7 +17,7 @@ from autotune.compile.toolchain import (
     BuildError,
     Built,
     Compiled,
-    listed_in,
+    read_dependencies,
     run_compiler,
     translation_unit,
 )
@@ -62,14 +62,14 @@ class Nvcc:
                 # "nvcc fatal" is about the command line or the host compiler, never about a variant.
                 wrong = CompilerError if log.startswith("nvcc fatal") else BuildError
                 raise wrong(complaints(log) or f"nvcc exited with {status}")
-            built = _built(batch, image.read_bytes(), figures(log))
-            read = listed_in(listing, (Path(folder),))
+            built = _make_built(batch, image.read_bytes(), figures(log))
+            read = read_dependencies(listing, (Path(folder),))
             # The toolkit's headers are where the one lies that nvcc includes ahead of everything.
             toolkit = next((path.parent for path in read if path.name == "cuda_runtime.h"), None)
             return replace(built, read=tuple(p for p in read if not (toolkit and p.is_relative_to(toolkit))))
 
 
-def _built(batch: Batch, image: bytes, counted: dict[str, dict[str, int]]) -> Built:
+def _make_built(batch: Batch, image: bytes, counted: dict[str, dict[str, int]]) -> Built:
     symbols = {
         variant.key: {
             kernel: instance_symbol(variant.instance(kernel), counted) for kernel in variant.kernels
@@ -149,7 +149,7 @@ def _targets() -> list[str]:
 def sass(compiled: Compiled) -> str:
     """The machine code of each kernel of a variant, in the order of its kernels. Raises CompilerError."""
     program = find_cuobjdump()
-    return "\n".join(_dumped(program, compiled.image, symbol) for symbol in compiled.symbols.values())
+    return "\n".join(_dump(program, compiled.image, symbol) for symbol in compiled.symbols.values())
 
 
 def find_cuobjdump() -> str:
@@ -166,7 +166,7 @@ def find_cuobjdump() -> str:
     )
 
 
-def _dumped(program: str, image: Path, symbol: str) -> str:
+def _dump(program: str, image: Path, symbol: str) -> str:
     status, answer, complaint = run_compiler([program, "-sass", "-fun", symbol, str(image)])
     if status:
         raise CompilerError(f"{program} exited with {status}: {(complaint or answer).strip()}")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from autotune.compile import stand_ins
 from autotune.compile.nvcc import toolkit_headers
-from autotune.compile.pool import limited
+from autotune.compile.pool import limit_time
 from autotune.compile.ptxas import check_target, complaints, figures
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource, translation_unit
 from autotune.errors import CompilerError
@@ -41,18 +41,18 @@ class Nvrtc:
 
     def build(self, batch: Batch) -> Built:
         """Raises BuildError with the program log, and CompilerError when no source at all would compile."""
-        return self._compiled(batch, _built)
+        return self._compile(batch, _make_built)
 
     def ptx(self, batch: Batch) -> str:
         """What ``build`` hands to ptxas. Raises what it raises."""
-        return self._compiled(
+        return self._compile(
             batch,
             lambda nvrtc, program, *_: (
                 _bytes(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0").decode()
             ),
         )
 
-    def _compiled(self, batch: Batch, taken: Callable[[Any, Any, Batch, str], Result]) -> Result:
+    def _compile(self, batch: Batch, taken: Callable[[Any, Any, Batch, str], Result]) -> Result:
         nvrtc = _library()
         major, minor = _version()
         check_target(self.arch, _targets(), f"nvrtc {major}.{minor}")
@@ -69,7 +69,7 @@ class Nvrtc:
             log = _run(nvrtc, program, batch, [option.encode() for option in options])
             return taken(nvrtc, program, batch, log)
         except BuildError as problem:
-            raise BuildError(stand_ins.with_advice(str(problem)) if is_plain else str(problem)) from None
+            raise BuildError(stand_ins.add_advice(str(problem)) if is_plain else str(problem)) from None
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 
@@ -80,7 +80,7 @@ def _run(nvrtc: Any, program: Any, batch: Batch, options: list[bytes]) -> str:
         _value(nvrtc.nvrtcAddNameExpression(program, expression))
     for symbol in dict.fromkeys(symbol for variant in batch.variants for symbol in variant.variables):
         _value(nvrtc.nvrtcAddNameExpression(program, f"&{symbol}".encode()))  # keeps it, read or not
-    with limited():
+    with limit_time():
         status = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
     log = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
     if status == _INVALID_OPTION:
@@ -95,7 +95,7 @@ def _instances(batch: Batch) -> list[tuple[VariantSource, str, bytes]]:
     return [(v, kernel, v.instance(kernel).encode()) for v in batch.variants for kernel in v.kernels]
 
 
-def _built(nvrtc: Any, program: Any, batch: Batch, log: str) -> Built:
+def _make_built(nvrtc: Any, program: Any, batch: Batch, log: str) -> Built:
     counted = figures(log)
     symbols: dict[str, dict[str, str]] = {}
     static: dict[str, dict[str, dict[str, int]]] = {}
@@ -126,7 +126,7 @@ def _library() -> Any:
 def _version() -> tuple[int, int]:
     """Of the library that the binding will find, asked for without the binding, which takes long to import and
     is not needed where all binaries are in the cache."""
-    found = [
+    versions = [
         path
         for folder in dict.fromkeys(sys.path)
         for place in _IN_WHEELS
@@ -135,9 +135,9 @@ def _version() -> tuple[int, int]:
     is_bound = sys.modules.get(_BINDING, _BINDING) is not None and any(
         Path(folder, *_BINDING.split(".")[:-1]).is_dir() for folder in sys.path
     )
-    if is_bound and len(found) == 1:
+    if is_bound and len(versions) == 1:
         major, minor = ctypes.c_int(), ctypes.c_int()
-        if ctypes.CDLL(str(found[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
+        if ctypes.CDLL(str(versions[0])).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
             return major.value, minor.value
     _, first, second = _library().nvrtcVersion()
     return first, second

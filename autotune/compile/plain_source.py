@@ -27,7 +27,8 @@ def plain_source(
     symbols = tuple(family.symbols.values())
     behind = "".join(f"#undef {name}\n" for name in macros) + checks + symbol_checks(symbols)
     instances = tuple(
-        (kernel.name, _named(family, kernel.name, choices, "Policy")) for kernel in family.kernels.values()
+        (kernel.name, _name_instance(family, kernel.name, choices, "Policy"))
+        for kernel in family.kernels.values()
     )
     key = key_of(family, [ahead, behind, repr(instances)], options)
     return VariantSource(
@@ -61,11 +62,13 @@ def instances_of(family: Family, choices: Choices, struct: str) -> tuple[tuple[s
     """How C++ names the kernels that say what they are instantiated with, in a family of templates."""
     kernels = family.kernels.values()
     return tuple(
-        (kernel.name, _named(family, kernel.name, choices, struct)) for kernel in kernels if kernel.template
+        (kernel.name, _name_instance(family, kernel.name, choices, struct))
+        for kernel in kernels
+        if kernel.template
     )
 
 
-def _named(family: Family, kernel: str, choices: Choices, struct: str) -> str:
+def _name_instance(family: Family, kernel: str, choices: Choices, struct: str) -> str:
     """``sum<16, float>``: the kernel as an expression names it."""
     entries = [_entry(family, entry, choices, struct) for entry in family.kernels[kernel].template]
     return f"{kernel}<{', '.join(entries)}>" if entries else kernel

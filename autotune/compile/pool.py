@@ -29,7 +29,7 @@ _compiles_for_another = threading.Event()
 
 
 @contextmanager
-def limited(seconds: float = CALL_SECONDS) -> Iterator[None]:
+def limit_time(seconds: float = CALL_SECONDS) -> Iterator[None]:
     """A compiler that is a library cannot be stopped: where the block takes longer, a pool's process ends with it. In
     any other process there is no limit."""
     timer = threading.Timer(seconds, os._exit, (_TIMED_OUT,))

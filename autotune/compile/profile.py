@@ -57,12 +57,12 @@ def profiles(
 ) -> tuple[KernelProfile, ...]:
     """One profile per kernel. On a cpu there are no registers to count and the figures are zero. What reads a name that
     is not in ``names``, as a static pass without sizes has it, is left at zero, and occupancy with it."""
-    found, names = [], {**names, **compiled.numbers}
+    kernels, names = [], {**names, **compiled.numbers}
     for kernel in variant.kernels.values():
         figures: dict[str, Any] = dict(compiled.figures.get(kernel.name, {}))
         if not kernel.block_names <= names.keys():
             threads = _threads(kernel, names)
-            found.append(KernelProfile(kernel=kernel.name, block_size=threads, **figures))
+            kernels.append(KernelProfile(kernel=kernel.name, block_size=threads, **figures))
             continue
         block, shared_bytes = variant.block(kernel, names)
         profile = KernelProfile(
@@ -78,8 +78,8 @@ def profiles(
             profile = replace(
                 profile, blocks_per_sm=at.blocks_per_sm, occupancy=at.occupancy, limited_by=at.limited_by
             )
-        found.append(profile)
-    return tuple(found)
+        kernels.append(profile)
+    return tuple(kernels)
 
 
 def _threads(kernel: FamilyKernel, names: Mapping[str, Any]) -> int:

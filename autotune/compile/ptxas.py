@@ -31,23 +31,23 @@ def figures(log: str) -> dict[str, dict[str, int]]:
     banks listed for the kernel, its parameters among them; ptxas lists none from compute capability 9.0 on,
     and counts ``__constant__`` variables per module, so that they belong to no kernel here.
     """
-    found: dict[str, dict[str, int]] = {}
+    by_kernel: dict[str, dict[str, int]] = {}
     entry = described = ""
     for line in log.splitlines():
         if match := _ENTRY.search(line):
             entry = match[1]
-            found[entry] = dict.fromkeys(FIGURES, 0)
+            by_kernel[entry] = dict.fromkeys(FIGURES, 0)
         elif match := _PROPERTIES.search(line):
             described = match[1]
-        elif (match := _FRAME.search(line)) and described in found:
+        elif (match := _FRAME.search(line)) and described in by_kernel:
             # A device function that was not inlined has a block of its own, after the kernel's.
             names = ("local_bytes", "spill_store_bytes", "spill_load_bytes")
-            found[described].update(zip(names, map(int, match.groups()), strict=True))
+            by_kernel[described].update(zip(names, map(int, match.groups()), strict=True))
         elif (match := _REGISTERS.search(line)) and entry:
-            found[entry]["registers"] = int(match[1])
-            found[entry]["static_shared_bytes"] = _total(_SHARED, line)
-            found[entry]["constant_bytes"] = _total(_CONSTANT, line)
-    return found
+            by_kernel[entry]["registers"] = int(match[1])
+            by_kernel[entry]["static_shared_bytes"] = _total(_SHARED, line)
+            by_kernel[entry]["constant_bytes"] = _total(_CONSTANT, line)
+    return by_kernel
 
 
 def complaints(log: str) -> str:

@@ -52,7 +52,7 @@ def digest(compiled: Compiled) -> str:
     return _hash([f"{kernel} {known[kernel]}".encode() for kernel in sorted(known)]) if known else ""
 
 
-def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> str:
+def compute_sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> str:
     """Equal for variants that make the device do the very same: same code, same arrangement of every array, same
     launches. ``names`` binds extents, policies, options and scalars (Inputs.names). Empty when the code is unknown.
 
@@ -62,7 +62,7 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
     if not code:
         return ""
     family, plain = variant.family, hasattr(variant.family.module, "plan")
-    parts, cleared = [code], family.cleared(names)
+    parts, cleared = [code], family.list_cleared(names)
     parts += [
         f"{name} {_arrangement(layout)!r} {name in cleared}" for name, layout in variant.layouts.items()
     ]
@@ -76,9 +76,9 @@ def sameness(variant: Variant, compiled: Compiled, names: Mapping[str, Any]) -> 
 
 
 def idle_policies(policies: Sequence[Policy], known: Mapping[Configuration, str]) -> tuple[str, ...]:
-    """The policies that changed nothing at all. ``known`` is each configuration's ``sameness``; one without is left
-    out. Of an idle policy every two configurations that differ in it alone are the same, and every two values that were
-    seen have two such configurations: what cannot be compared is no verdict."""
+    """The policies that changed nothing at all. ``known`` is each configuration's ``compute_sameness``; one without
+    is left out. Of an idle policy every two configurations that differ in it alone are the same, and every two
+    values that were seen have two such configurations: what cannot be compared is no verdict."""
     told = {configuration: same for configuration, same in known.items() if same}
     idle = []
     for policy in policies:
@@ -130,7 +130,7 @@ class _Module:
     symbols: Sequence[_Symbol]
     relocations: Mapping[str, Sequence[tuple[int, int, _Symbol, int]]]
 
-    def behind(self, bank: int, offset: int) -> str:
+    def find_content(self, bank: int, offset: int) -> str:
         """What lies at a place in a bank that the module's kernels share, or empty."""
         section = f".nv.constant{bank}"
         if bank == _ADDRESSES:
@@ -169,7 +169,7 @@ def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
     code, _ = module.sections[f".text.{symbol}"]
     yield repr(sorted(compiled.figures.get(kernel, {}).items())).encode()
     yield code
-    yield repr(_reached(module, code)).encode()
+    yield repr(_collect_references(module, code)).encode()
     yield module.literals
     own = [name for name in module.sections if name.endswith(f".{symbol}")]
     for name in sorted(own):
@@ -184,20 +184,20 @@ def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
         yield f"{offset} {kind} {place} {addend} {module.content(target)}".encode()
 
 
-def _reached(module: _Module, code: bytes) -> list[str]:
+def _collect_references(module: _Module, code: bytes) -> list[str]:
     """What instructions refer to in banks that the kernels of a module share. Their places depend on what else is in
     the module, so that equal instructions may mean different variables.
 
     An instruction's constant operand is a bank (5 bits from 54) and a byte offset (16 bits from 38), from sm_70 to
     sm_120 alike. Other instructions may have such bits by chance: a name too many only makes a digest more special.
     """
-    found = []
+    references = []
     for at in range(0, len(code) - _INSTRUCTION + 1, _INSTRUCTION):
         operands = int.from_bytes(code[at : at + 8], "little")
         bank, offset = operands >> 54 & 31, operands >> 38 & 0xFFFF
-        if bank in (_USER_CONSTANTS, _ADDRESSES) and (name := module.behind(bank, offset)):
-            found.append(f"{at} {name}")
-    return found
+        if bank in (_USER_CONSTANTS, _ADDRESSES) and (name := module.find_content(bank, offset)):
+            references.append(f"{at} {name}")
+    return references
 
 
 @lru_cache(maxsize=8)  # variants of a batch lie in one file, and are asked for in turn

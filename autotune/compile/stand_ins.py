@@ -76,7 +76,7 @@ def cuda_headers() -> Path:
     return include_dir() / "autotune" / "cpu" / "toolkit"
 
 
-def lacked(text: str, name: str) -> str:
+def find_lacked(text: str, name: str) -> str:
     """What of a GPU's compiler the source of that name uses that the cpu device has not, and where; empty for none."""
     lines = ((n, line.partition("//")[0]) for n, line in enumerate(text.splitlines(), 1))
     found = (
@@ -85,16 +85,16 @@ def lacked(text: str, name: str) -> str:
     return next(found, "")
 
 
-def lacking(what: str) -> str:
+def describe_lack(what: str) -> str:
     """What to do about a kernel that uses what only a GPU's compiler has."""
     return f"the cpu device has no {what}: this kernel needs --device cuda, or --static to compile only"
 
 
-def with_advice(message: str, for_host: bool = False) -> str:
+def add_advice(message: str, for_host: bool = False) -> str:
     """A compiler's message, with what to do about a header that is not there behind the first line that misses one."""
     missing = _MISSING.search(message)
-    if missing and for_host and (what := lacked(missing[0], "").partition(" (")[0]):
-        return f"{message[: missing.end()]}\n  ({lacking(what)}){message[missing.end() :]}"
+    if missing and for_host and (what := find_lacked(missing[0], "").partition(" (")[0]):
+        return f"{message[: missing.end()]}\n  ({describe_lack(what)}){message[missing.end() :]}"
     advice = (
         r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "
         r"autotune adopt would cut out, or --compiler nvcc for the whole)"

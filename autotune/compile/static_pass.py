@@ -58,18 +58,18 @@ class StaticInputs:
         return {**self.options, **self.numbers, **configuration}
 
     @classmethod
-    def of(
+    def make(
         cls, family: Family, workload: str, root: Path, given: Mapping[str, float] | None = None
     ) -> "StaticInputs":
         """By sizes and scalars that are ``given``, else by the inputs of the workload, or of the default one where
         blocks depend on sizes: arrays are made only then. Raises UnknownName for a number that the family has not, and
         for a ``workload`` that is named and cannot be read; WorkloadError."""
-        options, policies = family.chosen_options({}), {p.name for p in family.space.policies}
+        options, policies = family.choose_options({}), {p.name for p in family.space.policies}
         numbers = _numbers(family, options, given or {})
         wanted = frozenset().union(*(kernel.block_names for kernel in family.kernels.values()))
         wanted -= {*options, *policies, *numbers, *family.compiled}
         if not workload and (given or not wanted):
-            return cls(options, numbers, _unknown(family, wanted) if wanted else "")
+            return cls(options, numbers, _describe_unknown(family, wanted) if wanted else "")
         try:
             inputs = prepare(family, load(family, workload), root)
         except AutotuneError as problem:
@@ -78,12 +78,12 @@ class StaticInputs:
             return cls(
                 options,
                 numbers,
-                f"{_unknown(family, wanted)}, or name a workload with --workload ({problem})",
+                f"{_describe_unknown(family, wanted)}, or name a workload with --workload ({problem})",
             )
         return cls(inputs.options, {**inputs.sizes, **inputs.scalars, **(given or {})})
 
 
-def _unknown(family: Family, wanted: frozenset[str]) -> str:
+def _describe_unknown(family: Family, wanted: frozenset[str]) -> str:
     """What is left blank for want of the numbers, and how to give them."""
     said = "; ".join(
         f"{kernel.name}: shared_bytes is {kernel.shared_bytes.text}"
@@ -105,15 +105,15 @@ def _numbers(
     for name in given:
         if name not in {*family.extents, *family.scalars}:
             raise UnknownName("size", name, [*family.extents, *family.scalars], f"family {family.name}")
-    found: dict[str, float] = {**given}
+    numbers: dict[str, float] = {**given}
     scalars = {name: scalar.value for name, scalar in family.scalars.items()}
     for name, value in (*family.extents.items(), *scalars.items()):
-        if name in found or value is None or not value.names <= {*found, *options}:
+        if name in numbers or value is None or not value.names <= {*numbers, *options}:
             continue
-        made = value.evaluate({**options, **found})
+        made = value.evaluate({**options, **numbers})
         if not isinstance(made, str):
-            found[name] = made
-    return found
+            numbers[name] = made
+    return numbers
 
 
 def static_toolchain(arch: str, compiler: str = "") -> Toolchain:
@@ -129,8 +129,8 @@ def static_sweep(
     processes: int, known: StaticInputs | None = None,
 ) -> Iterator[StaticProfile]:  # fmt: skip
     """Compile everything, run nothing. Raises CompilerError."""
-    known = known or StaticInputs(family.chosen_options({}), {})
-    variants = tuple(Variant.of(family, c, known.options) for c in configurations)
+    known = known or StaticInputs(family.choose_options({}), {})
+    variants = tuple(Variant.make(family, c, known.options) for c in configurations)
     device = Device(kind="cuda", name=arch, arch=arch)
     chunks = compile_many(batch(family, variants), toolchain, cache, processes, _BATCH_SIZE, early=False)
     for variant, compiled in zip(variants, (c for chunk in chunks for c in chunk), strict=True):

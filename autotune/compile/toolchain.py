@@ -88,16 +88,16 @@ class Batch:
     options: tuple[str, ...] = ()
     sources: tuple[tuple[Path, str], ...] = ()
 
-    def of(self, variants: Sequence[VariantSource]) -> "Batch":
+    def select(self, variants: Sequence[VariantSource]) -> "Batch":
         return replace(self, variants=tuple(variants))
 
     @property
     def units(self) -> tuple["Batch", ...]:
         """What goes into one compiler call each: all that has the same options, or each variant alone."""
         if any(variant.is_alone for variant in self.variants):
-            return tuple(self.of([variant]) for variant in self.variants)
+            return tuple(self.select([variant]) for variant in self.variants)
         asked = dict.fromkeys(variant.options for variant in self.variants)
-        return tuple(self.of([v for v in self.variants if v.options == options]) for options in asked)
+        return tuple(self.select([v for v in self.variants if v.options == options]) for options in asked)
 
     @property
     def command_options(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def include(source: Path) -> str:
     return f'#include "{text}"\n'
 
 
-def listed_in(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
+def read_dependencies(dependencies: Path, own: Iterable[Path] = ()) -> tuple[Path, ...]:
     """The files in a compiler's list of dependencies (-MMD), but for those at or below ``own``, and those that the
     environment gives the compiler (CPATH). None where there is no list."""
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.compile.conversion import Conversion, in_turn
+from autotune.compile.conversion import Conversion, order_launches
 from autotune.compile.plain_source import (
     argument_type,
     enumeration,
@@ -34,10 +34,10 @@ from autotune.layout import (
     Data,
     Layout,
     constant_places,
-    converted,
+    convert_layout,
     layout_of,
+    limit_shape,
     relation,
-    shape_at_once,
     view_refusal,
     view_room,
 )
@@ -74,7 +74,7 @@ class Geometry:
     def block_size(self) -> int:
         return self.block[0] * self.block[1] * self.block[2]
 
-    def refusal(self, limits: Limits) -> str:
+    def explain_refusal(self, limits: Limits) -> str:
         """Why a device with ``limits`` cannot launch this; empty when it can."""
         for axis, blocks, most in zip(
             "xyz", self.grid, (limits.grid_x, limits.grid_y, limits.grid_z), strict=True
@@ -100,8 +100,10 @@ class Variant:
     options: tuple[tuple[str, str | int], ...] = ()
 
     @classmethod
-    def of(cls, family: Family, configuration: Configuration, options: Mapping[str, str | int]) -> "Variant":
-        return cls(family.typed(options), configuration, tuple(options.items()))
+    def make(
+        cls, family: Family, configuration: Configuration, options: Mapping[str, str | int]
+    ) -> "Variant":
+        return cls(family.apply_types(options), configuration, tuple(options.items()))
 
     @cached_property
     def layouts(self) -> Mapping[str, Layout]:
@@ -117,12 +119,12 @@ class Variant:
             for name, data in self.family.data.items()
             if not data.converted
         }
-        sizes = self.family.known_sizes(dict(self.options))
+        sizes = self.family.compute_known_sizes(dict(self.options))
         for name, (offset, part) in constant_places(layouts, sizes).items():
             data = replace(layouts[name].data, constant_bytes=part)
             layouts[name] = replace(layouts[name], data=data, constant_offset=offset)
         made = {
-            name: _converted(data, layouts[data.of], choices[name], choices[data.of])
+            name: _convert_layout(data, layouts[data.of], choices[name], choices[data.of])
             for name, data in self.family.data.items()
             if data.converted
         }
@@ -139,16 +141,17 @@ class Variant:
     @cached_property
     def aliases(self) -> Mapping[str, str]:
         """The converted views that are their array itself in this configuration, with the array's name."""
-        return {name: layout.data.of for name, layout in self._converted(ALIAS)}
+        return {name: layout.data.of for name, layout in self._select_converted(ALIAS)}
 
     @cached_property
     def conversions(self) -> Mapping[str, Conversion]:
         """What makes the converted views that are copies, by view."""
         return {
-            name: Conversion(self.layouts[layout.data.of], layout) for name, layout in self._converted(COPIED)
+            name: Conversion(self.layouts[layout.data.of], layout)
+            for name, layout in self._select_converted(COPIED)
         }
 
-    def _converted(self, how: str) -> list[tuple[str, Layout]]:
+    def _select_converted(self, how: str) -> list[tuple[str, Layout]]:
         return [
             (name, layout)
             for name, layout in self.layouts.items()
@@ -164,7 +167,7 @@ class Variant:
     @cached_property
     def turns(self) -> tuple[str, ...]:
         """The kernels that the default plan launches, in order."""
-        return tuple(in_turn(self.family.kernels, self.conversions))
+        return tuple(order_launches(self.family.kernels, self.conversions))
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -252,7 +255,7 @@ class Variant:
 
     def is_reordered(self, name: str = "") -> bool:
         """Whether an order policy permutes anything; with ``name``, extents of that array or links in it."""
-        moved = self.family.reordering(self.configuration)
+        moved = self.family.find_reordering(self.configuration)
         return bool(moved) and any(policy in moved for policy in self.order_policies(name))
 
     def is_cut(self, name: str) -> bool:
@@ -262,23 +265,27 @@ class Variant:
     def geometry(self, kernel: FamilyKernel, names: Mapping[str, Any]) -> Geometry:
         """Launch geometry with ``names`` (extents, policies, options, scalars, compiled numbers) bound."""
         block, shared_bytes = self.block(kernel, names)
-        return Geometry(_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
+        return Geometry(_pad_to_three([item.integer(names) for item in kernel.grid]), block, shared_bytes)
 
     def block(self, kernel: FamilyKernel, names: Mapping[str, Any]) -> tuple[tuple[int, int, int], int]:
         """Threads of a block and its dynamic shared memory in bytes; often known without the extents."""
-        return _three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(names)
+        return _pad_to_three([item.integer(names) for item in kernel.block]), kernel.shared_bytes.integer(
+            names
+        )
 
-    def exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
+    def explain_exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
         """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can, as far
         as that can be told before it is compiled where ``names`` has no compiled numbers."""
-        if reason := self.family.space.exclusion(names):
+        if reason := self.family.space.explain_exclusion(names):
             return reason
         for name, layout in self.layouts.items():
             if reason := self._array_refusal(name, layout, names, limits):
                 return reason
         unknown = self.family.compiled.keys() - names.keys()
         for kernel in self.kernels.values():
-            if not kernel.names & unknown and (reason := self.geometry(kernel, names).refusal(limits)):
+            if not kernel.names & unknown and (
+                reason := self.geometry(kernel, names).explain_refusal(limits)
+            ):
                 return f"kernel {kernel.name}: {reason}"
         return ""
 
@@ -289,14 +296,14 @@ class Variant:
             owner, used = self.layouts[layout.data.of], self.family.used.get(name)
             if used is not None and not used.evaluate(names):
                 return ""
-            is_declared = owner.storage == Layout.plain(owner.data).storage
+            is_declared = owner.storage == Layout.make_plain(owner.data).storage
             if not (is_declared and owner.is_in_place(owner.data.shape_for(names))):
                 return f"{name}: a layout moves the elements of {owner.data.name}, which a view has to find in order"
             whole = owner.room(owner.data.shape_for(names))
             return view_refusal(layout, view_room(layout, names), whole, limits)
         extent = self.family.windowed.get(name, "")
-        shape = shape_at_once(layout, extent, layout.data.shape_for(names), limits)
-        return layout.room(shape).refusal(layout.data, limits)
+        shape = limit_shape(layout, extent, layout.data.shape_for(names), limits)
+        return layout.room(shape).explain_refusal(layout.data, limits)
 
 
 def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
@@ -310,12 +317,14 @@ def batch(family: Family, variants: tuple[Variant, ...]) -> Batch:
     )
 
 
-def _converted(data: Data, of: Layout, chosen: Mapping[str, Any], of_array: Mapping[str, Any]) -> Layout:
+def _convert_layout(data: Data, of: Layout, chosen: Mapping[str, Any], of_array: Mapping[str, Any]) -> Layout:
     """The layout of a converted view, whose array is stored as ``of`` by what is chosen for it."""
     own = {kind: value for kind, value in chosen.items() if value != SAME}
     memory = own.pop("memory", "")
     padding = {"padding": of_array["padding"]} if "padding" in of_array else {}  # may be in bytes
-    return converted(of, layout_of(data, {**padding, **own}, replace(of, data=data, group=(1, 0))), memory)
+    return convert_layout(
+        of, layout_of(data, {**padding, **own}, replace(of, data=data, group=(1, 0))), memory
+    )
 
 
 def _includes(headers: Iterable[str]) -> str:
@@ -356,7 +365,7 @@ def _record_checks(arrays: Iterable[Data]) -> str:
     return f"#ifndef {guard}\n#define {guard}\n{text}#endif\n"
 
 
-def _three(items: list[int]) -> tuple[int, int, int]:
+def _pad_to_three(items: list[int]) -> tuple[int, int, int]:
     x, y, z, *_ = [*items, 1, 1]
     return x, y, z
 
@@ -368,7 +377,7 @@ def scalar_bytes(type_name: str, value: Any) -> bytes:
 
 def default_header(family: Family) -> str:
     """``default.cuh``: the control configuration, so that the family's .cu opens in an editor and compiles alone."""
-    variant = Variant.of(family, family.space.control, family.chosen_options({}))
+    variant = Variant.make(family, family.space.control, family.choose_options({}))
     if family.is_plain:
         return plain_header(variant.source)
     members, choices = variant._members("Default"), variant._choices  # noqa: SLF001 - one module

@@ -5,7 +5,7 @@ from . import (
     yamlfile as yamlfile,
 )
 from .access import KEYWORDS as KEYWORDS, POINTER as POINTER, SYMBOL as SYMBOL, cpp_type as cpp_type
-from .expression import Expression as Expression, Value as Value, compiled as compiled
+from .expression import Expression as Expression, Value as Value, compile_node as compile_node
 from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .orders import DeclaredOrder as DeclaredOrder
@@ -20,7 +20,7 @@ from .space import (
     PolicyValue as PolicyValue,
     Space as Space,
     Steps as Steps,
-    single_presets as single_presets,
+    find_single_presets as find_single_presets,
 )
 from .tolerance import Tolerance as Tolerance
 from .workload import (

@@ -33,23 +33,23 @@ _NO_MACROS = KEYWORDS.union(
 def accesses(content: Mapping[str, Any], where: str) -> dict[str, str]:
     """``access`` of every array that kernels do not find by its accessor. Raises FamilyError."""
     usual = POINTER if content.get("choices") == "macros" else ACCESSOR
-    found = {name: value.get("access", usual) for name, value in content["data"].items()}
+    by_name = {name: value.get("access", usual) for name, value in content["data"].items()}
     for name, value in content["data"].items():
         place = f"{where}: data {name}"
-        if "symbol" in value and found[name] != SYMBOL:
+        if "symbol" in value and by_name[name] != SYMBOL:
             raise FamilyError(f"{place}: symbol names an array of the source: it needs access: symbol")
-        if found[name] == SYMBOL and value["role"] != "input":
+        if by_name[name] == SYMBOL and value["role"] != "input":
             raise FamilyError(
                 f"{place}: a symbol of the source is filled before the launch, and this is {value['role']}; only an "
                 "input can have access: symbol"
             )
-        for key in ("layout", "packed", "windowed", "plane", "image") if found[name] != ACCESSOR else ():
+        for key in ("layout", "packed", "windowed", "plane", "image") if by_name[name] != ACCESSOR else ():
             if key in value:
                 raise FamilyError(
-                    f"{place}: {key} needs access: accessor, since a {found[name]} finds the elements in their own "
+                    f"{place}: {key} needs access: accessor, since a {by_name[name]} finds the elements in their own "
                     "order"
                 )
-    return {name: access for name, access in found.items() if access != ACCESSOR}
+    return {name: access for name, access in by_name.items() if access != ACCESSOR}
 
 
 def check_policies(accesses: Mapping[str, str], policies: Sequence[Policy], where: str) -> None:
@@ -76,8 +76,8 @@ def beginnings(
     """The input that an array is a copy of before the launches. Raises FamilyError where the bytes of one would not be
     those of the other."""
     data: Mapping[str, Mapping[str, Any]] = content["data"]
-    found = {name: str(value["begins_as"]) for name, value in data.items() if "begins_as" in value}
-    for name, given in found.items():
+    begins = {name: str(value["begins_as"]) for name, value in data.items() if "begins_as" in value}
+    for name, given in begins.items():
         place = f"{where}: data {name}: begins_as"
         inputs = [
             key for key, value in data.items() if value["role"] == "input" and accesses.get(key) != SYMBOL
@@ -98,7 +98,7 @@ def beginnings(
                 f"{place}: {moved[0]} stores {name} or {given} in another way, and the one is a copy of the other's "
                 "bytes: take it away"
             )
-    return found
+    return begins
 
 
 def extent_types(content: Mapping[str, Any], extents: Collection[str]) -> dict[str, str]:

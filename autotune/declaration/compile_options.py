@@ -43,7 +43,7 @@ def compile_options(options: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(options)
 
 
-def chosen_by(policy: Mapping[str, Any], place: str) -> dict[str, tuple[str, ...]] | None:
+def read_policy_options(policy: Mapping[str, Any], place: str) -> dict[str, tuple[str, ...]] | None:
     """What each value of a policy, as it is declared, adds to the command line; a value without a meaning adds nothing.
     None for one that chooses no option. Raises FamilyError."""
     if "compile_option" not in policy:

@@ -13,7 +13,7 @@ from autotune.layout import SCALAR_TYPES
 _IN_WORDS = {"//": " over ", "+": " plus ", "-": " minus ", "*": " times "}
 
 
-def named_extents(content: dict[str, Any]) -> dict[str, Any]:
+def name_extents(content: dict[str, Any]) -> dict[str, Any]:
     """A family's declaration with an extent for each size in a shape that has no name."""
     data: Mapping[str, Mapping[str, Any]] = content["data"]
     sizes = dict.fromkeys(str(size).strip() for array in data.values() for size in array["shape"])
@@ -45,7 +45,7 @@ def named_extents(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "data": shaped, "extents": extents}
 
 
-def with_plain_types(
+def resolve_types(
     content: Mapping[str, Any],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[tuple[str | int, ...], Mapping[str, Any]]]:
     """Work out types that are expressions of options. Raises FamilyError for what is none, or reads something else.

@@ -73,7 +73,7 @@ def check_views(
             )
 
 
-def with_converted(
+def declare_converted(
     data: Mapping[str, Data],
     accesses: Mapping[str, str],
     kernels: Collection[str],
@@ -82,7 +82,7 @@ def with_converted(
 ) -> dict[str, Data]:
     """``data`` with each converted view as its array is declared. Raises FamilyError for a view whose elements or shape
     are others, or of what cannot be converted: an output, an array that is cut into windows, one without accessor."""
-    found = dict(data)
+    declared = dict(data)
     for name, view in data.items():
         if not view.converted:
             continue
@@ -114,13 +114,13 @@ def with_converted(
             raise FamilyError(
                 f"{place}: the kernel that converts it is called {kernel}: rename the family's own"
             )
-        found[name] = replace(
+        declared[name] = replace(
             array, name=name, role="view", of=view.of, converted=True, fixed=view.fixed, doc=view.doc
         )
-    return found
+    return declared
 
 
-def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
+def check_drivers(data: Mapping[str, Data], policies: tuple[Policy, ...], where: str) -> None:
     """A layout dimension of an array has one driver, has the other that it needs, and none that it excludes."""
     drivers = {(layout, name): "its own layout" for name, array in data.items() for layout in array.fixed}
     for policy in policies:
@@ -147,7 +147,7 @@ def one_choice_each(data: Mapping[str, Data], policies: tuple[Policy, ...], wher
 _NORMALISED = ("int8", "uint8", "int16", "uint16")
 
 
-def sampling_of(value: Mapping[str, Any], place: str) -> Sampling | None:
+def read_sampling(value: Mapping[str, Any], place: str) -> Sampling | None:
     """``image`` of an array; None where it says nothing. Raises FamilyError for what no texture can do."""
     if "image" not in value:
         return None
@@ -208,7 +208,7 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         plane=(plane.get("width", 4096), plane.get("rows", 1)),
         element=element,
         fixed={**value.get("layout", {}), **({"storage": element} if element else {})},
-        sampling=sampling_of(value, place),
+        sampling=read_sampling(value, place),
         **{key: value[key] for key in told if key in value},
     )
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
@@ -255,10 +255,10 @@ def _check_view(value: Mapping[str, Any], place: str) -> None:
         raise FamilyError(f"{place}: {wrong[0]} is not for views, which have no content of their own")
 
 
-def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
+def read_windowed(data: Mapping[str, Any], policies: tuple[Policy, ...], where: str) -> dict[str, str]:
     """The extent along which each array that says so may be cut, by the array's name."""
-    found = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
-    for name, extent in found.items():
+    windowed = {name: value["windowed"] for name, value in data.items() if "windowed" in value}
+    for name, extent in windowed.items():
         place = f"{where}: data {name}"
         if extent not in data[name]["shape"]:
             raise UnknownName("extent", extent, data[name]["shape"], f"{place}: windowed")
@@ -267,8 +267,8 @@ def windowed_of(data: Mapping[str, Any], policies: tuple[Policy, ...], where: st
         if views := [key for key, value in data.items() if value.get("of") == name]:
             raise FamilyError(f"{place}: it is windowed, and {views[0]} is a converted view of all of it")
     for policy in policies:
-        for name in found.keys() & set(policy.data) if policy.layout == "grouping" else ():
+        for name in windowed.keys() & set(policy.data) if policy.layout == "grouping" else ():
             raise FamilyError(
                 f"{where}: policy {policy.name}: {name} is windowed, and what is cut into windows cannot be merged"
             )
-    return found
+    return windowed

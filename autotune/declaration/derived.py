@@ -55,14 +55,14 @@ class _Declared:
                 means = self.means[policy.name]
                 return [_Choice(means.get(str(value), value), policy.name, value) for value in policy.values]
         data = self.data[name]
-        return [_Choice(data.fixed.get(kind, usual or DIMENSIONS[kind].usual_of(data)))]
+        return [_Choice(data.fixed.get(kind, usual or DIMENSIONS[kind].get_usual(data)))]
 
     def pairs(self, one: tuple[str, str], two: tuple[str, str]) -> Iterator[tuple[_Choice, _Choice]]:
         """What two (dimension, array) may be together."""
         return itertools.product(self.choices(*one), self.choices(*two))
 
 
-def derived_constraints(
+def derive_constraints(
     data: Mapping[str, Data], space: Space, means: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Constraint, ...]:
     """What follows from the declaration, beyond the constraints of ``space``. ``means`` has what each policy's values
@@ -70,17 +70,17 @@ def derived_constraints(
     declared = _Declared(data, space.policies, means)
     kept: list[Constraint] = []
     said = {constraint.require.text for constraint in space.constraints}
-    for found in (
+    for derived in (
         *_accesses(declared),
         *_planes(declared),
         *_images(declared),
         *_groups(declared),
-        *_converted(declared),
+        *_derive_converted(declared),
     ):
-        constraint = Constraint(Expression(found.text, "a constraint of its layouts"), found.reason)
-        if found.text in said:
+        constraint = Constraint(Expression(derived.text, "a constraint of its layouts"), derived.reason)
+        if derived.text in said:
             continue
-        if found.is_needed or _leaves_presets(space, (*kept, constraint)):
+        if derived.is_needed or _leaves_presets(space, (*kept, constraint)):
             kept.append(constraint)
     return tuple(kept)
 
@@ -94,7 +94,7 @@ def _leaves_presets(space: Space, constraints: tuple[Constraint, ...]) -> bool:
     return True
 
 
-def _without(*choices: _Choice) -> str:
+def _describe_exclusion(*choices: _Choice) -> str:
     """What holds where not all of ``choices`` are made; empty where that cannot be, or where nobody chooses them."""
     made = {choice.policy: choice for choice in choices if choice.policy}
     if not made or any(made[c.policy].value != c.value for c in choices if c.policy):
@@ -102,9 +102,9 @@ def _without(*choices: _Choice) -> str:
     return f"not ({' and '.join(choice.term for choice in made.values())})"
 
 
-def _never(reason: str, *choices: _Choice, is_needed: bool = False) -> Iterator[_Found]:
+def _exclude(reason: str, *choices: _Choice, is_needed: bool = False) -> Iterator[_Found]:
     """Not all of ``choices`` may be made."""
-    if text := _without(*choices):
+    if text := _describe_exclusion(*choices):
         yield _Found(text, reason, is_needed)
 
 
@@ -117,7 +117,7 @@ def _accesses(declared: _Declared) -> Iterator[_Found]:
             size = packing(packed.meaning).word_bytes * int(wide.meaning) if packed.meaning else 0
             if size > _ACCESS_BYTES:
                 words = f"{name}: {wide.meaning} words of {packed.meaning} are {size} bytes"
-                yield from _never(f"{words}, and one access moves at most {_ACCESS_BYTES}", packed, wide)
+                yield from _exclude(f"{words}, and one access moves at most {_ACCESS_BYTES}", packed, wide)
 
 
 def _planes(declared: _Declared) -> Iterator[_Found]:
@@ -131,13 +131,13 @@ def _planes(declared: _Declared) -> Iterator[_Found]:
             for plane, memory in itertools.product(planes, memories):
                 if memory.meaning != "texture":
                     rows_of = f"{name}: in {memory.meaning} memory a plane of single rows ({plane.meaning})"
-                    yield from _never(f"{rows_of} has the addresses of a line", plane, memory)
+                    yield from _exclude(f"{rows_of} has the addresses of a line", plane, memory)
         if len(array.shape) < 2 or array.packed:
             continue
         for plane, gap, axes in itertools.product(
             planes, declared.choices("padding", name), declared.choices("axes", name)
         ):
-            if str(gap.meaning) == str(width) and (text := _without(plane, gap, axes)):
+            if str(gap.meaning) == str(width) and (text := _describe_exclusion(plane, gap, axes)):
                 row = axes.meaning[-1]
                 yield _Found(
                     f"{text} or {row} <= {width}",
@@ -154,14 +154,14 @@ def _images(declared: _Declared) -> Iterator[_Found]:
             for memory in memories if is_input and any(c.meaning == "texture" for c in memories) else ():
                 if memory.meaning != "texture":
                     line = f"{name}: in {memory.meaning} memory an {image.meaning} is a line"
-                    yield from _never(line, image, memory)
+                    yield from _exclude(line, image, memory)
             for memory, (kind, dimension) in itertools.product(memories, DIMENSIONS.items()):
                 if is_input and memory.meaning != "texture":
                     continue
                 for other in declared.choices(kind, name):
                     if not dimension.keeps_rows(other.meaning, array):
                         lost = f"{name}: {kind}: {other.meaning} leaves no rows that an {image.meaning} could have"
-                        yield from _never(lost, image, memory, other, is_needed=True)
+                        yield from _exclude(lost, image, memory, other, is_needed=True)
 
 
 def _groups(declared: _Declared) -> Iterator[_Found]:
@@ -172,7 +172,7 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                 continue
             first, *others = policy.data
             for other, (kind, dimension) in itertools.product(others, DIMENSIONS.items()):
-                usual = [dimension.usual_of(declared.data[name]) for name in (first, other)]
+                usual = [dimension.get_usual(declared.data[name]) for name in (first, other)]
                 for one, two in declared.pairs((kind, first), (kind, other)):
                     is_usual = [one.meaning, two.meaning] == usual
                     if one.meaning != two.meaning and not is_usual:
@@ -180,10 +180,10 @@ def _groups(declared: _Declared) -> Iterator[_Found]:
                             f"{first} and {other} are merged into one buffer, so their {kind} has to be the same, not "
                             f"{one.meaning or 'none'} and {two.meaning or 'none'}"
                         )
-                        yield from _never(reason, merged, one, two, is_needed=True)
+                        yield from _exclude(reason, merged, one, two, is_needed=True)
 
 
-def _converted(declared: _Declared) -> Iterator[_Found]:
+def _derive_converted(declared: _Declared) -> Iterator[_Found]:
     """A converted view that names what its array has is what ``same`` says already."""
     for name, view in declared.data.items():
         for kind, dimension in DIMENSIONS.items() if view.converted else ():
@@ -194,4 +194,4 @@ def _converted(declared: _Declared) -> Iterator[_Found]:
                 is_alike = mine.meaning == its.meaning and (kind != "memory" or its.meaning == "global")
                 if is_alike:
                     told = f"{name}: its {kind} is what {view.of} has, which {SAME} says already"
-                    yield from _never(told, mine, its)
+                    yield from _exclude(told, mine, its)

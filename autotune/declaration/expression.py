@@ -153,16 +153,16 @@ def _read(text: str) -> tuple[Evaluate, frozenset[str]]:
     tree = ast.parse(text.strip(), mode="eval").body
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
-    return compiled(tree), names
+    return compile_node(tree), names
 
 
-def compiled(node: ast.expr, depth: int = 0) -> Evaluate:
+def compile_node(node: ast.expr, depth: int = 0) -> Evaluate:
     """What ``node``, a part of the tree of an expression, computes from names."""
     if depth > _DEEPEST:
         raise _Refusal("", f" is nested more than {_DEEPEST} deep")
 
     def part(inner: ast.expr) -> Evaluate:
-        return compiled(inner, depth + 1)
+        return compile_node(inner, depth + 1)
 
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
@@ -191,7 +191,7 @@ def compiled(node: ast.expr, depth: int = 0) -> Evaluate:
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS:
             function, arguments = FUNCTIONS[name], tuple(map(part, node.args))
             _check_count(name, len(arguments))
-            return lambda names: _bounded(function(*(item(names) for item in arguments)))
+            return lambda names: _check_bound(function(*(item(names) for item in arguments)))
     allowed = "numbers, strings, names, + - * / // % **, comparisons, and/or/not, a if c else b"
     raise _Refusal(
         f"{ast.unparse(node)[:_SHOWN]!r} is not allowed in ",
@@ -209,12 +209,12 @@ def _check_count(function: str, given: int) -> None:
 def _table(node: ast.expr) -> Mapping[Any, Any] | None:
     """What ``node`` looks up, where it is a mapping of numbers, words and tuples of them."""
     try:
-        found = ast.literal_eval(node)
+        table = ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError):
         return None
-    parts = [part for pair in found.items() for part in pair] if isinstance(found, dict) else [None]
+    parts = [part for pair in table.items() for part in pair] if isinstance(table, dict) else [None]
     plain = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
-    return found if all(isinstance(one, (int, float, str)) for one in plain) else None
+    return table if all(isinstance(one, (int, float, str)) for one in plain) else None
 
 
 def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Evaluate) -> Evaluate:
@@ -222,12 +222,12 @@ def _arithmetic(operation: Callable[[Any, Any], Any], left: Evaluate, right: Eva
         first, second = left(names), right(names)
         if not (isinstance(first, (int, float)) and isinstance(second, (int, float))):
             raise TypeError("arithmetic needs numbers")  # a string times a number could fill the memory
-        return _bounded(operation(first, second))
+        return _check_bound(operation(first, second))
 
     return evaluate
 
 
-def _bounded(value: Any) -> Any:
+def _check_bound(value: Any) -> Any:
     """Refuse a whole number that no size or count can have, before the next product makes it longer: chained products
     would fill the memory."""
     if isinstance(value, int) and not -_MOST <= value <= _MOST:

@@ -10,12 +10,12 @@ from pathlib import Path
 from autotune.declaration.family_folder import Family, read_family
 from autotune.errors import FamilyError, UnknownName
 from autotune.extensions import reader_of
-from autotune.files import bundled
+from autotune.files import find_bundled
 
 
 def families(extra: Path | None = None) -> dict[str, Path]:
     """Folders of the known families by name: those shipped, then ``extra``'s."""
-    roots = [bundled("kernels"), *([extra] if extra else [])]
+    roots = [find_bundled("kernels"), *([extra] if extra else [])]
     return {file.parent.name: file.parent for root in roots for file in sorted(root.glob("*/family.yaml"))}
 
 

@@ -17,12 +17,19 @@ from types import ModuleType
 from typing import Any
 
 from autotune.declaration import yamlfile
-from autotune.declaration.content import baseline_content, named_extents, with_plain_types
+from autotune.declaration.content import baseline_content, name_extents, resolve_types
 from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, FamilyKernel, FamilyOption, Scalar, parse
-from autotune.declaration.source_files import CONVERT, LIBRARY, hashed, reached, sources, together
+from autotune.declaration.source_files import (
+    CONVERT,
+    LIBRARY,
+    combine_digests,
+    follow_includes,
+    hash_files,
+    sources,
+)
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -41,7 +48,7 @@ class Family:
     ``compiled`` has the C++ of the numbers that only the compiled source knows.
     ``baseline`` is what it is held against; such a one has no Python, and ``held`` are its family's choices.
     ``typed_names`` have types that depend on the options ``typed_by``: those of the defaults, or of the options for
-    which ``typed`` gave this family."""
+    which ``apply_types`` gave this family."""
 
     name: str
     folder: Path
@@ -86,12 +93,12 @@ class Family:
         default_factory=dict, compare=False, repr=False
     )
 
-    def typed(self, options: Mapping[str, Any]) -> "Family":
+    def apply_types(self, options: Mapping[str, Any]) -> "Family":
         """Give every array and number the type that it has with ``options``; those not named have their defaults.
         Raises UnknownName."""
         if not self.typed_by:
             return self
-        chosen = self.chosen_options(options)
+        chosen = self.choose_options(options)
         return self.by_types[tuple(chosen[name] for name in self.typed_by)]
 
     @cached_property
@@ -139,7 +146,7 @@ class Family:
         for two."""
         policies = self.space.order_policies
         functions: Mapping[PolicyValue, Any] = getattr(self.module, "orders", {}) if policies else {}
-        found: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
+        orders: dict[tuple[str, PolicyValue], DeclaredOrder | Callable[..., Any]] = {}
         for policy, value in ((each, value) for each in policies for value in each.values):
             place = f"family {self.name}: policy {policy.name}"
             declared = self.declared_orders.get(policy.name, {}).get(str(value))
@@ -153,14 +160,14 @@ class Family:
                     f"value {AS_GIVEN} if it stands for no order, or say in means which it is of {', '.join(ORDERS)}"
                 )
             if made := declared or functions.get(value):
-                found[policy.name, value] = made
-        return found
+                orders[policy.name, value] = made
+        return orders
 
-    def cleared(self, names: Mapping[str, Any]) -> list[str]:
+    def list_cleared(self, names: Mapping[str, Any]) -> list[str]:
         """The arrays that a launch needs cleared first, with ``names`` bound."""
         return [name for name, condition in self.zero.items() if condition.evaluate(names)]
 
-    def reordering(self, configuration: Mapping[str, Any]) -> list[Policy]:
+    def find_reordering(self, configuration: Mapping[str, Any]) -> list[Policy]:
         """The order policies whose value in ``configuration`` permutes something."""
         return [p for p in self.space.order_policies if (p.name, configuration[p.name]) in self.orders]
 
@@ -176,20 +183,20 @@ class Family:
         """Whether an input holds indices of another array."""
         return any(field.link for data in self.inputs for field in data.fields)
 
-    def known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
+    def compute_known_sizes(self, chosen: Mapping[str, Value]) -> dict[str, int]:
         """The extents that what is ``chosen`` (options) gives, whatever the input: those of ``constants``, and those
         that are computed from options and from one another."""
-        found: dict[str, int] = {}
+        known: dict[str, int] = {}
         for name, value in self.extents.items():
-            if value is not None and value.names <= {*chosen, *found}:
-                found[name] = value.integer({**chosen, **found})
-        return found
+            if value is not None and value.names <= {*chosen, *known}:
+                known[name] = value.integer({**chosen, **known})
+        return known
 
     def tolerances(self, names: Mapping[str, Any]) -> dict[str, Tolerance]:
         """How far each output may be off, each field of a record by itself (``hits.score``); ``names`` binds options,
         policies, extents and scalars. Raises FamilyError."""
         bound = {**self.held, **names}
-        typed = self.typed({name: names[name] for name in self.options if name in names})
+        typed = self.apply_types({name: names[name] for name in self.options if name in names})
         return tolerances_of(typed.tolerance_rules, typed.outputs, bound, f"family {self.name}")
 
     @cached_property
@@ -236,12 +243,12 @@ class Family:
             ahead.append(include_dir() / CONVERT)
         if self.reference == BASELINE and self.baseline:
             ahead.append(self.baseline.source)  # decides what is right
-        return hashed(sources(self.folder, include_dir(), ahead))
+        return hash_files(sources(self.folder, include_dir(), ahead))
 
     @property
     def layout_headers(self) -> tuple[str, ...]:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
-        beyond = _beyond(self.space, self.means, self.data)
+        beyond = _find_uncommon_dimensions(self.space, self.means, self.data)
         return tuple(dimension.header for dimension in beyond if dimension.header)
 
     @cached_property
@@ -257,19 +264,19 @@ class Family:
     @cached_property
     def _text(self) -> str:
         """Of the source and of the folder's headers that it includes."""
-        own = reached([self.source], self.folder).values()
+        own = follow_includes([self.source], self.folder).values()
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in own)
 
     @cached_property
     def source_digest(self) -> str:
         """sha256 over names and contents of ``sources``."""
-        return together(self.sources)
+        return combine_digests(self.sources)
 
     @cached_property
     def host_code(self) -> Mapping[str, tuple[Path, str]]:
         """The files behind ``family.py`` (see ``host_code``) with the sha256 of each, by name. Loads it. Raises
         FamilyError."""
-        return hashed(host_code(self.folder, self.module))
+        return hash_files(host_code(self.folder, self.module))
 
     @cached_property
     def host_digest(self) -> str:
@@ -281,11 +288,13 @@ class Family:
             for value, order in orders.items()
         }
         if not declared:
-            return together(self.host_code)
+            return combine_digests(self.host_code)
         told = json.dumps(declared, sort_keys=True)
-        return hashlib.sha256(f"{together(self.host_code)} {told} {orders_digest()}".encode()).hexdigest()
+        return hashlib.sha256(
+            f"{combine_digests(self.host_code)} {told} {orders_digest()}".encode()
+        ).hexdigest()
 
-    def chosen_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
+    def choose_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""
         for name in given:
             if name not in self.options:
@@ -334,8 +343,8 @@ def read_family(folder: Path, check: bool = True) -> Family:
     if check:
         yamlfile.check(content, "family", file, FamilyError)
     try:
-        content = named_extents(content)
-        typed_names, typed_by, contents = with_plain_types(content)
+        content = name_extents(content)
+        typed_names, typed_by, contents = resolve_types(content)
         by_types: dict[tuple[str | int, ...], Family] = {}
         for values, told in contents.items():
             declared = parse(told, folder.resolve())
@@ -377,10 +386,10 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
     or among measurements (features, accuracy) or is held against them (needs, the baseline where it is not the
     reference). What makes an order is host code, in ``means`` as in family.py (see ``Family.host_digest``)."""
 
-    def kept(item: Any) -> Any:
+    def strip_docs(item: Any) -> Any:
         if isinstance(item, dict):
-            return {str(key): kept(value) for key, value in item.items() if key != "doc"}
-        return [kept(value) for value in item] if isinstance(item, list) else item
+            return {str(key): strip_docs(value) for key, value in item.items() if key != "doc"}
+        return [strip_docs(value) for value in item] if isinstance(item, list) else item
 
     told = {key: value for key, value in content.items() if key not in _NOT_MEASURED}
     told["constraints"] = [item["require"] for item in content.get("constraints", ())]
@@ -390,14 +399,14 @@ def _space_digest(content: Mapping[str, Any], declared: Mapping[str, Any]) -> st
         }
         for name, policy in content["policies"].items()
     }
-    beyond = _beyond(declared["space"], declared["means"], declared["data"])
+    beyond = _find_uncommon_dimensions(declared["space"], declared["means"], declared["data"])
     told |= {f"layout {dimension.name}": dimension_digest(dimension.name) for dimension in beyond}
     if content.get("reference") == BASELINE:
         told["baseline"] = content["baseline"]
-    return hashlib.sha256(json.dumps(kept(told), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(strip_docs(told), sort_keys=True).encode()).hexdigest()
 
 
-def _beyond(
+def _find_uncommon_dimensions(
     space: Space, means: Mapping[str, Mapping[str, Any]], data: Mapping[str, Data]
 ) -> list[Dimension]:
     """The layout dimensions of which an array may have what not every family has."""

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-from autotune.declaration.source_files import hashed, reached
+from autotune.declaration.source_files import follow_includes, hash_files
 from autotune.errors import FamilyError
 
 _LIBRARIES = frozenset({".c", ".cc", ".cpp", ".cxx"})
@@ -26,36 +26,38 @@ def host_code(folder: Path, module: ModuleType | None) -> dict[str, Path]:
     by a name made at run time counts too."""
     if module is None:
         return {}
-    found = _imported(folder / "family.py") | _loaded(module.__name__)
+    found = _follow_imports(folder / "family.py") | _list_loaded(module.__name__)
     own = sorted(path for path in folder.rglob("*") if path.suffix in _LIBRARIES and path.is_file())
-    found |= set(reached(own, folder).values())
+    found |= set(follow_includes(own, folder).values())
     return dict(sorted((Path(os.path.relpath(path, folder)).as_posix(), path) for path in found))
 
 
 def texts(folder: Path, package: str) -> dict[str, str]:
     """The sha256 of ``family.py``, and of the modules of its ``package`` that are there now, by their paths. Raises
     FamilyError."""
-    files = {folder / "family.py"} | _loaded(package)
-    return {name: digest for name, (_, digest) in hashed({str(file): file for file in files}).items()}
+    files = {folder / "family.py"} | _list_loaded(package)
+    return {name: digest for name, (_, digest) in hash_files({str(file): file for file in files}).items()}
 
 
 def is_edited(known: Mapping[str, str]) -> bool:
     """Whether a file is not as it was when ``texts`` gave ``known``."""
     try:
-        return any(digest != known[name] for name, (_, digest) in hashed({n: Path(n) for n in known}).items())
+        return any(
+            digest != known[name] for name, (_, digest) in hash_files({n: Path(n) for n in known}).items()
+        )
     except FamilyError:  # it has gone
         return True
 
 
-def _imported(file: Path) -> set[Path]:
+def _follow_imports(file: Path) -> set[Path]:
     """``file`` and all that it imports, and so on."""
-    found, todo = {file}, [file]
+    files, todo = {file}, [file]
     while todo:
         path = todo.pop()
-        fresh = set(_imports(path)) - found if path.suffix == ".py" else set()
-        found |= fresh
+        fresh = set(_imports(path)) - files if path.suffix == ".py" else set()
+        files |= fresh
         todo += fresh
-    return found
+    return files
 
 
 def _imports(path: Path) -> Iterator[Path]:
@@ -67,18 +69,18 @@ def _imports(path: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _absolute(alias.name.split("."))
+                yield from _find_absolute(alias.name.split("."))
         elif isinstance(node, ast.ImportFrom):
             names = [alias.name for alias in node.names]
             base = node.module.split(".") if node.module else []
             if node.level:
                 place = path.parents[min(node.level, len(path.parents)) - 1]
-                yield from (file for name in names for file in _along(place, [*base, name]))
+                yield from (file for name in names for file in _find_along(place, [*base, name]))
             else:
-                yield from (file for name in names for file in _absolute([*base, name]))
+                yield from (file for name in names for file in _find_absolute([*base, name]))
 
 
-def _absolute(words: list[str]) -> Iterator[Path]:
+def _find_absolute(words: list[str]) -> Iterator[Path]:
     """The files of a module that is imported by its whole name, where it is the user's own."""
     top = words[0]
     if top == "autotune" or top in sys.stdlib_module_names:
@@ -95,10 +97,10 @@ def _absolute(words: list[str]) -> Iterator[Path]:
         return
     yield from (path.resolve() for path in origin if path.is_file())
     for place in places:
-        yield from _along(place.resolve(), words[1:])
+        yield from _find_along(place.resolve(), words[1:])
 
 
-def _along(place: Path, words: list[str]) -> Iterator[Path]:
+def _find_along(place: Path, words: list[str]) -> Iterator[Path]:
     """What importing the module ``words`` below ``place`` runs; a last word that is no module is a name in the one
     before."""
     for word in words:
@@ -109,7 +111,7 @@ def _along(place: Path, words: list[str]) -> Iterator[Path]:
             yield package
 
 
-def _loaded(package: str) -> set[Path]:
+def _list_loaded(package: str) -> set[Path]:
     """The files of the package's modules that are there now."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(f"{package}.")]
     files = [getattr(module, "__file__", None) for module in modules]

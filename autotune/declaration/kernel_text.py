@@ -35,14 +35,14 @@ class Definition:
     end: int
 
 
-def without_comments(text: str) -> str:
+def blank_comments(text: str) -> str:
     """C++ with comments as blanks, so that every place stays where it was."""
     return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def signature(text: str, kernel: str) -> tuple[Parameter, ...]:
     """The parameters of ``kernel`` in ``text``; empty where its definition cannot be found."""
-    bare, name = without_comments(text), kernel.partition("<")[0].strip()
+    bare, name = blank_comments(text), kernel.partition("<")[0].strip()
     found = definition(bare, name) or definition(bare, name, ahead="")  # a macro may say __global__
     return found.parameters if found else ()
 
@@ -50,13 +50,13 @@ def signature(text: str, kernel: str) -> tuple[Parameter, ...]:
 def definition(bare: str, name: str, ahead: str = r"\b__global__\b[^;{}]*?") -> Definition | None:
     """The definition of the kernel ``name`` in a text without comments, with ``ahead`` of its name; None where there is
     none."""
-    for found in re.finditer(rf"{ahead}\b{re.escape(name)}\s*\(", bare):
-        end = _closing(bare, found.end() - 1)
+    for match in re.finditer(rf"{ahead}\b{re.escape(name)}\s*\(", bare):
+        end = _find_closing(bare, match.end() - 1)
         begin = re.compile(r"\s*\{").match(bare, end + 1)
         if end < 0 or begin is None:
             continue
-        close = _closing(bare, begin.end() - 1)
-        body, at, parameters = bare[begin.end() : close], found.end(), []
+        close = _find_closing(bare, begin.end() - 1)
+        body, at, parameters = bare[begin.end() : close], match.end(), []
         for part in _parts(bare[at:end]):
             if text := " ".join(part.split()):
                 first = at + len(part) - len(part.lstrip())
@@ -81,7 +81,7 @@ def another_type(parameter: str, declared: str, *, is_pointer: bool) -> str:
     return f"{CPP_NAMES[declared][0]}{'*' if is_pointer else ''}"
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing(text: str, start: int) -> int:
     """Where the bracket at ``start`` is closed; -1 where it is not."""
     opens = text[start]
     closes = {"(": ")", "{": "}", "[": "]"}[opens]
@@ -111,15 +111,15 @@ def _parameter(text: str, body: str) -> Parameter:
     if not is_pointer:
         return Parameter(name, is_pointer)
     is_constant = bool(re.search(r"\bconst\b[^*]*\*|^[^*]*\bconst\b[^*]*\[", text))
-    return Parameter(name, is_pointer, "input") if is_constant else _used(name, body)
+    return Parameter(name, is_pointer, "input") if is_constant else _classify_use(name, body)
 
 
-def _used(name: str, body: str) -> Parameter:
+def _classify_use(name: str, body: str) -> Parameter:
     """What the body does with a pointer: every mention is an assignment to an element, some are, or none."""
     mentions = len(re.findall(rf"\b{name}\b", body))
     assigned = updated = 0
     for found in re.finditer(rf"\b{name}\b\s*\[", body):
-        end = _closing(body, found.end() - 1)
+        end = _find_closing(body, found.end() - 1)
         rest = body[end + 1 : end + 40].lstrip()
         member = re.match(r"\.\w+\s*", rest)
         rest = rest[member.end() :] if member else rest

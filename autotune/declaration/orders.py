@@ -60,12 +60,12 @@ class DeclaredOrder:
             places = named_orders.b_tree(extent, takes["width"]) if "width" in takes else np.arange(extent)
             if "key" not in takes:
                 return places
-            return named_orders.sorted_order(self._numbers(takes["key"], arrays), is_descending)[places]
+            return named_orders.sort_by(self._numbers(takes["key"], arrays), is_descending)[places]
         more: dict[str, Any] = {key: takes[key] for key in ("together", "levels", "block") if key in takes}
         if "counts" in takes:
             more["counts"] = self._counts(takes["counts"], arrays, space, extent)
-            if not list(_linking(self.data, space, takes)):
-                return named_orders.sorted_order(more["counts"], descending=True)
+            if not list(_find_links(self.data, space, takes)):
+                return named_orders.sort_by(more["counts"], descending=True)
         links = self._links(arrays, space, extent)
         if self.order == "reverse_cuthill_mckee":
             return named_orders.reverse_cuthill_mckee(links)
@@ -82,10 +82,10 @@ class DeclaredOrder:
         """A number for each element: what is at ``place``, or how often a trace there leads to it."""
         if _field(place, self.data).link != space:
             return self._numbers(place, arrays)
-        trace = self._linked(place, arrays, extent)
+        trace = self._read_links(place, arrays, extent)
         return np.bincount(trace[trace >= 0], minlength=extent)
 
-    def _linked(self, place: str, arrays: Mapping[str, NDArray[Any]], extent: int) -> NDArray[np.int64]:
+    def _read_links(self, place: str, arrays: Mapping[str, NDArray[Any]], extent: int) -> NDArray[np.int64]:
         """Where the links at ``place`` lead to; -1 for those that are none."""
         declared = _field(place, self.data)
         links = self._numbers(place, arrays)
@@ -100,7 +100,7 @@ class DeclaredOrder:
             if root >= extent:
                 raise FamilyError(f"order {self.order}: root {root} is not among the {extent} elements")
             return [root]
-        found = self._linked(root, arrays, extent).reshape(-1) if root else np.zeros(0, np.int64)
+        found = self._read_links(root, arrays, extent).reshape(-1) if root else np.zeros(0, np.int64)
         return [int(each) for each in found if each >= 0]
 
     def _links(self, arrays: Mapping[str, NDArray[Any]], space: str, extent: int) -> Links:
@@ -108,8 +108,8 @@ class DeclaredOrder:
         of one element (an edge, a triangle) lead to each other."""
         by_element: list[NDArray[Any]] = []
         pairs: list[NDArray[Any]] = []
-        for name, members in _linking(self.data, space, self.takes):
-            of = [self._linked(f"{name}.{m}" if m else name, arrays, extent) for m in members]
+        for name, members in _find_links(self.data, space, self.takes):
+            of = [self._read_links(f"{name}.{m}" if m else name, arrays, extent) for m in members]
             ends = np.concatenate([each.reshape(len(each), math.prod(each.shape[1:])) for each in of], axis=1)
             if self.data[name].shape[0] == space:
                 by_element.append(ends)
@@ -117,21 +117,21 @@ class DeclaredOrder:
                 several = range(ends.shape[1])
                 pairs += [np.stack([ends[:, a], ends[:, b]]) for a in several for b in several if a != b]
         if by_element and not pairs:
-            return Links.of_rows(np.concatenate(by_element, axis=1))
+            return Links.from_rows(np.concatenate(by_element, axis=1))
         if by_element:
             ends = np.concatenate(by_element, axis=1)
             pairs.insert(0, np.stack([np.repeat(np.arange(extent), ends.shape[1]), ends.reshape(-1)]))
         sources, targets = np.concatenate(pairs, axis=1)
-        return Links.of(sources[sources >= 0], targets[sources >= 0], extent)
+        return Links.from_pairs(sources[sources >= 0], targets[sources >= 0], extent)
 
 
-def declared_orders(
+def read_orders(
     meanings: Mapping[str, Any], spaces: tuple[str, ...], data: Mapping[str, Data], place: str
 ) -> dict[str, DeclaredOrder]:
     """The orders that ``means`` of an order policy over ``spaces`` declares, by the text of its values. Raises
     FamilyError for what is no order, and for what it takes and cannot be had."""
     inputs = {name: array for name, array in data.items() if array.role == "input"}
-    found = {}
+    orders = {}
     for value, meaning in meanings.items():
         told = {"order": meaning} if isinstance(meaning, str) else meaning
         where = f"{place}: means: {value}"
@@ -143,8 +143,8 @@ def declared_orders(
         _check(told["order"], takes, where)
         for space in spaces:
             _check_data(told["order"], takes, space, inputs, where)
-        found[value] = DeclaredOrder(told["order"], takes, inputs)
-    return found
+        orders[value] = DeclaredOrder(told["order"], takes, inputs)
+    return orders
 
 
 def _check(order: str, takes: Mapping[str, Any], where: str) -> None:
@@ -188,7 +188,7 @@ def _check_data(
         return
     for each in takes.get("links", ()):
         _member(str(each), inputs, f"{where}: links")
-    if not list(_linking(inputs, space, takes)):
+    if not list(_find_links(inputs, space, takes)):
         whose = "none of these links is" if "links" in takes else "no input has a link"
         raise FamilyError(
             f"{where}: {order} follows links, and {whose} to {space}: declare link: {space} where they are"
@@ -214,7 +214,7 @@ def _field(place: str, inputs: Mapping[str, Data]) -> Field:
     return found
 
 
-def _linking(
+def _find_links(
     inputs: Mapping[str, Data], space: str, takes: Mapping[str, Any]
 ) -> Iterator[tuple[str, list[str]]]:
     """Inputs with fields that link to ``space``, in declared order: the ``links`` that an order takes, else all but a

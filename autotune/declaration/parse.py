@@ -16,18 +16,18 @@ from autotune.declaration.access import (
     extent_types,
     symbols,
 )
-from autotune.declaration.compile_options import chosen_by, compile_options
+from autotune.declaration.compile_options import compile_options, read_policy_options
 from autotune.declaration.data import (
     check_choice,
+    check_drivers,
     check_views,
     data_of,
-    one_choice_each,
-    windowed_of,
-    with_converted,
+    declare_converted,
+    read_windowed,
 )
-from autotune.declaration.derived import derived_constraints
+from autotune.declaration.derived import derive_constraints
 from autotune.declaration.expression import Expression
-from autotune.declaration.orders import DeclaredOrder, declared_orders
+from autotune.declaration.orders import DeclaredOrder, read_orders
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
 from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -99,15 +99,15 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
     policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
-    one_choice_each(data, policies, where)
-    found = accesses(content, where)
+    check_drivers(data, policies, where)
+    kinds = accesses(content, where)
     structs, is_plain = content.get("structs", {}), content.get("choices") == "macros"
     if structs and is_plain:
         raise FamilyError(
             f"{where}: structs are members of Policy, which a source with choices: macros does not have"
         )
-    data = with_converted(data, found, content["kernels"], is_plain, where)
-    check_policies(found, policies, where)
+    data = declare_converted(data, kinds, content["kernels"], is_plain, where)
+    check_policies(kinds, policies, where)
     check_views(data, policies, {key for key, value in content["data"].items() if "used" in value}, where)
     options = {key: _option(key, value, where) for key, value in content.get("options", {}).items()}
     numbers = {**content.get("scalars", {}), **content.get("launch", {})}
@@ -120,9 +120,9 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     compiled = content.get("compiled", {})
     numbered = [content.get(key, {}) for key in ("scalars", "launch")]
-    _distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
+    _check_distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
     taken = _Taken(
-        (*data, *scalars, *extents), found, (*options, *(p.name for p in policies)), tuple(compiled), structs
+        (*data, *scalars, *extents), kinds, (*options, *(p.name for p in policies)), tuple(compiled), structs
     )
     kernels = {key: _kernel(key, value, taken, names, where) for key, value in content["kernels"].items()}
     if content.get("choices") == "macros":
@@ -135,31 +135,31 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "options": options,
         "features": _features(content, extents, scalars, where),
         "data": data,
-        "windowed": windowed_of(content["data"], policies, where),
+        "windowed": read_windowed(content["data"], policies, where),
         **_conditions(content["data"], names, where),
         "kernels": kernels,
         "compiled": compiled,
         "choices": content.get("choices", "struct"),
-        "accesses": found,
-        "symbols": symbols(content, found),
+        "accesses": kinds,
+        "symbols": symbols(content, kinds),
         "extent_types": extent_types(content, extents),
         "passed_extents": frozenset(
             name
             for name, value in content.get("extents", {}).items()
             if isinstance(value, Mapping) and not value.get("static", True)
         ),
-        "beginnings": beginnings(content, found, policies, where),
+        "beginnings": beginnings(content, kinds, policies, where),
         "space": _space(content, policies, data, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
         "tolerance_rules": tolerance_rules(content, data, names, where),
         "compile_options": compile_options(content.get("compile_options", ()), where),
-        **_told(content, names, where),
+        **_read_texts(content, names, where),
     }
 
 
-def _told(content: Mapping[str, Any], names: Collection[str], where: str) -> dict[str, Any]:
+def _read_texts(content: Mapping[str, Any], names: Collection[str], where: str) -> dict[str, Any]:
     """What is no more than named: texts, and what a result is held against and counted by."""
     operations = content.get("operations", {})
     return {
@@ -191,15 +191,15 @@ def _conditions(
     data: Mapping[str, Any], names: Collection[str], where: str
 ) -> dict[str, dict[str, Expression]]:
     """``zero`` and ``used`` of the arrays that have them."""
-    found: dict[str, dict[str, Expression]] = {"zero": {}, "used": {}}
+    parsed: dict[str, dict[str, Expression]] = {"zero": {}, "used": {}}
     for name, value in data.items():
         place = f"{where}: data {name}"
-        for key, conditions in found.items():
+        for key, conditions in parsed.items():
             if text := str(value.get(key, "")):
                 conditions[name] = Expression(text, f"{place}: {key}").require(names)
-        if name in found["used"] and (value["role"] not in ("input", "view") or "converted" in value):
+        if name in parsed["used"] and (value["role"] not in ("input", "view") or "converted" in value):
             raise FamilyError(f"{place}: used is for inputs and plain views, and this is {value['role']}")
-    return found
+    return parsed
 
 
 def _space(
@@ -208,13 +208,13 @@ def _space(
 ) -> Space:  # fmt: skip
     constraints = _rules(content.get("constraints", ()), f"{where}: constraint", names)
     for policy in policies:
-        constraints += _inert(policy, content["policies"][policy.name].get("when", {}), names, where)
+        constraints += _read_when(policy, content["policies"][policy.name].get("when", {}), names, where)
     explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
     space = Space(policies, constraints, _presets(content.get("presets", {}), policies, where), explore)
     means = {key: _means(value) for key, value in content["policies"].items()}
     try:
         space.check()
-        space = replace(space, constraints=constraints + derived_constraints(data, space, means))
+        space = replace(space, constraints=constraints + derive_constraints(data, space, means))
         space.check()
         reference = _reference(content)
         if reference == BASELINE and "baseline" not in content:
@@ -234,7 +234,7 @@ def _rules(items: Iterable[Mapping[str, Any]], place: str, names: Collection[str
     )
 
 
-def _inert(policy: Policy, when: Any, names: Collection[str], where: str) -> tuple[Constraint, ...]:
+def _read_when(policy: Policy, when: Any, names: Collection[str], where: str) -> tuple[Constraint, ...]:
     """What ``when`` of a policy asks for: its default unless the condition holds, or of a mapping not those values."""
     name, place = policy.name, f"{where}: policy {policy.name}: when"
     if policy.when:
@@ -262,7 +262,7 @@ def _optional(text: Any, where: str, names: Collection[str]) -> Expression | Non
     return None if text is None else Expression(str(text), where).require(names)
 
 
-def _distinct(groups: list[Any], where: str) -> None:
+def _check_distinct(groups: list[Any], where: str) -> None:
     seen: set[str] = set()
     for group in groups:
         for name in group:
@@ -305,7 +305,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     constant = bool(value.get("constant", False))
     if constant and not layout:
         raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
-    adds = chosen_by(value, place)
+    adds = read_policy_options(value, place)
     when = value.get("when", {})
     for text in when if isinstance(when, Mapping) else ():
         if str(text) not in texts:
@@ -336,7 +336,7 @@ def _orders(
 ) -> dict[str, dict[str, DeclaredOrder]]:
     """What ``means`` says of the values of order policies, by policy."""
     return {
-        policy.name: declared_orders(
+        policy.name: read_orders(
             _means(content[policy.name]), policy.data, data, f"{where}: policy {policy.name}"
         )
         for policy in policies
@@ -412,15 +412,15 @@ def _kernel(
     check_arguments(name, arguments, taken.accesses, taken.arguments, where)
     accessors = [key for key in taken.arguments if key not in taken.accesses]
 
-    def parsed(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
+    def parse_all(items: Any, what: str, more: tuple[str, ...] = taken.compiled) -> tuple[Expression, ...]:
         return tuple(Expression(str(item), f"{place}: {what}").require({*names, *more}) for item in items)
 
     return FamilyKernel(
         name,
         tuple(arguments),
-        parsed(value["grid"], "grid"),
-        parsed(value["block"], "block", ()),
-        parsed([value.get("shared_bytes", 0)], "shared_bytes")[0],
+        parse_all(value["grid"], "grid"),
+        parse_all(value["block"], "block", ()),
+        parse_all([value.get("shared_bytes", 0)], "shared_bytes")[0],
         check_template(value.get("template", ()), taken.choices, accessors, f"{place}: template"),
         given if isinstance(given, str) else "",
     )

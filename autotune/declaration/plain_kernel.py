@@ -16,9 +16,9 @@ import yaml
 from autotune.declaration import yamlfile
 from autotune.declaration.family_folder import Family, read_family
 from autotune.declaration.kernel_text import another_type, signature
-from autotune.declaration.source_files import reached
+from autotune.declaration.source_files import follow_includes
 from autotune.errors import FamilyError, StoreError, UsageError
-from autotune.files import is_shared_cache, others_may_write, replaced, user_cache
+from autotune.files import is_shared_cache, others_may_write, replace_file, user_cache
 from autotune.layout import SCALAR_TYPES
 
 _TEXT = re.compile(r"(?:(input|output|inout|scratch)\s+)?(\w+)(?:\s*\[([^\]]*)\])?")
@@ -79,7 +79,7 @@ class Kernel:
         texts = _texts(source, name, headers or {})
         content = _content(family or _family_name(name), next(iter(texts)), declared)
         taken = _declare(content, arguments, symbols or {})
-        launch = {"arguments": taken, "grid": _listed(grid), "block": _listed(block)}
+        launch = {"arguments": taken, "grid": _to_list(grid), "block": _to_list(block)}
         if template:
             launch["template"] = list(template)
         if shared_bytes:
@@ -88,12 +88,14 @@ class Kernel:
         content["policies"] = _policies(name, policies or {})
         if python:
             texts["family.py"] = python
-        texts["family.yaml"] = yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True, width=110)
+        texts["family.yaml"] = yaml.safe_dump(
+            _to_plain(content), sort_keys=False, allow_unicode=True, width=110
+        )
         yamlfile.check(
             yaml.safe_load(texts["family.yaml"]), "family", Path(f"autotune.Kernel({name!r})"), FamilyError
         )
         self.name = name
-        self.folder = _kept(content["family"], texts)
+        self.folder = _keep_files(content["family"], texts)
         self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
         _check_types(texts, name, content, taken)
@@ -142,13 +144,13 @@ def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]
             f"source {os.fspath(source)!r} is no file and no kernel's text (which has __global__): correct the path"
         )
     main = path.resolve()
-    found = reached([main], main.parent)
-    if outside := [each for each in found if each.startswith("..")]:
+    files = follow_includes([main], main.parent)
+    if outside := [each for each in files if each.startswith("..")]:
         raise UsageError(
             f"{path} includes {outside[0]}, which lies outside of its folder: give the texts of such files in headers, "
             "by the names that the source includes"
         )
-    texts = {key: each.read_text(encoding="utf-8") for key, each in found.items() if each != main}
+    texts = {key: each.read_text(encoding="utf-8") for key, each in files.items() if each != main}
     source_name = path.name if path.suffix in (".cu", ".cuh") else f"{path.stem}.cu"
     return {source_name: main.read_text(encoding="utf-8"), **texts, **headers}
 
@@ -172,12 +174,12 @@ def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str,
 
 def _constraints(value: Any) -> list[Any]:
     """Of a constraint, a text is the condition and its own reason; a pair has both."""
-    found = []
+    constraints = []
     for each in [value] if isinstance(value, str) else value:
         pair = (each, each) if isinstance(each, str) else each
         is_pair = isinstance(pair, tuple) and len(pair) == 2
-        found.append({"require": pair[0], "reason": pair[1]} if is_pair else each)
-    return found
+        constraints.append({"require": pair[0], "reason": pair[1]} if is_pair else each)
+    return constraints
 
 
 def _extents(value: Any) -> Any:
@@ -323,22 +325,22 @@ def _choice(name: str, value: Choice) -> dict[str, Any]:
     return {"default": listed[0], **spec, "values": listed}
 
 
-def _listed(value: Iterable[int | str] | int | str) -> list[int | str]:
+def _to_list(value: Iterable[int | str] | int | str) -> list[int | str]:
     return [value] if isinstance(value, (int, str)) else list(value)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Numbers, texts, lists and mappings as YAML writes them."""
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _to_plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_to_plain(each) for each in value]
     if isinstance(value, np.generic):
         return value.item()
     return value
 
 
-def _kept(family: str, texts: Mapping[str, str]) -> Path:
+def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
     """The folder with those files: made once, under a name that another content would not have."""
     content = "".join(f"{name}\0{len(text.encode())}\0{text}" for name, text in sorted(texts.items()))
     folder = user_cache() / "kernels" / f"{family}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
@@ -352,7 +354,7 @@ def _kept(family: str, texts: Mapping[str, str]) -> Path:
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with replaced(path) as temporary:
+            with replace_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")
         (folder / _MARK).touch()
     except OSError as problem:

@@ -23,7 +23,7 @@ _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
 
 
-def quoted_includes(text: str) -> list[str]:
+def find_quoted_includes(text: str) -> list[str]:
     """What a text includes by name in quotes, whether a condition leaves it out or not."""
     named = (_NAMED.match(directive[1]) for directive in _DIRECTIVE.finditer(text))
     return [match[1] for match in named if match and match[1]]
@@ -37,27 +37,27 @@ def sources(folder: Path, library: Path, ahead: Iterable[Path] = ()) -> dict[str
     FamilyError for an include whose file is only known to a preprocessor."""
     own = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
     roots = sorted(path for path in own if path != folder / EDITORS_HEADER)
-    return reached([*roots, *ahead], folder, library)
+    return follow_includes([*roots, *ahead], folder, library)
 
 
-def reached(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:
+def follow_includes(roots: Iterable[Path], folder: Path, library: Path | None = None) -> dict[str, Path]:
     """``roots`` and all that they include, by name. Raises FamilyError as ``sources`` does."""
     folders = [place for place in (library, folder) if place]
     left_out = {folder / EDITORS_HEADER}
     todo = list(roots)
-    found = set(todo)
+    files = set(todo)
     while todo:
         path = todo.pop()
         for name, is_quoted in _includes(path):
             target = _target(name, [*([path.parent] if is_quoted else []), *folders])
             is_shim = target and library and target.suffix == _SHIM and target.is_relative_to(library)
-            if target and not is_shim and target not in found | left_out:
-                found.add(target)
+            if target and not is_shim and target not in files | left_out:
+                files.add(target)
                 todo.append(target)
-    return dict(sorted((_name(path, folder, library), path) for path in found))
+    return dict(sorted((_name(path, folder, library), path) for path in files))
 
 
-def hashed(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
+def hash_files(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
     """Each file with the sha256 of its bytes. Raises FamilyError."""
     try:
         return {name: (path, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in files.items()}
@@ -65,8 +65,8 @@ def hashed(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
         raise FamilyError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
 
 
-def together(files: Mapping[str, tuple[Path, str]]) -> str:
-    """sha256 over names and contents of what ``hashed`` gives."""
+def combine_digests(files: Mapping[str, tuple[Path, str]]) -> str:
+    """sha256 over names and contents of what ``hash_files`` gives."""
     lines = "".join(f"{digest} {name}\n" for name, (_, digest) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -78,17 +78,17 @@ def _includes(path: Path) -> list[tuple[str, bool]]:
     except OSError as problem:
         raise FamilyError(f"{path} cannot be read: {problem.strerror or problem}") from None
     text = os.fsdecode(content).replace("\r\n", "\n").replace("\\\n", "")
-    found = []
+    includes = []
     for directive in _DIRECTIVE.finditer(text):
         if named := _NAMED.match(directive[1]):
-            found.append((named[1] or named[2], bool(named[1])))
+            includes.append((named[1] or named[2], bool(named[1])))
         elif re.match(r"[A-Za-z_]", directive[1]):
             raise FamilyError(
                 f"{path} has `{directive[0].strip()}`: which file that is, only a preprocessor knows, so that nobody "
                 "could tell when what was measured with it is out of date; write the file's name, under #if for each "
                 "case where there are several"
             )
-    return found
+    return includes
 
 
 def _target(name: str, places: Iterable[Path]) -> Path | None:

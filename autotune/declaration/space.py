@@ -158,16 +158,16 @@ class Space:
         """What has to hold for a configuration to be explored."""
         return self.constraints + self.explore
 
-    def exclusion(self, configuration: Mapping[str, Any]) -> str:
+    def explain_exclusion(self, configuration: Mapping[str, Any]) -> str:
         """Why ``configuration`` is not possible: the first failing constraint's reason, else empty."""
-        return _broken(self.constraints, configuration)
+        return _find_broken(self.constraints, configuration)
 
-    def unexplored(self, configuration: Mapping[str, Any]) -> str:
+    def explain_unexplored(self, configuration: Mapping[str, Any]) -> str:
         """Why no sweep tries ``configuration``: it is not possible, or the rules of ``explore`` leave it out. Empty for
         one that is explored."""
-        return _broken(self.rules, configuration)
+        return _find_broken(self.rules, configuration)
 
-    def inert(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
+    def find_inert(self, configuration: Mapping[str, Any]) -> tuple[str, ...]:
         """The policies that change nothing in ``configuration``, as far as the names that it binds tell."""
         told = [(p.name, p.when) for p in self.policies if p.when and p.when.names <= configuration.keys()]
         return tuple(name for name, when in told if not when.evaluate(configuration))
@@ -178,34 +178,34 @@ class Space:
         """Every configuration of ``preset`` that is explored, with the policies in ``narrowed`` held to the given
         values, in a stable order and without repeats; where the rules of ``explore`` leave nothing of those values,
         what is possible. Raises UnknownName, and UsageError when nothing is left."""
-        held_to = self.held_to(narrowed or {})
+        held_to = self.select_values(narrowed or {})
         steps = Steps(_MOST_STEPS)
-        found: dict[Configuration, None] = {}
+        configurations: dict[Configuration, None] = {}
         for configuration in self._members(preset, held_to, steps):
-            found[configuration] = None
-            if len(found) > _MOST_MEMBERS:
+            configurations[configuration] = None
+            if len(configurations) > _MOST_MEMBERS:
                 break
-        if steps.are_spent or len(found) > _MOST_MEMBERS:
+        if steps.are_spent or len(configurations) > _MOST_MEMBERS:
             raise UsageError(
                 f"preset {preset!r} has too many combinations to list (over {_MOST_MEMBERS:,} configurations, or too "
                 "few among too many); narrow it with --set, or sweep with --search"
             )
-        if not found and held_to and self.explore:
+        if not configurations and held_to and self.explore:
             return self.possible.configurations(preset, narrowed)
-        if not found:
+        if not configurations:
             held = "; ".join(f"{k}={','.join(map(str, v))}" for k, v in held_to.items()) or "nothing set"
             reasons = sorted({c.reason for c in self.rules})
             raise UsageError(
                 f"no configuration is left of preset {preset!r} with {held}: every combination breaks a constraint "
                 f"({' | '.join(reasons)}); widen --set or take another preset"
             )
-        return tuple(found)
+        return tuple(configurations)
 
-    def held_to(self, narrowed: Mapping[str, Sequence[object]]) -> dict[str, tuple[PolicyValue, ...]]:
+    def select_values(self, narrowed: Mapping[str, Sequence[object]]) -> dict[str, tuple[PolicyValue, ...]]:
         """The declared values that ``narrowed`` has, as values or as their text. Raises UnknownName."""
         return {name: tuple(self.policy(name).value(v) for v in values) for name, values in narrowed.items()}
 
-    def single(self, preset: str) -> Configuration | None:
+    def get_single(self, preset: str) -> Configuration | None:
         """The configuration of a preset that has one; None when it has more, without listing them."""
         steps = Steps(_MOST_STEPS)
         members = self._members(preset, {}, steps)
@@ -264,12 +264,12 @@ class Space:
         """The configuration that ``text`` names: a preset of one configuration, or ``k=v,k=v`` with defaults for
         what is not named. Raises UnknownName, and UsageError when it is outside the space."""
         if "=" not in text:
-            found = self.configurations(text)
-            if len(found) != 1:
+            members = self.configurations(text)
+            if len(members) != 1:
                 raise UsageError(
-                    f"preset {text!r} holds {len(found)} configurations; name one as policy=value,…"
+                    f"preset {text!r} holds {len(members)} configurations; name one as policy=value,…"
                 )
-            return found[0]
+            return members[0]
         named: dict[str, PolicyValue] = {}
         for pair in text.split(","):
             name, separator, value = (part.strip() for part in pair.partition("="))
@@ -279,13 +279,13 @@ class Space:
                 )
             named[name] = self.policy(name).value(value)
         chosen = Configuration({**self.control, **named})
-        if reason := self.exclusion(chosen):
+        if reason := self.explain_exclusion(chosen):
             raise UsageError(f"{chosen.id} is outside the space: {reason}")
         return chosen
 
     def check(self) -> None:
         """Raise FamilyError when the control configuration or a preset is not explored."""
-        if reason := self.unexplored(self.control):
+        if reason := self.explain_unexplored(self.control):
             raise FamilyError(
                 f"the defaults ({self.control.id}) break a constraint: {reason}; change a default"
             )
@@ -299,7 +299,7 @@ class Space:
                 )
 
 
-def _broken(rules: Iterable[Constraint], names: Mapping[str, Any]) -> str:
+def _find_broken(rules: Iterable[Constraint], names: Mapping[str, Any]) -> str:
     """The reason of the first rule that ``names`` bind and that does not hold; empty where there is none."""
     for rule in rules:
         if rule.require.names <= names.keys() and not rule.require.evaluate(names):
@@ -322,7 +322,7 @@ class Steps:
         return self.left < 0
 
 
-def single_presets(space: Space) -> dict[str, Configuration]:
+def find_single_presets(space: Space) -> dict[str, Configuration]:
     """The presets that hold one configuration, in declared order."""
-    found = {name: space.single(name) for name in space.preset_names if name not in (FULL, POSSIBLE)}
+    found = {name: space.get_single(name) for name in space.preset_names if name not in (FULL, POSSIBLE)}
     return {name: configuration for name, configuration in found.items() if configuration is not None}

@@ -45,20 +45,20 @@ class ToleranceRule:
     bounds: Mapping[str, Expression] = field(default_factory=dict)
     nan: str = EQUAL
 
-    def at(self, names: Mapping[str, Any], declared: str, where: str) -> Tolerance:
+    def evaluate(self, names: Mapping[str, Any], declared: str, where: str) -> Tolerance:
         """With ``names`` bound: options, policies, extents and scalars. Raises FamilyError."""
-        found = {key: float(bound.evaluate(names)) for key, bound in self.bounds.items()}
+        bounds = {key: float(bound.evaluate(names)) for key, bound in self.bounds.items()}
         whose = "" if declared == FOR_FLOATS else f" of {declared.removeprefix(f'{FOR_FLOATS}.')}"
-        for key, value in found.items():
+        for key, value in bounds.items():
             if not 0 <= value < math.inf:
                 raise FamilyError(
                     f"{where}: the {key} tolerance{whose} is {value} here; it has to be finite and not negative"
                 )
-        if found.get("share", 0.0) >= 1:
+        if bounds.get("share", 0.0) >= 1:
             raise FamilyError(
-                f"{where}: the share{whose} that may be wrong is {found['share']} here; it has to be below 1"
+                f"{where}: the share{whose} that may be wrong is {bounds['share']} here; it has to be below 1"
             )
-        return Tolerance(**found, nan=self.nan, declared=declared)
+        return Tolerance(**bounds, nan=self.nan, declared=declared)
 
 
 def tolerance_rules(
@@ -70,14 +70,14 @@ def tolerance_rules(
     told = dict(content.get("tolerance", {}))
     common = {key: told.pop(key) for key in ("relative", "absolute") if key in told}
     outputs = {name: array for name, array in data.items() if array.role == "output"}
-    found = {"": _rule(common, place, names)} if common else {}
+    rules = {"": _rule(common, place, names)} if common else {}
     types = {**{name: array.dtype for name, array in outputs.items()}, **_members(outputs)}
     for key, value in told.items():
         if key not in types:
             raise UnknownName("output", key, types, place)
         _check(key, value, types[key], place)
-        found[key] = _rule(value, f"{place}: {key}", names)
-    return found
+        rules[key] = _rule(value, f"{place}: {key}", names)
+    return rules
 
 
 def tolerances_of(
@@ -86,17 +86,17 @@ def tolerances_of(
     """The tolerance of each plain output and of each field of a record, ``hits.score``: its own, else its record's,
     else that of the family; whole numbers have only their own. Raises FamilyError."""
     at = {
-        key: rule.at(names, f"{FOR_FLOATS}.{key}" if key else FOR_FLOATS, where)
+        key: rule.evaluate(names, f"{FOR_FLOATS}.{key}" if key else FOR_FLOATS, where)
         for key, rule in rules.items()
     }
-    found: dict[str, Tolerance] = {}
+    tolerances: dict[str, Tolerance] = {}
     for member, dtype in _members({data.name: data for data in outputs}).items():
         if dtype.kind == "f":
             keys = [key for key in (member, member.partition(".")[0], "") if key in at]
-            found[member] = at[keys[0]] if keys else Tolerance()
+            tolerances[member] = at[keys[0]] if keys else Tolerance()
         else:
-            found[member] = at.get(member, Tolerance(declared=FOR_FLOATS if "" in at else ""))
-    return found
+            tolerances[member] = at.get(member, Tolerance(declared=FOR_FLOATS if "" in at else ""))
+    return tolerances
 
 
 def _members(arrays: Mapping[str, Data]) -> dict[str, np.dtype[Any]]:

@@ -18,7 +18,7 @@ from autotune.declaration.family_folder import Family
 from autotune.declaration.parse import Scalar
 from autotune.declaration.space import PolicyValue
 from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.layout import canonical, check_links, check_numbers
 
 
@@ -51,7 +51,7 @@ class Inputs:
     scalars: Mapping[str, float]
 
     @classmethod
-    def of(
+    def make(
         cls, family: Family, arrays: Mapping[str, Any], options: Mapping[str, Any], scalars: Mapping[str, Any]
     ) -> "Inputs":
         """With what follows from arrays that are canonical, or seen to be so elsewhere; their links are not looked at.
@@ -62,8 +62,8 @@ class Inputs:
             raise WorkloadError(
                 f"input {missing[0]!r} of family {family.name} is not given (needed: {', '.join(names)})"
             )
-        chosen = family.chosen_options(options)
-        family = family.typed(chosen)
+        chosen = family.choose_options(options)
+        family = family.apply_types(chosen)
         for data in family.inputs if family.typed_by else ():
             if isinstance(array := arrays[data.name], np.ndarray) and array.dtype != data.dtype:
                 raise WorkloadError(
@@ -103,7 +103,7 @@ class Inputs:
 
 def workloads(family: Family) -> dict[str, Path]:
     """Workload files by name: those shipped for the family, then those in its own ``workloads`` folder."""
-    folders = [bundled("workloads") / family.name, family.folder / "workloads"]
+    folders = [find_bundled("workloads") / family.name, family.folder / "workloads"]
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
@@ -137,7 +137,7 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
 def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
     """The data file ``name``: absolute, under the data root, beside the workload file, or shipped. Raises
     WorkloadError that says where it was looked for."""
-    shipped = bundled("workloads") / "data"
+    shipped = find_bundled("workloads") / "data"
     near = [beside.parent] if beside else []
     places = [folder / name for folder in (root, *near, shipped)]  # an absolute name is itself in each
     for place in places:
@@ -210,9 +210,9 @@ def bind(
     for name in scalars:
         if name not in family.scalars:
             raise UnknownName("scalar", name, family.callers_scalars, f"family {family.name}")
-    family = family.typed(options)
+    family = family.apply_types(options)
     arrays = {data.name: canonical(data, given[data.name]) for data in family.inputs if data.name in given}
-    inputs = Inputs.of(
+    inputs = Inputs.make(
         family, arrays, options, {**{n: given[n] for n in family.scalars if n in given}, **scalars}
     )
     for name, array in inputs.arrays.items():
@@ -250,7 +250,7 @@ def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -
     if "random" not in spec or "shape" not in spec:
         raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
     try:
-        return _random(spec, place)
+        return _draw_random(spec, place)
     except (TypeError, ValueError, OverflowError, MemoryError) as problem:
         raise WorkloadError(f"{place}: numpy cannot make it: {problem}") from None
 
@@ -274,7 +274,7 @@ def read_npy(path: Path, place: str) -> NDArray[Any]:
         ) from None
 
 
-def _random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
+def _draw_random(spec: Mapping[str, Any], place: str) -> NDArray[Any]:
     generator = np.random.default_rng(int(spec.get("seed", 0)))
     low, high, shape = spec.get("low", 0), spec.get("high", 1), tuple(int(n) for n in spec["shape"])
     match spec["random"]:

@@ -17,7 +17,7 @@ import yaml
 from autotune.errors import AutotuneError, suggestion
 from autotune.files import plain_file
 
-__all__ = ["check", "editor_line", "explained", "fault", "nodes", "read", "schema_file", "unknown_keys"]
+__all__ = ["check", "editor_line", "explain", "fault", "nodes", "read", "schema_file", "unknown_keys"]
 
 
 _LARGEST = 4 << 20  # bytes; a hundred times any real file, small enough to parse in seconds
@@ -192,7 +192,7 @@ def check(content: dict[str, Any], name: str, path: Path, error: type[AutotuneEr
         told = next(iter(messages.values()))
     elif problems:
         problem = jsonschema.exceptions.best_match(problems)
-        place, told = tuple(problem.absolute_path), explained(problem)
+        place, told = tuple(problem.absolute_path), explain(problem)
     else:
         return
     raise error(f"{path}: {'.'.join(map(str, place)) or 'top level'}: {told}")
@@ -217,7 +217,7 @@ def unknown_keys(problem: Any) -> tuple[tuple[str | int, ...], dict[str, str]] |
     return tuple(cause.absolute_path), messages
 
 
-def explained(problem: Any) -> str:
+def explain(problem: Any) -> str:
     """The message of a jsonschema error, with the ``hint`` that the schema has for this place, or the word that was
     meant."""
     meant = suggestion(str(problem.instance), map(str, problem.schema.get("enum", ())))

@@ -10,9 +10,9 @@ from .backend import (
     Module as Module,
     Outlet as Outlet,
     Placed as Placed,
-    raw as raw,
+    make_raw as make_raw,
 )
-from .clock_lock import locked_clocks as locked_clocks
+from .clock_lock import lock_clocks as lock_clocks
 from .clocks import POWER_OR_HEAT as POWER_OR_HEAT, ClockWatch as ClockWatch, nvml_handle as nvml_handle
 from .cpu.backend import CpuBackend as CpuBackend, CpuModule as CpuModule, CpuPlaced as CpuPlaced
 from .cpu.native import runtime as runtime
@@ -27,7 +27,7 @@ from .resident import (
     Resident as Resident,
     can_be_staged as can_be_staged,
     check_numbers as check_numbers,
-    compiled_module as compiled_module,
+    compile_module as compile_module,
     content_refusal as content_refusal,
     run_each as run_each,
 )

@@ -33,7 +33,7 @@ def require_room(symbol: str, room: int, nbytes: int) -> None:
         )
 
 
-def raw(nbytes: int) -> Stored:
+def make_raw(nbytes: int) -> Stored:
     """Room for so many bytes as they are."""
     unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
     return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
@@ -116,7 +116,7 @@ class Backend(Protocol):
         """Give the calling thread an order of execution of its own for a block: what it launches, fills, uploads,
         downloads and waits for there runs beside other threads' work."""
 
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+    def shuffle(self, seed: int) -> AbstractContextManager[None]:
         """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets us
         choose; elsewhere nothing changes. What is right in one order only is wrong in others."""
 
@@ -162,7 +162,7 @@ class Backend(Protocol):
     ) -> NDArray[np.uint8]:
         """The buffer, or its first ``nbytes``; not of a 2D texture. With ``into``, that is filled and returned."""
 
-    def apart(
+    def count_mismatches(
         self,
         placed: Placed,
         expected: Placed,
@@ -199,7 +199,7 @@ class Backend(Protocol):
     def wait(self, mark: Any) -> None:
         """Until the device is past the mark. Raises LaunchError."""
 
-    def behind(self, mark: Any) -> AbstractContextManager[None]:
+    def queue_after(self, mark: Any) -> AbstractContextManager[None]:
         """What the calling thread queues in the block follows the mark, beside what it queues elsewhere."""
 
     def fetch(self, copy: Copy) -> None:
@@ -214,7 +214,7 @@ class Backend(Protocol):
     def between_ms(self, begin: Any, end: Any) -> float | None:
         """From one mark to a later one; None while the device is not past that. Waits for nothing."""
 
-    def waited_for_host(self, mark: Any) -> bool:
+    def has_reached(self, mark: Any) -> bool:
         """Whether the device got to ``mark`` before now: what was queued behind it may then have come too late to keep
         it busy. False for a device that is the host."""
 
@@ -247,7 +247,7 @@ class Outlet(Closing):
         """After they were: queue ``copies``. Returns what ``wait`` takes."""
         marks = [started, self._backend.mark()]
         if copies:
-            with self._backend.behind(marks[-1]):
+            with self._backend.queue_after(marks[-1]):
                 marks.append(self._backend.mark())
                 for copy in copies:
                     self._backend.fetch(copy)
@@ -336,13 +336,13 @@ class Lender(Backend, Protocol):
         """``load``, with constant memory that no other module shares: a graph of others fills it whenever that is
         launched, and nobody here knows when. Raises LaunchError."""
 
-    def aside(self) -> AbstractContextManager[None]:
+    def suspend_capture(self) -> AbstractContextManager[None]:
         """In a block of ``on`` that is captured: what is made ready in this block is made now, and not recorded."""
 
     def wait_for(self, stream: int) -> None:
         """Until the stream with that handle has nothing left to do."""
 
-    def bound(
+    def bind(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
         constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip

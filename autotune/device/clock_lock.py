@@ -13,13 +13,13 @@ from typing import Any
 from autotune.device.clocks import nvml_handle
 from autotune.errors import DeviceError, UsageError
 from autotune.hardware import Device
-from autotune.processes import beside, python
+from autotune.processes import python, run_beside
 
 _LOCKED = "locked"
 
 
 @contextmanager
-def locked_clocks(asked: str, devices: Sequence[Device]) -> Iterator[None]:
+def lock_clocks(asked: str, devices: Sequence[Device]) -> Iterator[None]:
     """The SM clocks of ``devices`` are locked in the block at ``asked``: base, max or MHz; empty leaves them alone.
     Raises UsageError for a cpu, and DeviceError where they cannot be locked."""
     if not asked:
@@ -30,7 +30,7 @@ def locked_clocks(asked: str, devices: Sequence[Device]) -> Iterator[None]:
             f"--clocks {asked} locks a GPU's clocks, and this is the cpu: leave it out, or name a GPU with --device"
         )
     command = python("autotune.device.clock_lock", asked, *(str(device.ordinal) for device in devices))
-    with beside(command, "the clocks may still be locked: `nvidia-smi -rgc` gives them back") as said:
+    with run_beside(command, "the clocks may still be locked: `nvidia-smi -rgc` gives them back") as said:
         if said != _LOCKED:
             raise DeviceError(f"--clocks {asked}: {said or 'the process that locks the clocks has failed'}")
         yield
@@ -47,7 +47,7 @@ def main(asked: str, *ordinals: str) -> int:
 
             driver.init()
             for ordinal in ordinals:
-                locked.enter_context(_locked(asked, *nvml_handle(int(ordinal))))
+                locked.enter_context(_lock(asked, *nvml_handle(int(ordinal))))
         except DeviceError as problem:
             said = str(problem)
         except Exception as problem:  # noqa: BLE001 - a missing package, library or device, or no right to lock
@@ -61,7 +61,7 @@ def main(asked: str, *ordinals: str) -> int:
 
 
 @contextmanager
-def _locked(asked: str, nvml: Any, gpu: Any) -> Iterator[None]:
+def _lock(asked: str, nvml: Any, gpu: Any) -> Iterator[None]:
     """One GPU's."""
     most = int(nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_SM))
     if asked.isdecimal() and int(asked) > most:

@@ -24,28 +24,28 @@ POWER_OR_HEAT = sum(_SLOWING) - SYNC_BOOST
 
 
 class ClockWatch:
-    """One device; for a cpu, or without NVML, ``throttled`` is always empty and ``problem`` says why."""
+    """One device; for a cpu, or without NVML, ``find_throttling`` is always empty and ``problem`` says why."""
 
     def __init__(self, device: Device) -> None:
         self.problem = "no GPU to watch"
         self._nvml: Any = None
         if device.kind == "cuda":
-            with self._asking("not available"):
+            with self._ask_nvml("not available"):
                 self._nvml, self._handle = nvml_handle(device.ordinal)
 
     @contextmanager
-    def _asking(self, failed: str) -> Iterator[None]:
+    def _ask_nvml(self, failed: str) -> Iterator[None]:
         """NVML is a courtesy: a failure leaves its figures out, and costs no measurement."""
         try:
             yield
         except Exception as problem:  # noqa: BLE001 - of a missing package, the driver, or the GPU
             self.problem, self._nvml = f"{failed}: {type(problem).__name__}: {problem}", None
 
-    def throttled(self) -> str:
+    def find_throttling(self) -> str:
         """What holds the clocks down at this moment, with the clock; empty when nothing does, or nobody knows. To be
         asked when a sampling has just ended. An NVML that stops answering is not asked again."""
         held = ""
-        with self._asking("stopped answering"):
+        with self._ask_nvml("stopped answering"):
             if self._nvml and (found := reasons(self._mask())):
                 now, most = self._clock()
                 held = f"{found}, {now} of {most} MHz"
@@ -54,7 +54,7 @@ class ClockWatch:
     def describe(self) -> dict[str, Any]:
         """Driver version, SM clocks in MHz and the bit mask of reasons; why not, where NVML does not answer."""
         said: dict[str, Any] = {}
-        with self._asking("not available"):
+        with self._ask_nvml("not available"):
             if self._nvml:
                 now, most = self._clock()
                 said = {

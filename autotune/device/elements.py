@@ -13,13 +13,13 @@ TORCH_NAMES = {_TORCH.get(name, name): name for name in ELEMENTS}
 _CODES = {(4, 16): "bfloat16", (10, 8): "float8_e4m3", (12, 8): "float8_e5m2"}  # DLDataTypeCode, bits
 
 
-def of_dlpack(code: int, bits: int) -> np.dtype[Any] | None:
+def find_dlpack_type(code: int, bits: int) -> np.dtype[Any] | None:
     """The elements of a DLPack tensor that numpy has no name for."""
     name = _CODES.get((code, bits))
     return STORAGES[name].dtype if name else None
 
 
-def of_torch(tensor: Any) -> np.dtype[Any] | None:
+def find_torch_type(tensor: Any) -> np.dtype[Any] | None:
     """The elements of a tensor that numpy has no name for; None for others."""
     name = TORCH_NAMES.get(str(tensor.dtype).removeprefix("torch."))
     return None if name in (None, "float16") else STORAGES[name].dtype
@@ -39,7 +39,7 @@ def element_of(dtype: np.dtype[Any]) -> str:
 
 def codes_of_torch(tensor: Any) -> NDArray[Any]:
     """The memory of a tensor of the host whose elements numpy has no name for, as those elements."""
-    dtype = of_torch(tensor)
+    dtype = find_torch_type(tensor)
     assert dtype is not None, "other tensors have numpy()"
     import torch
 

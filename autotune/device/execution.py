@@ -15,7 +15,7 @@ from autotune.compile import Geometry, Variant, scalar_bytes
 from autotune.device.backend import Backend, Beginning, Launch, Module, Placed
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import POINTER_BYTES, Order, Stored, handle, members, restored, struct_of
+from autotune.layout import POINTER_BYTES, Order, Stored, handle, members, restore, struct_of
 
 Made = TypeVar("Made")
 
@@ -46,7 +46,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         family = self.variant.family
-        self._zeroed = family.cleared(self.names)
+        self._zeroed = family.list_cleared(self.names)
         for name, conversion in self.variant.conversions.items():
             placed = self.placed[name]
             linear_part = replace(placed.stored, memory="global")
@@ -58,7 +58,7 @@ class Execution:
 
     def _set_launches(self) -> None:
         """The default plan's, with the arrays where they are now."""
-        self._launches = [(name, *self.bound(name)) for name in self.variant.turns]
+        self._launches = [(name, *self.bind(name)) for name in self.variant.turns]
 
     def _accessor(self, kernel: str, name: str) -> bytes:
         """What the kernel gets for the array."""
@@ -183,7 +183,7 @@ class Execution:
         kept = placed.windows[0].stored if isinstance(placed, Windowed) else placed.stored
         stored = replace(kept, buffer=self.backend.download(owner))
         array = self.variant.layouts[name].restore(stored, shape)
-        return restored(self.variant.family.data[name], array, self.orders)
+        return restore(self.variant.family.data[name], array, self.orders)
 
     def head(self, name: str, count: int, into: NDArray[np.uint8] | None = None) -> NDArray[Any]:
         """The first ``count`` elements of a one-dimensional array as the device has them now, links as they are; only
@@ -242,7 +242,7 @@ class Execution:
     def launch(self, kernel: str, **scalars: Any) -> None:
         """For a family's own plan: one launch with the given scalars in place of the workload's."""
         self._refuse_partial(kernel)
-        self.backend.launch(self.module, kernel, *self.bound(kernel, **scalars))
+        self.backend.launch(self.module, kernel, *self.bind(kernel, **scalars))
 
     def convert(self, view: str) -> None:
         """For a family's own plan: make a converted view what its array is now, in the layout that was chosen for it;
@@ -258,9 +258,9 @@ class Execution:
         other (on the cpu device, as many as it has threads). The kernel's declared grid, in x alone, is the most
         blocks there will be; how many there are is in gridDim.x. Raises LaunchError."""
         self._refuse_partial(kernel)
-        self.backend.launch_cooperative(self.module, kernel, *self.bound(kernel, **scalars))
+        self.backend.launch_cooperative(self.module, kernel, *self.bind(kernel, **scalars))
 
-    def bound(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
+    def bind(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
         """A launch's geometry and the bytes of its kernel's parameters."""
         geometry, values = self._values(kernel, **scalars)
         return geometry, [struct_of(values)] if self.variant.kernels[kernel].struct else values
@@ -288,7 +288,7 @@ class Execution:
             self._graphs[name] = places, self.backend.record(steps)
         self._graphs[name][1]()
 
-    def once(self, name: str, make: Callable[[], Made]) -> Made:
+    def make_once(self, name: str, make: Callable[[], Made]) -> Made:
         """For a family's own plan: what ``make`` gave when it was first asked for as ``name``, kept as long as this."""
         if name not in self._made:
             self._made[name] = make()

@@ -49,18 +49,18 @@ def tensor(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, 
     """(address, shape, strides in elements or None for none, elements). The capsule is not marked as used, so that its
     own end gives the memory back: keep it as long as the array. Raises WorkloadError for elements without a name in
     numpy."""
-    found = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
-    kind, bits = _KINDS.get(found.dtype.code), found.dtype.bits
-    narrow = elements.of_dlpack(found.dtype.code, bits)
-    if (kind is None and narrow is None) or found.dtype.lanes != 1 or bits % 8:
+    managed = _DLTensor.from_address(_pointer(capsule, b"dltensor"))
+    kind, bits = _KINDS.get(managed.dtype.code), managed.dtype.bits
+    narrow = elements.find_dlpack_type(managed.dtype.code, bits)
+    if (kind is None and narrow is None) or managed.dtype.lanes != 1 or bits % 8:
         raise WorkloadError(
-            f"DLPack elements of code {found.dtype.code}, {bits} bits and {found.dtype.lanes} lanes have no name "
+            f"DLPack elements of code {managed.dtype.code}, {bits} bits and {managed.dtype.lanes} lanes have no name "
             "in numpy; convert them first"
         )
-    axes = range(found.ndim)
-    strides = tuple(found.strides[axis] for axis in axes) if found.strides else None
-    shape = tuple(found.shape[axis] for axis in axes)
-    return (found.data or 0) + found.byte_offset, shape, strides, narrow or np.dtype(f"{kind}{bits // 8}")
+    axes = range(managed.ndim)
+    strides = tuple(managed.strides[axis] for axis in axes) if managed.strides else None
+    shape = tuple(managed.shape[axis] for axis in axes)
+    return (managed.data or 0) + managed.byte_offset, shape, strides, narrow or np.dtype(f"{kind}{bits // 8}")
 
 
 _CUDA, _CUDA_MANAGED = 2, 13  # DLDeviceType
@@ -90,7 +90,7 @@ class View:
     @property
     def is_contiguous(self) -> bool:
         """Whether the last index is the contiguous one, with no gaps."""
-        return self.strides == _packed_strides(self.shape, self.dtype.itemsize)
+        return self.strides == _compute_packed_strides(self.shape, self.dtype.itemsize)
 
     @property
     def can_be_fetched(self) -> bool:
@@ -122,19 +122,19 @@ def view(array: Any, stream: int = 0) -> View | None:
     use it. Raises WorkloadError for one that cannot be used where it is."""
     if not is_on_gpu(array):
         return None
-    if dtype := _unnamed(array):
-        return _of_torch(array, dtype)
+    if dtype := _get_unnamed_type(array):
+        return _view_torch(array, dtype)
     described = getattr(array, "__cuda_array_interface__", None)
     if described is not None:
-        return _of_interface(array, described)
-    return _of_dlpack(array, int(array.__dlpack_device__()[1]), stream)
+        return _view_interface(array, described)
+    return _view_dlpack(array, int(array.__dlpack_device__()[1]), stream)
 
 
 def is_on_gpu(array: Any) -> bool:
     """Whether ``view`` gives one of ``array``; asks its library for nothing."""
     if isinstance(array, (np.ndarray, np.generic, list, tuple, int, float)):
         return False
-    if _unnamed(array):
+    if _get_unnamed_type(array):
         return bool(array.is_cuda)
     if getattr(array, "__cuda_array_interface__", None) is not None:
         return True
@@ -142,32 +142,32 @@ def is_on_gpu(array: Any) -> bool:
     return place is not None and int(place()[0]) in (_CUDA, _CUDA_MANAGED)
 
 
-def as_host(array: Any) -> Any:
+def to_host(array: Any) -> Any:
     """What numpy can take: a GPU's array is copied, one that only knows DLPack is wrapped, the rest is left alone."""
     if isinstance(array, View):
         return array.to_host()
-    if _unnamed(array):
+    if _get_unnamed_type(array):
         return _numbers(array)
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return array
 
 
-def fetched(array: Any) -> Any:
+def fetch(array: Any) -> Any:
     """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
     if reason := obstacle(array):
         raise WorkloadError(f"a tensor is given that no kernel can take: {reason}")
     seen = view(array)
-    return as_host(array if seen is None else seen)
+    return to_host(array if seen is None else seen)
 
 
-def as_writable(array: Any) -> NDArray[Any] | None:
+def get_writable(array: Any) -> NDArray[Any] | None:
     """The host's memory of ``array`` as numpy sees it: what is written there is in ``array``. None for anything but
     numpy's arrays and torch's tensors of the host."""
     if isinstance(array, np.ndarray):
         return array
     if _library(array) == "torch" and not obstacle(array) and array.device.type == "cpu":
-        memory: NDArray[Any] = elements.codes_of_torch(array) if _unnamed(array) else array.numpy()
+        memory: NDArray[Any] = elements.codes_of_torch(array) if _get_unnamed_type(array) else array.numpy()
         return memory
     return None
 
@@ -192,23 +192,23 @@ def obstacle(array: Any) -> str:
 _ELEMENTS = frozenset(("bool", *SCALAR_TYPES, *elements.TORCH_NAMES))  # what torch calls what can be declared
 
 
-def _unnamed(array: Any) -> np.dtype[Any] | None:
+def _get_unnamed_type(array: Any) -> np.dtype[Any] | None:
     """The elements of a tensor of torch that numpy has no name for; None for all else."""
-    return elements.of_torch(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
+    return elements.find_torch_type(array) if _library(array) == "torch" and hasattr(array, "dtype") else None
 
 
 def _numbers(tensor: Any) -> Any:
     """A tensor of the host as numpy takes it: what it has no name for as float."""
-    return tensor.float().numpy() if _unnamed(tensor) else tensor.numpy()
+    return tensor.float().numpy() if _get_unnamed_type(tensor) else tensor.numpy()
 
 
-def _of_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
+def _view_torch(tensor: Any, dtype: np.dtype[Any]) -> View:
     """A tensor on a GPU whose elements the CUDA Array Interface has no name for."""
     strides = tuple(int(step) * dtype.itemsize for step in tensor.stride())
     return _view(tensor, int(tensor.data_ptr()), tensor.shape, strides, dtype, ordinal=_ordinal(tensor))
 
 
-def _of_interface(array: Any, described: dict[str, Any]) -> View:
+def _view_interface(array: Any, described: dict[str, Any]) -> View:
     if described.get("mask") is not None:
         raise WorkloadError("an array with a mask is given; fill the masked elements first")
     kind = described["typestr"]
@@ -220,7 +220,7 @@ def _of_interface(array: Any, described: dict[str, Any]) -> View:
     return _view(array, address, shape, strides, np.dtype(kind), ordinal=_ordinal(array), stream=handle)
 
 
-def _of_dlpack(array: Any, ordinal: int, stream: int) -> View:
+def _view_dlpack(array: Any, ordinal: int, stream: int) -> View:
     """The producer makes the content ready for ``stream``."""
     capsule = array.__dlpack__(stream=stream or _LEGACY_STREAM)
     address, shape, steps, dtype = tensor(capsule)
@@ -238,13 +238,13 @@ def _view(
 ) -> View:
     """Without ``strides``: packed. That of an extent of 1 is never used, and libraries differ in what they say."""
     extents = tuple(map(int, shape))
-    packed = _packed_strides(extents, dtype.itemsize)
+    packed = _compute_packed_strides(extents, dtype.itemsize)
     steps = zip(extents, strides or packed, packed, strict=True)
     used = tuple(p if extent == 1 else int(step) for extent, step, p in steps)
     return View(owner, address, extents, used, dtype, **more)
 
 
-def _packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+def _compute_packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -270,13 +270,13 @@ def stream_handle(stream: Any) -> int:
         handle = (protocol() if callable(protocol) else protocol)[1]
     else:
         named = [getattr(stream, name, None) for name in ("cuda_stream", "ptr", "handle")]
-        found = [value for value in named if isinstance(value, int)]
-        if not found:
+        handles = [value for value in named if isinstance(value, int)]
+        if not handles:
             raise UsageError(
                 f"stream={stream!r} is no stream: give an int, or an object with __cuda_stream__ (torch, cupy, "
                 "cuda.core), cuda_stream, ptr or handle"
             )
-        handle = found[0]
+        handle = handles[0]
     return 0 if int(handle) == _LEGACY_STREAM else int(handle)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from autotune.compile import Variant
 from autotune.declaration import DeclaredOrder, Inputs
 from autotune.errors import AutotuneError, FamilyError
-from autotune.layout import Order, reordered
+from autotune.layout import Order, reorder
 
 _MOVED_KEPT = 2  # of each array
 
@@ -29,15 +29,15 @@ class Ordering:
         """Each index space that an order policy moves: by ``means``, or ``orders`` in family.py; asked once."""
         orders: dict[str, Order] = {}
         makers = variant.family.orders
-        for chosen, space, key in _ordered_spaces(variant):
+        for chosen, space, key in _list_ordered_spaces(variant):
             if chosen not in makers:
                 continue
             if key not in self._orders:
                 begin = time.perf_counter()
                 known = self._parent._orders.get(key) if self._parent else None  # noqa: SLF001 - one class
                 place = f"order {chosen[1]} of {space}"
-                self._orders[key] = known or Order.of(
-                    _asked(makers[chosen], inputs, space, place), inputs.sizes[space], place
+                self._orders[key] = known or Order.make(
+                    _make_permutation(makers[chosen], inputs, space, place), inputs.sizes[space], place
                 )
                 self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
             orders[space] = self._orders[key]
@@ -46,9 +46,11 @@ class Ordering:
     def has_orders_of(self, variant: Variant) -> bool:
         """Whether each order that ``orders_of`` gives is made by now."""
         makers = variant.family.orders
-        return all(key in self._orders for chosen, _, key in _ordered_spaces(variant) if chosen in makers)
+        return all(
+            key in self._orders for chosen, _, key in _list_ordered_spaces(variant) if chosen in makers
+        )
 
-    def moved(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
+    def move(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
         """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
         data, array = variant.family.data[name], inputs.arrays[name]
         order = order_key(variant, name)
@@ -60,7 +62,7 @@ class Ordering:
             if len(others) >= _MOVED_KEPT:
                 del self._moved[others[0]]
             begin = time.perf_counter()
-            self._moved[key] = reordered(data, array, orders)
+            self._moved[key] = reorder(data, array, orders)
             self._cost_ms[key] = (time.perf_counter() - begin) * 1e3
         return self._moved[key]
 
@@ -71,14 +73,16 @@ class Ordering:
 
     def ordering_ms(self, variant: Variant) -> float:
         """What making the orders took that the variant's arrays are in."""
-        return sum(self._cost_ms.get(key, 0.0) for _, _, key in _ordered_spaces(variant))
+        return sum(self._cost_ms.get(key, 0.0) for _, _, key in _list_ordered_spaces(variant))
 
     def clear(self) -> None:
         """Forget the moved arrays."""
         self._moved.clear()
 
 
-def _asked(maker: DeclaredOrder | Callable[..., Any], inputs: Inputs, space: str, place: str) -> Any:
+def _make_permutation(
+    maker: DeclaredOrder | Callable[..., Any], inputs: Inputs, space: str, place: str
+) -> Any:
     """What a declared order, or a family's function, gives. Raises FamilyError with the line where one failed."""
     if isinstance(maker, DeclaredOrder):
         return maker.permutation(inputs.arrays, space, inputs.sizes[space])
@@ -99,7 +103,7 @@ def order_key(variant: Variant, name: str) -> str:
     return " ".join(f"{policy.name}={chosen[policy.name]}" for policy in variant.order_policies(name))
 
 
-def _ordered_spaces(variant: Variant) -> Iterator[tuple[tuple[str, Any], str, str]]:
+def _list_ordered_spaces(variant: Variant) -> Iterator[tuple[tuple[str, Any], str, str]]:
     """(policy and value, index space, key of that order) of each order policy."""
     for policy in variant.order_policies():
         value = variant.configuration[policy.name]

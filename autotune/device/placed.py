@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from autotune.device.backend import Backend, Placed, raw
+from autotune.device.backend import Backend, Placed, make_raw
 from autotune.layout import Bytes, Stored, Window, handle
 
 
@@ -38,7 +38,7 @@ class Windowed:
     guards: tuple[Placed, ...] = ()
 
     @staticmethod
-    def whole(window: Stored, resident: Placed) -> "Windowed":
+    def make_whole(window: Stored, resident: Placed) -> "Windowed":
         """All of an array in one window, its bytes as they are in ``resident``."""
         return Windowed("", (Window(0, window.extents[0], 0, window),), resident)
 
@@ -65,10 +65,10 @@ class PlacedInput:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
     content but for constant memory that is filled from the host, anew for each binary.
 
-    With ``content``, which makes the bytes again, it is sealed: ``changed`` says whether something wrote to it since;
-    ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes (begin, end) in it that
-    are no element's: padding and the rest of a block. ``is_room`` is for an array that no kernel says it reads, and
-    that has no content at all.
+    With ``content``, which makes the bytes again, it is sealed: ``has_changed`` says whether something wrote to it
+    since; ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes (begin, end) in
+    it that are no element's: padding and the rest of a block. ``is_room`` is for an array that no kernel says it
+    reads, and that has no content at all.
     """
 
     stored: dict[str, Stored]
@@ -104,10 +104,10 @@ class PlacedInput:
             return
         if self.is_room:
             backend.fill(self.owner, byte)
-        for begin, end in _some(self.slack):
+        for begin, end in _shorten_runs(self.slack):
             backend.fill(self.owner, byte, begin, end - begin)
 
-    def changed(self, backend: Backend) -> bool:
+    def has_changed(self, backend: Backend) -> bool:
         """Whether something wrote to it since it was sealed."""
         if self.content is None or self.owner is None:
             return False
@@ -117,7 +117,7 @@ class PlacedInput:
     def mend(self, backend: Backend) -> None:
         """The content anew, in place: whatever is bound to it reads that from now on."""
         assert self.content is not None and self.owner is not None
-        backend.upload(self.owner, replace(raw(self.owner.stored.nbytes), buffer=self.content()))
+        backend.upload(self.owner, replace(make_raw(self.owner.stored.nbytes), buffer=self.content()))
 
     def free(self) -> None:
         for placed in self.placed.values():
@@ -129,7 +129,7 @@ def linear(placed: Placed) -> Placed:
     return placed.resident if isinstance(placed, Windowed) else placed
 
 
-def _some(runs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+def _shorten_runs(runs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
     """The first and the last runs where they are too many."""
     half = _MOST_RUNS // 2
     return runs if len(runs) <= _MOST_RUNS else (*runs[:half], *runs[-half:])

@@ -38,7 +38,7 @@ class Room(Closing):
         with self._backend.current():
             self._backend.fill(self._placed, byte)
 
-    def fetched(self, dtype: Any, count: int) -> NDArray[Any]:
+    def fetch(self, dtype: Any, count: int) -> NDArray[Any]:
         """The first ``count`` elements, once what was launched before has run. Raises LaunchError where that failed."""
         with self._backend.current():
             return self._backend.download(self._placed, count * np.dtype(dtype).itemsize).view(dtype)
@@ -62,8 +62,10 @@ class DeviceProgram:
             f" static constexpr unsigned {name} = {value};" for name, value in constants.items()
         )
         struct = f"struct Program {{{members} }};\n"
-        files = source_files.hashed(source_files.reached((source,), source.parent, include_dir()))
-        key = hashlib.sha256("\n".join((source_files.together(files), struct, *kernels)).encode()).hexdigest()
+        files = source_files.hash_files(source_files.follow_includes((source,), source.parent, include_dir()))
+        key = hashlib.sha256(
+            "\n".join((source_files.combine_digests(files), struct, *kernels)).encode()
+        ).hexdigest()
         variant = VariantSource(key, "Program", struct, tuple(kernels))
         batch = Batch(source, (include_dir(),), (variant,))
         with backend.current():

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_one
 from autotune.declaration import Configuration, Family, Inputs
-from autotune.device.backend import Backend, LaunchError, Module, Placed, raw
+from autotune.device.backend import Backend, LaunchError, Module, Placed, make_raw
 from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
-from autotune.device.transform import Mover, is_as_stored, refusal, staged
+from autotune.device.transform import Mover, explain_refusal, is_as_stored, view_staged
 from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import (
     Bytes,
@@ -31,7 +31,7 @@ from autotune.layout import (
     cut,
     find_gaps,
     handle,
-    merged,
+    merge,
     steps,
     view_room,
 )
@@ -88,7 +88,7 @@ class Resident:
             if name not in bound and name not in variant.aliases:
                 bound[name] = self._view(variant, name, bound[layout.data.of])
         names = {**self.inputs.names(variant.configuration), **module.numbers}
-        if module.numbers and (reason := variant.exclusion(names, self.backend.device.limits)):
+        if module.numbers and (reason := variant.explain_exclusion(names, self.backend.device.limits)):
             raise LaunchError(reason)
         return Execution(
             self.backend, variant, module, bound, names, windows, orders,
@@ -145,7 +145,7 @@ class Resident:
             if step:
                 self._kept[key] = self._cut(variant, group[0], orders, step)
             elif is_used:
-                self._kept[key] = self._stored(variant, group, orders)
+                self._kept[key] = self._store(variant, group, orders)
             else:
                 self._kept[key] = self._room(variant.layouts[group[0]], group[0])
             if self.guard:
@@ -154,23 +154,23 @@ class Resident:
         item.used = self._bound
         return item
 
-    def _stored(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
+    def _store(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> PlacedInput:
         begin = time.perf_counter()
         view: Any = self.inputs.arrays[group[0]]
         if isinstance(view, View) and len(group) > 1:
-            return self._lent_together(variant, group)
+            return self._borrow_merged(variant, group)
         if isinstance(view, View):
             return self._from_device(variant.layouts[group[0]], group[0], view)
         if self.mover is not None and can_be_staged(variant, group[0], view):
-            room = self.backend.place(replace(raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
+            room = self.backend.place(replace(make_raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
             try:
-                there = staged(view, handle(room.argument))
+                there = view_staged(view, handle(room.argument))
                 made = self._from_device(variant.layouts[group[0]], group[0], there)
                 return replace(made, transfer_bytes=view.nbytes)
             finally:
                 room.free()
         saved_ms = sum(self._ordering.saved_ms(variant, name) for name in group)
-        shaped = self._shaped(variant, group, orders)
+        shaped = self._shape_members(variant, group, orders)
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
@@ -179,7 +179,7 @@ class Resident:
         for name, stored, kept in zip(group, shaped, rooms, strict=True) if not from_host else ():
             if stored.memory == "constant":
                 owner = owner or self.backend.place(replace(stored, memory="global"), guard=self.guard)
-                placed[name] = Windowed.whole(kept, owner)
+                placed[name] = Windowed.make_whole(kept, owner)
             elif owner is None:
                 placed[name] = owner = self.backend.place(stored, guard=self.guard)
             else:
@@ -190,18 +190,20 @@ class Resident:
         sent = 0 if owner is None else owner.stored.nbytes  # the others of a group are in the same bytes
         made = PlacedInput(contents, placed, (middle - begin) * 1e3 + saved_ms, (end - middle) * 1e3, sent)
         if self.guard and owner is not None:
-            made.content = lambda: _bytes(self._shaped(variant, group, orders)[0])
+            made.content = lambda: _bytes(self._shape_members(variant, group, orders)[0])
             made.canonical = {name: self.inputs.arrays[name] for name in group}
             # A GPU's planes cannot be filled.
             if shaped[0].plane is None or self.backend.device.kind == "cpu":
                 made.slack = find_gaps([variant.layouts[name] for name in group], view.shape)
         return made
 
-    def _shaped(self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]) -> list[Stored]:
+    def _shape_members(
+        self, variant: Variant, group: tuple[str, ...], orders: Mapping[str, Order]
+    ) -> list[Stored]:
         """Each member of the group as it is stored, with its content."""
-        arrays = [self._ordering.moved(variant, self.inputs, name, orders) for name in group]
+        arrays = [self._ordering.move(variant, self.inputs, name, orders) for name in group]
         chosen = [variant.layouts[name] for name in group]
-        return merged(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
+        return merge(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
 
     def _is_used(self, variant: Variant, name: str) -> bool:
         """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane, an image or
@@ -226,11 +228,11 @@ class Resident:
         begin = time.perf_counter()
         extent, saved_ms = variant.family.windowed[name], self._ordering.saved_ms(variant, name)
 
-        def in_windows() -> tuple[Stored, tuple[Window, ...]]:
-            array = self._ordering.moved(variant, self.inputs, name, orders)
+        def cut_windows() -> tuple[Stored, tuple[Window, ...]]:
+            array = self._ordering.move(variant, self.inputs, name, orders)
             return cut(variant.layouts[name], extent, array, step)
 
-        everything, windows = in_windows()
+        everything, windows = cut_windows()
         middle = time.perf_counter()
         resident = self.backend.place(everything, guard=self.guard)
         self.backend.synchronize()
@@ -239,7 +241,7 @@ class Resident:
         transform_ms = (middle - begin) * 1e3 + saved_ms
         made = PlacedInput({}, {name: placed}, transform_ms, transfer_ms, everything.nbytes)
         if self.guard:
-            made.content = lambda: _bytes(in_windows()[0])
+            made.content = lambda: _bytes(cut_windows()[0])
         return made
 
     def _from_device(self, layout: Layout, name: str, view: View) -> PlacedInput:
@@ -259,10 +261,10 @@ class Resident:
             backend.settle(placed)
             backend.synchronize()  # another stream may use it next
         if constant:
-            placed = Windowed.whole(room, placed)
+            placed = Windowed.make_whole(room, placed)
         return PlacedInput({name: room}, {name: placed}, (time.perf_counter() - begin) * 1e3)
 
-    def _lent_together(self, variant: Variant, group: tuple[str, ...]) -> PlacedInput:
+    def _borrow_merged(self, variant: Variant, group: tuple[str, ...]) -> PlacedInput:
         """Arrays that lie on the GPU by turns as the layouts want them (transform.lie_merged says whether)."""
         backend: Any = self.backend  # of a kind that lends
         rooms = {n: variant.layouts[n].room(self.inputs.arrays[n].shape) for n in group}
@@ -332,10 +334,10 @@ def run_each(
     does not write is as the one before it left it."""
     with backend.current(), closing(Resident(backend, inputs)) as resident:
         for configuration in configurations:
-            variant = Variant.of(family, configuration, inputs.options)
-            if reason := variant.exclusion(inputs.names(configuration), backend.device.limits):
+            variant = Variant.make(family, configuration, inputs.options)
+            if reason := variant.explain_exclusion(inputs.names(configuration), backend.device.limits):
                 raise DeviceError(f"{configuration.id} cannot run here: {reason}")
-            execution = resident.execution(variant, compiled_module(backend, cache, variant))
+            execution = resident.execution(variant, compile_module(backend, cache, variant))
             execution.run()
             yield {
                 data.name: execution.restore(data.name, data.shape_for(inputs.sizes))
@@ -343,7 +345,7 @@ def run_each(
             }
 
 
-def compiled_module(
+def compile_module(
     backend: Backend, cache: Cache, variant: Variant, load: Callable[[Compiled], Module] | None = None
 ) -> Module:
     """The variant compiled (or from the cache) and loaded, by ``load`` in place of the backend's own. Raises
@@ -358,7 +360,7 @@ def can_be_staged(variant: Variant, name: str, array: NDArray[Any]) -> bool:
     it can be done there. The bytes that are copied may be more, but they need not be moved about on the host."""
     layout = variant.layouts[name]
     is_on_host = layout.is_image or order_key(variant, name) or variant.is_cut(name)
-    return not (is_on_host or layout.is_canonical(array.shape) or refusal(layout, staged(array)))
+    return not (is_on_host or layout.is_canonical(array.shape) or explain_refusal(layout, view_staged(array)))
 
 
 def content_refusal(variant: Variant, arrays: Mapping[str, Any]) -> str:

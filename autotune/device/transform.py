@@ -2,7 +2,7 @@
 
 It does what ``Layout.apply`` does for one array that is not merged with others: packing, vector width, storage as
 float16, bfloat16, float8 and float32, axes, padding, tiles, curves, steps of indices, records, dims in linear memory.
-``refusal`` says what it cannot do; such an array goes through the host.
+``explain_refusal`` says what it cannot do; such an array goes through the host.
 """
 
 import math
@@ -52,8 +52,8 @@ MOVE = np.dtype(
 def batch() -> Batch:
     """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
     source = Path(__file__).with_name("transform.cu")
-    key = source_files.together(
-        source_files.hashed(source_files.reached([source], source.parent, include_dir()))
+    key = source_files.combine_digests(
+        source_files.hash_files(source_files.follow_includes([source], source.parent, include_dir()))
     )
     variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
     return Batch(source, (include_dir(),), (variant,))
@@ -93,12 +93,12 @@ def alignment(layout: Layout) -> int:
     return _TEXTURE_ALIGNMENT if layout.memory == "texture" else layout.texel_bytes
 
 
-def staged(array: NDArray[Any], address: int = 0) -> View:
+def view_staged(array: NDArray[Any], address: int = 0) -> View:
     """What a canonical array of the host is when its bytes are on the GPU at ``address``."""
     return View(None, address, array.shape, array.strides, array.dtype)
 
 
-def refusal(layout: Layout, view: View, inward: bool = True) -> str:
+def explain_refusal(layout: Layout, view: View, inward: bool = True) -> str:
     """Why the array cannot be moved on the device (``inward``: from the caller's array to the stored one); empty when
     it can. Constant memory is filled from linear memory, which is what it is stored in."""
     itemsize = view.dtype.itemsize
@@ -203,14 +203,14 @@ class Mover:
             move(layout, view, inward),
         )
         return Launch(
-            self._loaded(),
+            self._load(),
             KERNEL,
             Geometry((blocks, 1, 1), (_BLOCK, 1, 1)),
             arguments,
             tuple((name, number, 0) for number, name in enumerate(names) if name),
         )
 
-    def _loaded(self) -> Module:
+    def _load(self) -> Module:
         with self._lock:
             if self._module is None:
                 failed = "the kernel that moves arrays does not compile: "

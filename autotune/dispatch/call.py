@@ -71,12 +71,12 @@ def arguments(
     return Arguments(arrays, options, scalars)
 
 
-def taken(data: Data, array: Any, stream: int = 0) -> Any:
+def take(data: Data, array: Any, stream: int = 0) -> Any:
     """``array`` checked: a View of what is on a GPU, else a canonical array. The values of a View are not looked at,
     since that would have to wait for them. Raises WorkloadError."""
     seen = foreign.view(array, stream)
     if seen is None:
-        return canonical(data, _as_host_records(foreign.as_host(array), data))
+        return canonical(data, _as_host_records(foreign.to_host(array), data))
     seen = _as_records(seen, data)
     if len(seen.shape) != len(data.shape):
         raise WorkloadError(
@@ -88,7 +88,7 @@ def taken(data: Data, array: Any, stream: int = 0) -> Any:
 
 
 def request(family: Family, kept: Arguments, given: Arguments, stream: Any, example: Any) -> Request:
-    """A call with ``given`` on top of ``kept``, whose arrays were ``taken`` before. ``stream`` is the caller's, or
+    """A call with ``given`` on top of ``kept``, whose arrays were taken before. ``stream`` is the caller's, or
     None for the one on which the library of the first GPU array works. ``example`` stands in where no array is given.
     Raises WorkloadError, UsageError, UnknownName."""
     first = next(filter(foreign.is_on_gpu, given.arrays.values()), None)
@@ -97,9 +97,9 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
         first = example if example is not None else next(iter(given.arrays.values()), None)
         is_on_gpu = foreign.is_on_gpu(example)
     handle = foreign.current_stream(first) if stream is None else foreign.stream_handle(stream)
-    family = family.typed({**kept.options, **given.options})
-    arrays = {**kept.arrays, **{n: taken(family.data[n], a, handle) for n, a in given.arrays.items()}}
-    inputs = Inputs.of(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
+    family = family.apply_types({**kept.options, **given.options})
+    arrays = {**kept.arrays, **{n: take(family.data[n], a, handle) for n, a in given.arrays.items()}}
+    inputs = Inputs.make(family, arrays, {**kept.options, **given.options}, {**kept.scalars, **given.scalars})
     if family.has_links:
         _check_links(family, kept, given, inputs)
     return Request(inputs, tuple(given.arrays), first, is_on_gpu, handle)
@@ -108,14 +108,14 @@ def request(family: Family, kept: Arguments, given: Arguments, stream: Any, exam
 def _check_links(family: Family, kept: Arguments, given: Arguments, inputs: Inputs) -> None:
     """Raise WorkloadError for links of the host that lead nowhere: of what came with the call; and of what was kept,
     into extents that came with the call. What else was kept was checked by then."""
-    known = known_sizes(family, kept.arrays)
+    known = read_sizes(family, kept.arrays)
     later = {extent: size for extent, size in inputs.sizes.items() if extent not in known}
     for name, array in inputs.arrays.items():
         if not isinstance(array, View):
             check_links(family.data[name], array, inputs.sizes if name in given.arrays else later)
 
 
-def known_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
+def read_sizes(family: Family, arrays: Mapping[str, Any]) -> dict[str, int]:
     """The extents that the arrays give by themselves."""
     return {
         extent: size
@@ -152,7 +152,7 @@ class Destination:
     view: View | None
     memory: NDArray[Any] | None
 
-    def fetched(self, made: NDArray[Any], example: Any) -> Any:
+    def fetch(self, made: NDArray[Any], example: Any) -> Any:
         """An output that came to the host, as the caller wants it; ``example`` shows the kind of a new array."""
         if self.array is None:
             return foreign.like(example, made, self.data.element_dtype)
@@ -165,8 +165,8 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[De
     """Where each output of ``asked`` goes: to ``out`` (an array, or a mapping by name), else to the GPU when the call
     is about arrays there and the device ``can_lend``. Raises UsageError for a name that is no output, WorkloadError
     for an array of another shape or other elements."""
-    given, found = _by_name(family, out), []
-    for data in family.typed(asked.inputs.options).outputs:
+    given, destinations = _by_name(family, out), []
+    for data in family.apply_types(asked.inputs.options).outputs:
         shape = data.shape_for(asked.inputs.sizes)
         array = given.get(data.name)
         if array is None and can_lend and asked.is_on_gpu:
@@ -177,13 +177,13 @@ def results(family: Family, asked: Request, out: Any, can_lend: bool) -> list[De
         memory = None
         if view is not None:
             view = _as_records(view, data)
-        elif array is not None and (memory := foreign.as_writable(array)) is not None:
+        elif array is not None and (memory := foreign.get_writable(array)) is not None:
             memory = _as_host_records(memory, data)
         if array is not None:
             seen = memory if view is None else view
             _check(data, shape, array if seen is None else seen, can_lend)
-        found.append(Destination(data, array, view, memory))
-    return found
+        destinations.append(Destination(data, array, view, memory))
+    return destinations
 
 
 def _by_name(family: Family, out: Any) -> Mapping[str, Any]:

@@ -105,10 +105,10 @@ def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> 
     if at & misaligned or waits:
         return None
 
-    def address(other: Any) -> int:
+    def get_address(other: Any) -> int:
         if type(other) is not kind:
             return -1
         at, seen = read(other)
         return at if seen == signature and not at & misaligned else -1
 
-    return address
+    return get_address

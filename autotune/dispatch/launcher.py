@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Inputs
-from autotune.device import Call, Constant, Placed, Resident, View, can_be_staged, linear, raw, transform
+from autotune.device import Call, Constant, Placed, Resident, View, can_be_staged, linear, make_raw, transform
 from autotune.dispatch.target import Target
 from autotune.dispatch.turns import Chosen
 from autotune.errors import UsageError
@@ -44,7 +44,7 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     layout = variant.layouts[name]
     if not obstacle and transform.is_as_stored(layout, view):
         return LENT
-    if reason := obstacle or transform.refusal(layout, view, inward):
+    if reason := obstacle or transform.explain_refusal(layout, view, inward):
         _say_once("%s: %s goes through the host: %s", variant.family.name, name, reason)
     return HOST if reason else MOVED
 
@@ -61,7 +61,7 @@ class Transfers(NamedTuple):
     orders_stay: bool
 
     @classmethod
-    def of(
+    def make(
         cls, variant: Variant, sent: Mapping[str, Any], views: Mapping[str, View], lends: bool
     ) -> "Transfers":
         """Those for the arrays ``sent``, and ``views`` of the caller's arrays."""
@@ -195,7 +195,7 @@ class Launcher:
         launches += [
             self._move(n, outputs[n], inward=False) for n, how in self._outward.items() if how == MOVED
         ]
-        return self._lender.bound(self.execution.fills, launches, constants, moves, self.execution.beginnings)
+        return self._lender.bind(self.execution.fills, launches, constants, moves, self.execution.beginnings)
 
     def _copies_images(self) -> bool:
         """Whether more than launches make a call: an image is filled from memory beside it."""
@@ -206,7 +206,7 @@ class Launcher:
     def _move(self, name: str, view: Any, *, inward: bool) -> Any:
         placed: Any = linear(self.execution.placed[name])
         layout = self._variant.layouts[name]
-        names = (_moved(name), "")
+        names = (_name_moved(name), "")
         return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
 
     def _move_now(self, name: str, view: Any, *, inward: bool) -> None:
@@ -222,7 +222,7 @@ class Launcher:
             elif how in (MOVED, STAGED):
                 view = self._stage(name, array) if how == STAGED else array
                 if self.call is not None:
-                    self.call.point(_moved(name), view.address)
+                    self.call.point(_name_moved(name), view.address)
                     continue
                 self._move_now(name, view, inward=True)
                 if self._lender is not None:
@@ -237,12 +237,12 @@ class Launcher:
 
     def _stage(self, name: str, array: NDArray[Any]) -> View:
         """The bytes of a canonical array of the host on the GPU, in room that is kept for them."""
-        content = replace(raw(array.nbytes), buffer=array.reshape(-1).view(np.uint8))
+        content = replace(make_raw(array.nbytes), buffer=array.reshape(-1).view(np.uint8))
         if name in self._staging:
             self._backend.upload(self._staging[name], content)
         else:
             self._staging[name] = self._backend.place(content)
-        return transform.staged(array, self._staging[name].address)
+        return transform.view_staged(array, self._staging[name].address)
 
     def receive(self, outputs: Mapping[str, View]) -> None:
         """Other arrays for the results of the next run."""
@@ -250,12 +250,12 @@ class Launcher:
             if self._outward[name] == LENT:
                 self._point(name, view)
             elif self._outward[name] == MOVED and self.call is not None:
-                self.call.point(_moved(name), view.address)
+                self.call.point(_name_moved(name), view.address)
 
     def place(self, name: str) -> str:
         """What the caller's array for ``name`` is called in ``call``; empty when it goes through the host."""
         how = self._inward.get(name) or self._outward[name]
-        return {LENT: name, MOVED: _moved(name)}.get(how, "")
+        return {LENT: name, MOVED: _name_moved(name)}.get(how, "")
 
     def alignment(self, name: str) -> int:
         """Bytes whose multiple the address of the caller's array for ``name`` has to be, to be used as it is now."""
@@ -321,7 +321,7 @@ class Launcher:
     def _write(self, data: Data, view: View) -> None:
         """A result that only the host can bring into canonical form, copied to the GPU again."""
         assert self._lender is not None
-        plain = Layout.plain(data).apply(self.fetch(data))
+        plain = Layout.make_plain(data).apply(self.fetch(data))
         self._backend.upload(self._lender.borrow(plain, view.address), plain)
 
     def fetch(self, data: Data) -> NDArray[Any]:
@@ -345,7 +345,7 @@ class Launcher:
         return self.execution.footprint_bytes + staged_bytes
 
 
-def _moved(name: str) -> str:
+def _name_moved(name: str) -> str:
     """What the caller's array is called in a Call, beside its stored form."""
     return f"{name} as given"
 

@@ -126,11 +126,11 @@ class Watching:
                 self._monitor.on_drift(drift)
         return Turn(self.best, 0, True, self)
 
-    def time(self, turn: Turn) -> AbstractContextManager[None]:
+    def time_turn(self, turn: Turn) -> AbstractContextManager[None]:
         """Time what is queued inside."""
         return self._timer.time(turn.at)
 
-    def failed(self, _at: int, _problem: Exception) -> bool:
+    def mark_failed(self, _at: int, _problem: Exception) -> bool:
         """It has no other to stand in for it."""
         return False
 

@@ -28,7 +28,7 @@ from autotune.dispatch.call import (
     Destination,
     Request,
     arguments,
-    known_sizes,
+    read_sizes,
     request,
     results,
     wait_for_content,
@@ -67,9 +67,9 @@ class Prepared(Closing):
         self, target: Target, kept: Arguments, example: Any = None, parent: "Prepared | None" = None
     ) -> None:
         self.target = target
-        self._family = target.family.typed(kept.options)
+        self._family = target.family.apply_types(kept.options)
         self._given = kept.arrays
-        self._kept = replace(kept, arrays=self._as_in(parent) if parent else dict(kept.arrays))
+        self._kept = replace(kept, arrays=self._match_parent(parent) if parent else dict(kept.arrays))
         self._example = example
         self._lock = threading.RLock()
         self._launchers: dict[object, Launcher] = {}
@@ -77,12 +77,12 @@ class Prepared(Closing):
         self._fast_call: FastCall | None = None
         self._closed = False
         if parent is None and self._family.has_links:
-            sizes = known_sizes(self._family, kept.arrays)
+            sizes = read_sizes(self._family, kept.arrays)
             for name, array in kept.arrays.items():
                 if not isinstance(array, View):
                     check_links(self._family.data[name], array, sizes)
         self.rest = [data.name for data in self._family.inputs if data.name not in kept.arrays]
-        self._resident = self._made_resident(parent)
+        self._resident = self._make_resident(parent)
         self._whole: Request | None = None
         self._chosen: Chosen | None = None
         if target.lender and any(isinstance(array, View) for array in self._kept.arrays.values()):
@@ -94,16 +94,16 @@ class Prepared(Closing):
         if not self.rest and kept is not NOTHING:  # a kernel's calls bring all, numbers too
             self._place(parent)
 
-    def _as_in(self, parent: "Prepared") -> dict[str, Any]:
+    def _match_parent(self, parent: "Prepared") -> dict[str, Any]:
         """The arrays given; one of a GPU that ``parent`` was given too, as it is there: by now it may be the host's."""
-        found = dict(self._given)
+        arrays = dict(self._given)
         for name, array in self._given.items():
             known = parent._given.get(name)  # noqa: SLF001 - one class
             if isinstance(array, View) and isinstance(known, View) and known.owner is array.owner:
-                found[name] = parent._kept.arrays[name]  # noqa: SLF001
-        return found
+                arrays[name] = parent._kept.arrays[name]  # noqa: SLF001
+        return arrays
 
-    def _made_resident(self, parent: "Prepared | None") -> Resident:
+    def _make_resident(self, parent: "Prepared | None") -> Resident:
         return Resident(
             self.target.backend,
             Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
@@ -117,10 +117,10 @@ class Prepared(Closing):
         self._whole = request(self._family, self._kept, NOTHING, stream, self._example)
         inputs = self._whole.inputs
         self._resident.inputs = replace(inputs, arrays=self._kept.arrays)  # orders need the sizes
-        self._chosen = parent.chosen if parent else self.target.chosen(inputs)
+        self._chosen = parent.chosen if parent else self.target.choose(inputs)
         if not parent and content_refusal(self._chosen.variant, inputs.arrays):
-            self._chosen = self.target.chosen_for(inputs)
-        with self._lock, self._on(self._whole.stream), self.target.backend.current():
+            self._chosen = self.target.choose_for(inputs)
+        with self._lock, self._enter_stream(self._whole.stream), self.target.backend.current():
             try:
                 self._settle(self._chosen.variant)
                 check_numbers(self._chosen.variant, self._kept.arrays)
@@ -162,7 +162,7 @@ class Prepared(Closing):
             if "execution" not in self._lasting:
                 assert self._whole is not None
                 with self.target.backend.current():
-                    none = Transfers.of(chosen.variant, {}, {}, self.target.lender is not None)
+                    none = Transfers.make(chosen.variant, {}, {}, self.target.lender is not None)
                     made = Launcher(self.target, chosen, self._inputs(self._whole), self._resident, none, {})
                     self._lasting["execution"] = made
             return self._lasting["execution"].execution
@@ -170,14 +170,14 @@ class Prepared(Closing):
     # -- calls ------------------------------------------------------------------------------------------------
 
     def __call__(self, *arrays: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
-        found = self.again(arrays, out, stream, named)
+        found = self.call_again(arrays, out, stream, named)
         if found is not MISSED:
             return found
         given = arguments(self._family, self.rest, arrays, named)
         asked = request(self._family, self._kept, given, stream, self._example)
         return self.answer(asked, out, RawCall(arrays, stream, named))
 
-    def again(self, arrays: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any]) -> Any:
+    def call_again(self, arrays: tuple[Any, ...], out: Any, stream: Any, named: Mapping[str, Any]) -> Any:
         """The call, when it is like the one before in all but addresses; else MISSED."""
         now = self._fast_call
         if now is None:
@@ -188,11 +188,11 @@ class Prepared(Closing):
     def answer(self, asked: Request, out: Any, raw: RawCall | None = None) -> Any:
         """The outputs for ``asked``: one, or a dict of them when the family has several. ``raw`` is how it was asked,
         where the next call may be the same."""
-        with self._lock, self._on(asked.stream) as capture, self.target.backend.current():
+        with self._lock, self._enter_stream(asked.stream) as capture, self.target.backend.current():
             self._check_open()
             lender, given = self.target.lender, asked.inputs.arrays
             if lender is None and any(isinstance(array, View) for array in given.values()):
-                arrays = {name: self._on_host(name, array) for name, array in given.items()}
+                arrays = {name: self._copy_to_host(name, array) for name, array in given.items()}
                 asked = replace(asked, inputs=replace(asked.inputs, arrays=arrays))
             places = results(self._family, asked, out, lender is not None)
             views = {r.data.name: r.view for r in places if r.view} if lender else {}
@@ -212,7 +212,7 @@ class Prepared(Closing):
     def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
         """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes, or
         calls are timed."""
-        chosen = self.target.chosen(call.asked.inputs)
+        chosen = self.target.choose(call.asked.inputs)
         if chosen.turns is None:
             return chosen, None
         turn = None if call.capture else chosen.turns.turn()
@@ -221,23 +221,23 @@ class Prepared(Closing):
     def _run(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         """The outputs, what made them, and whether that is kept for the next call."""
         try:
-            return self._launched(call, chosen, turn)
+            return self._launch(call, chosen, turn)
         except (LaunchError, CompilerError) as problem:
-            if turn is None or not turn.of.failed(turn.at, problem):
+            if turn is None or not turn.of.mark_failed(turn.at, problem):
                 raise
         except LayoutRefusal:  # chosen for other data of these sizes
             if call.capture:
                 raise
-            return self._launched(call, self.target.chosen_for(self._inputs(call.asked)), None)
+            return self._launch(call, self.target.choose_for(self._inputs(call.asked)), None)
         return self._run(call, *self._turn(call))
 
-    def _launched(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
+    def _launch(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         launcher, is_kept = self._launcher_for(call, chosen)
         try:
-            with turn.of.time(turn) if turn else nullcontext():
+            with turn.of.time_turn(turn) if turn else nullcontext():
                 launcher.run(call.views)
             made = {
-                r.data.name: r.array if r.view else r.fetched(launcher.fetch(r.data), call.asked.example)
+                r.data.name: r.array if r.view else r.fetch(launcher.fetch(r.data), call.asked.example)
                 for r in call.places
             }
         finally:
@@ -252,10 +252,10 @@ class Prepared(Closing):
             self._settle(variant)
         inputs, arrays = asked.inputs, asked.inputs.arrays
         given = {name: arrays[name] for name in asked.sent}
-        transfers = Transfers.of(variant, given, call.views, lender is not None)
+        transfers = Transfers.make(variant, given, call.views, lender is not None)
         if call.capture:
-            transfers.refuse_capture(arrays, self._still_to_do(variant))
-        sent = {n: self._on_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
+            transfers.refuse_capture(arrays, self._describe_pending(variant))
+        sent = {n: self._copy_to_host(n, a) if transfers.inward[n] == HOST else a for n, a in given.items()}
         check_numbers(variant, sent)
         key = (
             tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items()), asked.stream,
@@ -263,30 +263,30 @@ class Prepared(Closing):
             call.capture, variant.configuration.id, tuple(transfers.inward.items()), tuple(transfers.outward.items()),
         )  # fmt: skip
         kept = self._lasting if call.capture else self._launchers
-        found = kept.pop(key, None)
-        if found is None:
+        launcher = kept.pop(key, None)
+        if launcher is None:
             inputs = replace(inputs, arrays={**arrays, **self._kept.arrays, **sent})
             make = partial(Launcher, self.target, chosen, inputs, self._resident, transfers, call.views)
             if not call.capture:
-                found = self._made(variant, inputs, transfers, make)
+                launcher = self._make(variant, inputs, transfers, make)
                 if transfers.can_be_repeated:
-                    kept[key] = found
-                return found, transfers.can_be_repeated
+                    kept[key] = launcher
+                return launcher, transfers.can_be_repeated
             assert lender is not None
-            with lender.aside():  # no part of the capture
-                found = make(is_captured=True)  # with room of its own whenever the graph is launched
-        kept[key] = found  # the latest is last
-        found.send(sent)
-        found.receive(call.views)
-        return found, True
+            with lender.suspend_capture():  # no part of the capture
+                launcher = make(is_captured=True)  # with room of its own whenever the graph is launched
+        kept[key] = launcher  # the latest is last
+        launcher.send(sent)
+        launcher.receive(call.views)
+        return launcher, True
 
-    def _made(
+    def _make(
         self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]
     ) -> Launcher:
         """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
         check_numbers(variant, self._kept.arrays)
         if transfers.orders_stay and variant.is_reordered():
-            on_host = {name: self._on_host(name, array) for name, array in inputs.arrays.items()}
+            on_host = {name: self._copy_to_host(name, array) for name, array in inputs.arrays.items()}
             self._resident.order(variant, replace(inputs, arrays=on_host))
         self._make_room()
         try:
@@ -310,18 +310,18 @@ class Prepared(Closing):
     def _settle(self, variant: Variant) -> None:
         """Kept arrays of a GPU that ``variant`` cannot take there are copied to the host, once."""
         kept: Any = self._kept.arrays
-        for name in self._to_settle(variant):
-            kept[name] = self._on_host(name, kept[name])
+        for name in self._list_unsettled(variant):
+            kept[name] = self._copy_to_host(name, kept[name])
 
-    def _still_to_do(self, variant: Variant) -> str:
+    def _describe_pending(self, variant: Variant) -> str:
         """What the host does once for calls like this one, which a capture cannot wait for; empty for nothing."""
-        if names := self._to_settle(variant):
+        if names := self._list_unsettled(variant):
             return f"{', '.join(names)} was prepared and is copied to the host once"
         if variant.is_reordered() and not self._resident.is_ordered(variant):
             return "the host makes an order of the arrays once"
         return ""
 
-    def _to_settle(self, variant: Variant) -> list[str]:
+    def _list_unsettled(self, variant: Variant) -> list[str]:
         if self.target.lender is None:
             return [name for name, array in self._kept.arrays.items() if isinstance(array, View)]
         together = {name for group in variant.groups if self._lies_merged(variant, group) for name in group}
@@ -339,11 +339,11 @@ class Prepared(Closing):
         whole = len(views) == len(group) and not is_reordered
         return whole and transform.lie_merged([variant.layouts[name] for name in group], views)
 
-    def _on_host(self, name: str, array: Any) -> Any:
+    def _copy_to_host(self, name: str, array: Any) -> Any:
         """The canonical array; what is on a GPU is copied."""
         if not isinstance(array, View):
             return array
-        return canonical(self._family.data[name], self.target.fetched(array))
+        return canonical(self._family.data[name], self.target.fetch(array))
 
     def _inputs(self, asked: Request) -> Inputs:
         """With the kept arrays as they are now."""
@@ -351,7 +351,7 @@ class Prepared(Closing):
 
     # -- for programs that drive the launches themselves --------------------------------------------------------
 
-    def beside(self, inputs: Inputs) -> "Prepared":
+    def prepare_other(self, inputs: Inputs) -> "Prepared":
         """The same configuration on ``inputs`` of the same sizes; arrays that are the same objects are shared. Close
         it before this one."""
         given = Arguments(inputs.arrays, inputs.options, inputs.scalars)
@@ -366,7 +366,7 @@ class Prepared(Closing):
         applied to it at the next one. Raises WorkloadError, UsageError."""
         given: dict[str, NDArray[Any]] = {}
         # Of all that a call has, or of the kept arrays alone.
-        sizes = self._resident.inputs.sizes if self._chosen else known_sizes(self._family, self._kept.arrays)
+        sizes = self._resident.inputs.sizes if self._chosen else read_sizes(self._family, self._kept.arrays)
         for name, array in arrays.items():
             if name not in self._kept.arrays:
                 raise UsageError(f"{name!r} was not prepared")
@@ -376,7 +376,7 @@ class Prepared(Closing):
             if reason := foreign.obstacle(array):
                 raise WorkloadError(f"{name}: {reason}")
             data = self._family.data[name]
-            given[name] = canonical(data, foreign.as_host(foreign.view(array) or array))
+            given[name] = canonical(data, foreign.to_host(foreign.view(array) or array))
             if given[name].shape != held.shape:
                 raise WorkloadError(f"{name}: shape {given[name].shape} given, prepared for {held.shape}")
             check_links(self._family.data[name], given[name], sizes)
@@ -402,11 +402,11 @@ class Prepared(Closing):
             self._make_room(0)
             self._resident.close()
             self._kept = replace(self._kept, arrays={**self._kept.arrays, **given})
-            self._resident = self._made_resident(None)
+            self._resident = self._make_resident(None)
 
     # -- the end ----------------------------------------------------------------------------------------------
 
-    def _on(self, stream: int) -> AbstractContextManager[int]:
+    def _enter_stream(self, stream: int) -> AbstractContextManager[int]:
         lender = self.target.lender
         return lender.on(stream) if lender and stream else nullcontext(0)
 

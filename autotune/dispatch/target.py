@@ -21,9 +21,9 @@ from autotune.device import (
     Module,
     Mover,
     View,
-    compiled_module,
+    compile_module,
     content_refusal,
-    raw,
+    make_raw,
 )
 from autotune.dispatch.monitor import Monitor, Watching
 from autotune.dispatch.refinement import Refinement
@@ -35,14 +35,14 @@ from autotune.policy import (
     Frozen,
     Policies,
     PolicyFile,
-    admitted,
-    beyond_proved,
+    admit,
     candidates,
     choose,
+    explain_untuned,
     find,
+    find_beyond_proved,
     keep_refined,
     resolve_frozen,
-    untuned,
 )
 
 _log = logging.getLogger("autotune")
@@ -92,12 +92,12 @@ class Target:
         self.policies, self.passed = self._find()
         self.mover = Mover(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
-            told = untuned(family, backend.device, choosing.folders, self.passed)
+            told = explain_untuned(family, backend.device, choosing.folders, self.passed)
             if resolve_frozen(choosing.frozen):
                 raise NothingMeasured(f"{family.name} is frozen: {told}")
             warnings.warn(told, stacklevel=5)
         if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
-            admitted(family, self.policies, choosing.accuracy)
+            admit(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
         is_fixed = choosing.agreement or (self.policies and self.policies.frozen)
         self._refine = 0 if is_fixed else asked if choosing.refine is None else choosing.refine
@@ -126,12 +126,12 @@ class Target:
         backend: Any = self.backend
         return backend if self.kind == "cuda" else None
 
-    def fetched(self, view: View) -> Any:
+    def fetch(self, view: View) -> Any:
         """A copy of what is on a GPU in the host's memory. Raises WorkloadError where there is no way."""
         if self.lender is None or view.can_be_fetched or min(view.strides, default=0) < 0:
             return view.to_host()
         steps = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
-        span = self.lender.borrow(raw(steps + view.dtype.itemsize), view.address)
+        span = self.lender.borrow(make_raw(steps + view.dtype.itemsize), view.address)
         found = self.lender.download(span)
         return np.ascontiguousarray(np.ndarray(view.shape, view.dtype, found, strides=view.strides))
 
@@ -145,31 +145,33 @@ class Target:
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         listed = self._candidates(inputs)
-        chosen, passed = choose(listed, lambda configuration: self._exclusion(configuration, inputs))
+        chosen, passed = choose(listed, lambda configuration: self._explain_exclusion(configuration, inputs))
         turns: Any = known.turns if (known := self._chosen.get(_key(inputs))) else None
         drift = getattr(turns, "drift", None)
         return replace(chosen, remark=str(drift or "")), [*self.passed, *passed]
 
-    def _exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
+    def _explain_exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
         names = inputs.names(configuration)
-        variant = Variant.of(self.family, configuration, inputs.options)
-        return variant.exclusion(names, self.backend.device.limits) or content_refusal(variant, inputs.arrays)
+        variant = Variant.make(self.family, configuration, inputs.options)
+        return variant.explain_exclusion(names, self.backend.device.limits) or content_refusal(
+            variant, inputs.arrays
+        )
 
-    def chosen(self, inputs: Inputs) -> Chosen:
+    def choose(self, inputs: Inputs) -> Chosen:
         """What runs for ``inputs``, compiled and loaded; remembered by sizes, options and scalars. Raises
         CompilerError, LaunchError."""
         key = _key(inputs)
-        found = self._chosen.get(key)
-        if found is None:
+        chosen = self._chosen.get(key)
+        if chosen is None:
             with self._lock:
-                found = self._choose(inputs, key)
-                self.remember(key, found)
-        return found
+                chosen = self._choose(inputs, key)
+                self.remember(key, chosen)
+        return chosen
 
-    def chosen_for(self, inputs: Inputs) -> Chosen:
+    def choose_for(self, inputs: Inputs) -> Chosen:
         """What runs for the content of ``inputs``, which what was chosen for their sizes cannot store; not remembered.
         Raises DeviceError where nothing can."""
-        return self.made(self.explain(inputs)[0], inputs)
+        return self.load(self.explain(inputs)[0], inputs)
 
     def _choose(self, inputs: Inputs, key: object) -> Chosen:
         taken, passed = self.explain(inputs)
@@ -181,8 +183,8 @@ class Target:
         runs = name, taken.configuration.id, taken.match, taken.origin
         _log.log(self._level(runs[:2]), "%s runs %s (%s, %s)", *runs)
         self._warn_beyond(taken.configuration, inputs)
-        chosen = self.made(taken, inputs)
-        if self._refine and taken.match in _PROVED and (others := self._others(taken, inputs)):
+        chosen = self.load(taken, inputs)
+        if self._refine and taken.match in _PROVED and (others := self._find_others(taken, inputs)):
             return replace(chosen, turns=Refining(self, [taken, *others], inputs, key, self._refine))
         return self.watch(chosen)
 
@@ -199,7 +201,7 @@ class Target:
 
     def _warn_beyond(self, configuration: Configuration, inputs: Inputs) -> None:
         """Once for sizes of about that magnitude."""
-        beyond = beyond_proved(self.policies, configuration, inputs.sizes)
+        beyond = find_beyond_proved(self.policies, configuration, inputs.sizes)
         about = configuration.id, *(size.bit_length() for size in inputs.sizes.values())
         if beyond and self._level(about) == logging.INFO:
             _log.warning(
@@ -214,14 +216,14 @@ class Target:
                 self._chosen.clear()
             self._chosen[key] = chosen
 
-    def made(self, candidate: Candidate, inputs: Inputs) -> Chosen:
+    def load(self, candidate: Candidate, inputs: Inputs) -> Chosen:
         """The candidate, compiled and loaded. Raises CompilerError, LaunchError."""
         assert candidate.configuration is not None
-        variant = Variant.of(self.family, candidate.configuration, inputs.options)
+        variant = Variant.make(self.family, candidate.configuration, inputs.options)
         key = candidate.configuration, variant.options
         with self._lock:
             if key not in self._modules:
-                self._modules[key] = compiled_module(self.backend, self.choosing.cache, variant)
+                self._modules[key] = compile_module(self.backend, self.choosing.cache, variant)
             return Chosen(variant, self._modules[key], candidate)
 
     def module_apart(self, variant: Variant) -> Module | None:
@@ -230,20 +232,20 @@ class Target:
         reads = self.family.symbols or any(layout.memory == "constant" for layout in variant.layouts.values())
         if self.lender is None or not reads:
             return None
-        return compiled_module(self.backend, self.choosing.cache, variant, self.lender.load_apart)
+        return compile_module(self.backend, self.choosing.cache, variant, self.lender.load_apart)
 
-    def _others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
+    def _find_others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
         """The next best configurations by the rule that decided."""
-        found = {taken.configuration: taken}
+        others = {taken.configuration: taken}
         for candidate in self._candidates(inputs):
-            if len(found) == _TRIED:
+            if len(others) == _TRIED:
                 break
             configuration = candidate.configuration
-            if candidate.match != taken.match or candidate.refusal or configuration in found:
+            if candidate.match != taken.match or candidate.refusal or configuration in others:
                 continue
-            if configuration is not None and not self._exclusion(configuration, inputs):
-                found[configuration] = candidate
-        return list(found.values())[1:]
+            if configuration is not None and not self._explain_exclusion(configuration, inputs):
+                others[configuration] = candidate
+        return list(others.values())[1:]
 
     def close(self) -> None:
         """Release modules and the device. Safe to call twice."""
@@ -282,26 +284,26 @@ class Refining:
     def _compile(self) -> None:
         family, target = self._target.family, self._target
         options = self._inputs.options
-        variants = [Variant.of(family, c.configuration, options) for c in self._tried if c.configuration]
+        variants = [Variant.make(family, c.configuration, options) for c in self._tried if c.configuration]
         with suppress(AutotuneError):  # what does not compile is left out when it is its turn
             compile_batch(batch(family, tuple(variants)), target.backend.toolchain(), target.choosing.cache)
 
     @property
     def best(self) -> Chosen:
         """The fastest so far."""
-        return self._target.made(self._tried[self._plan.best], self._inputs)
+        return self._target.load(self._tried[self._plan.best], self._inputs)
 
     def turn(self) -> Turn:
         """What the next call runs."""
         while True:
-            at, is_timed = self._taken()
+            at, is_timed = self._take_turn()
             try:
-                return Turn(self._target.made(self._tried[at], self._inputs), at, is_timed, self)
+                return Turn(self._target.load(self._tried[at], self._inputs), at, is_timed, self)
             except (LaunchError, CompilerError) as problem:
-                if not self.failed(at, problem):
+                if not self.mark_failed(at, problem):
                     raise
 
-    def _taken(self) -> tuple[int, bool]:
+    def _take_turn(self) -> tuple[int, bool]:
         with self._lock:
             for at, took in self._timer.read():
                 self._plan.forget(at) if took is None else self._plan.note(at, took)
@@ -312,11 +314,11 @@ class Refining:
                 return self._plan.best, False
             return self._plan.take()
 
-    def time(self, turn: Turn) -> AbstractContextManager[None]:
+    def time_turn(self, turn: Turn) -> AbstractContextManager[None]:
         """Time what is queued inside, where it is to be timed."""
         return self._timer.time(turn.at) if turn.is_timed else nullcontext()
 
-    def failed(self, at: int, problem: Exception) -> bool:
+    def mark_failed(self, at: int, problem: Exception) -> bool:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
         if at == 0:
             return False

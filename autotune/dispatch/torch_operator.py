@@ -45,7 +45,7 @@ def op(kernel: TunedKernel, name: str = "") -> Any:
     made = torch.library.custom_op(
         qualified, _make_run(kernel), mutates_args=(), schema=schema(family), tags=_tags(torch, kernel)
     )
-    made.register_fake(_shaping(torch, family))
+    made.register_fake(_make_shape_function(torch, family))
     _registered[qualified] = kernel, made
     return made
 
@@ -96,7 +96,7 @@ def _tensor(made: Any) -> Any:
     return torch.from_numpy(made[..., None].view(np.uint8) if made.dtype.names else made)
 
 
-def _shaping(torch: Any, family: Family) -> Callable[..., Any]:
+def _make_shape_function(torch: Any, family: Family) -> Callable[..., Any]:
     """What the operator gives, without any content: sizes may be symbols."""
     names = [data.name for data in family.inputs]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from autotune.compile import Cache, default_root
 from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Closing, DeviceProgram, LaunchError, foreign, open_backend
-from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, taken
+from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, take
 from autotune.dispatch.fast_call import MISSED, RawCall
 from autotune.dispatch.monitor import Monitor
 from autotune.dispatch.prepared import Prepared
@@ -92,14 +92,14 @@ def load(
     if max_error is not None and accuracy is not None:
         raise UsageError("accuracy names one class and max_error admits several: give one of them")
     asked = accuracy if max_error is None else max_error
-    found = load_family(folder, check=False)
+    loaded = load_family(folder, check=False)
     choosing = Choosing(
-        folders=policy_folders(policies, found.folder), cache=Cache(Path(cache) if cache else default_root()),
+        folders=policy_folders(policies, loaded.folder), cache=Cache(Path(cache) if cache else default_root()),
         accuracy=asked, objective=objective, own=own, refine=_calls(refine),
         frozen=frozen, reproducible=reproducible, agreement=agreement,
         monitor=monitor if isinstance(monitor, Monitor | None) else Monitor(every=1000 if monitor is True else monitor),
     )  # fmt: skip
-    return TunedKernel(found, device, choosing)
+    return TunedKernel(loaded, device, choosing)
 
 
 def _calls(refine: bool | int | None) -> int | None:
@@ -120,7 +120,7 @@ class TunedKernel(Closing):
         self.family, self._choosing = family, choosing
         self._may_change = device in (None, "auto") and choosing.agreement is None  # one rank alone cannot
         self._lock = threading.RLock()
-        self._calls = self._opened(device or "auto")
+        self._calls = self._open_device(device or "auto")
         self._failed: list[Prepared] = []  # what answered calls before
         self._handles: weakref.WeakSet[Prepared] = weakref.WeakSet()
         self.is_closed = False
@@ -174,7 +174,7 @@ class TunedKernel(Closing):
         to ``out`` (an array, or a dict of them). ``stream`` (an int, or an object with ``__cuda_stream__``) is the one
         in whose order the call runs, by default the current one of the arrays' library. Raises WorkloadError for input
         outside the declaration, UsageError."""
-        found = self._calls.again(arrays, out, stream, named)
+        found = self._calls.call_again(arrays, out, stream, named)
         if found is not MISSED:
             return found
         asked = request(self.family, NOTHING, self._arguments(arrays, named), stream, None)
@@ -199,7 +199,7 @@ class TunedKernel(Closing):
             raise DeviceError(f"the kernel of {self.family.name} was closed; load it again")
         return self._calls
 
-    def _opened(self, device: str) -> Prepared:
+    def _open_device(self, device: str) -> Prepared:
         """What answers calls on that device."""
         backend = open_backend(device)
         try:
@@ -218,7 +218,7 @@ class TunedKernel(Closing):
                     f"{self.device} failed, running on the cpu from now on: {problem}", stacklevel=4
                 )
                 self._failed.append(calls)
-                self._calls = self._opened("cpu")
+                self._calls = self._open_device("cpu")
             return True
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
@@ -242,8 +242,8 @@ class TunedKernel(Closing):
             kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
         else:
             given = self._arguments(arrays, named)
-            data = self.family.typed(given.options).data
-            kept = replace(given, arrays={name: taken(data[name], a) for name, a in given.arrays.items()})
+            data = self.family.apply_types(given.options).data
+            kept = replace(given, arrays={name: take(data[name], a) for name, a in given.arrays.items()})
             example = next(
                 iter([*filter(foreign.is_on_gpu, given.arrays.values()), *given.arrays.values()]), None
             )
@@ -270,7 +270,7 @@ def _close_all() -> None:
             kernel.close()
 
 
-def explained(chosen: Candidate, passed: list[Candidate]) -> str:
+def explain_chain(chosen: Candidate, passed: list[Candidate]) -> str:
     """The chain of candidates as text, one a line."""
     lines = [f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed]
     assert chosen.configuration is not None

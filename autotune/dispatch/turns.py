@@ -46,11 +46,11 @@ class Turns(Protocol):
         """The next call; None where nothing is wanted of it."""
         ...
 
-    def time(self, turn: Turn) -> AbstractContextManager[None]:
+    def time_turn(self, turn: Turn) -> AbstractContextManager[None]:
         """Around what the turn queues."""
         ...
 
-    def failed(self, at: int, problem: Exception) -> bool:
+    def mark_failed(self, at: int, problem: Exception) -> bool:
         """Whether another one stands in for what could not run."""
         ...
 
@@ -69,7 +69,7 @@ class Timer:
         began, begin = perf_counter(), self._backend.mark()
         yield
         end = self._backend.mark()
-        waited_ms = 1e3 * (perf_counter() - began) if self._backend.waited_for_host(begin) else 0.0
+        waited_ms = 1e3 * (perf_counter() - began) if self._backend.has_reached(begin) else 0.0
         with self._lock:
             self._marks.append((key, begin, end, waited_ms))
 

@@ -7,18 +7,18 @@ from .request import (
     SweepRequest as SweepRequest,
     request_of as request_of,
 )
-from .runner import launched as launched, opened as opened
+from .runner import launch_workers as launch_workers, open_devices as open_devices
 from .session import (
     Session as Session,
     Swept as Swept,
     Watched as Watched,
     raise_unless_measured as raise_unless_measured,
-    sweeping as sweeping,
+    open_session as open_session,
 )
 from .shared_inputs import (
     SharedArray as SharedArray,
     SharedInputs as SharedInputs,
-    shared_array as shared_array,
-    shared_arrays as shared_arrays,
+    share_array as share_array,
+    share_arrays as share_arrays,
 )
 from .sweep import Sweep as Sweep

@@ -13,7 +13,7 @@ from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
 from autotune.engine.messages import Retimed
-from autotune.engine.proof import Prover, failed
+from autotune.engine.proof import Prover, mark_failed
 from autotune.engine.trials import first_of
 from autotune.errors import AutotuneError
 from autotune.figures import duration
@@ -55,19 +55,19 @@ class Finalists:
     def _time(self) -> None:
         firsts = first_of(t for c, t in self._known.items() if c not in self.aside)
         first = {
-            c: self._first(t)
+            c: self._get_first_figure(t)
             for c, t in self._known.items()
             if t.measurement and not t.measurement.abandoned and c not in firsts and c not in self.aside
         }
         ranked = sorted(first, key=lambda c: first[c])
         self.prover.near = ranked[: self.protocol.finalists]
-        chosen = self._right(ranked, self.protocol.finalists, self.protocol.within)
-        beside = self._control_beside(chosen, firsts)
+        chosen = self._select_right(ranked, self.protocol.finalists, self.protocol.within)
+        beside = self._add_control(chosen, firsts)
         costs: dict[Configuration, float] = {}
         for _ in range(1 + _EXTENSIONS):
             if len(chosen) + len(beside) < 2:
                 return
-            timed, given_up = self._steady(chosen, beside)
+            timed, given_up = self._time_until_steady(chosen, beside)
             self._note_timed(timed, given_up, firsts)
             right = [c for c in timed.samples if not timed.wrong[c] and c not in beside]
             costs |= {c: self._known[c].value(self.protocol.figure) for c in right}
@@ -78,11 +78,11 @@ class Finalists:
                 c for c in ranked
                 if c not in costs and self._known[c].measurement and first[c] < costs[best]
             ]  # fmt: skip
-            if not (called := self._right(ahead, self.protocol.finalists - 1)):
+            if not (called := self._select_right(ahead, self.protocol.finalists - 1)):
                 return
             chosen, beside = [best, *called], []
 
-    def _control_beside(
+    def _add_control(
         self, chosen: Sequence[Configuration], firsts: Mapping[Configuration, Configuration]
     ) -> list[Configuration]:
         """The control, where it is right and is not among those chosen."""
@@ -90,9 +90,9 @@ class Finalists:
         trial = self._known.get(control)
         if not chosen or control in chosen or not trial or not trial.measurement:
             return []
-        return self._right([control], 1)
+        return self._select_right([control], 1)
 
-    def _steady(
+    def _time_until_steady(
         self, often: Sequence[Configuration], few: Sequence[Configuration]
     ) -> tuple[Retimed, dict[Configuration, list[float]]]:
         """All timed in turn, and again while one has a time that is tenfold, or a tenth of, each that it had before: a
@@ -100,7 +100,7 @@ class Finalists:
         before = {c: [_first_ms(self._known[c])] for c in (*often, *few)}
         given_up: dict[Configuration, list[float]] = {}
         for turn in range(1, _MOST_TURNS + 1):
-            timed = self._timed(often, few)
+            timed = self._time_in_turn(often, few)
             now = {c: samples.median_ms for c, samples in timed.samples.items()}
             near = {c for c, ms in now.items() for was in before[c] if was / _TENFOLD < ms < was * _TENFOLD}
             apart = [c for c in now if c not in near]
@@ -126,11 +126,11 @@ class Finalists:
             alike = [configuration, *(c for c, first in firsts.items() if first == configuration)]
             figures = timed.figures.get(configuration, {})
             for known in (self._known[c] for c in alike):
-                trial = _retimed(known, samples, figures, given_up.get(configuration, ()))
+                trial = _update_trial(known, samples, figures, given_up.get(configuration, ()))
                 told = f"right when first verified, wrong after it was timed: {reason}"
-                self._note(failed(trial, "wrong_result", told) if reason else trial)
+                self._note(mark_failed(trial, "wrong_result", told) if reason else trial)
 
-    def _right(
+    def _select_right(
         self, ranked: Sequence[Configuration], most: int, within: float = math.inf
     ) -> list[Configuration]:
         """The first ``most`` of ``ranked`` that are right on ragged sizes too, none slower than the first of those by
@@ -140,21 +140,24 @@ class Finalists:
             if len(right) >= most:
                 break
             trial = self._known[configuration]
-            if right and self._first(trial) > self._first(self._known[right[0]]) * within:
+            if (
+                right
+                and self._get_first_figure(trial) > self._get_first_figure(self._known[right[0]]) * within
+            ):
                 break
             if self._is_right(trial):
                 right.append(configuration)
         return right
 
-    def _first(self, trial: Trial) -> float:
+    def _get_first_figure(self, trial: Trial) -> float:
         """The figure of its first measurement that finalists are chosen by."""
         assert trial.measurement is not None
-        return trial.measurement.first(self.protocol.figure)
+        return trial.measurement.get_first(self.protocol.figure)
 
     def _is_right(self, trial: Trial) -> bool:
         if self.prover.is_proved(trial):
             return True
-        proved = self.prover.proved(trial)
+        proved = self.prover.prove(trial)
         if proved != trial:
             self._note(proved)
         return proved.measurement is not None
@@ -170,16 +173,16 @@ class Finalists:
             due = [trial for trial in winners.values() if not self.prover.is_proved_to_win(trial)]
             if not due:
                 return
-            self.prover.filled_jobs([trial.configuration for trial in due])  # in one call of the compiler
+            self.prover.compile_filled([trial.configuration for trial in due])  # in one call of the compiler
             for trial in due:
                 if self._is_right(trial):
-                    self._note(self.prover.proved_to_win(self._known[trial.configuration]))
+                    self._note(self.prover.prove_to_win(self._known[trial.configuration]))
 
-    def _timed(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
+    def _time_in_turn(self, often: Sequence[Configuration], few: Sequence[Configuration]) -> Retimed:
         """All timed in turn, those in ``few`` in a few rounds only."""
         jobs = self.prover.compiler.jobs([*often, *few])
         estimate_ms = sum(_first_ms(self._known[configuration]) for configuration in often)
-        return self.prover.worker.ask(len(jobs), Measuring.retimed, jobs, frozenset(few), estimate_ms)
+        return self.prover.worker.ask(len(jobs), Measuring.retime, jobs, frozenset(few), estimate_ms)
 
 
 def _first_ms(trial: Trial) -> float:
@@ -187,7 +190,7 @@ def _first_ms(trial: Trial) -> float:
     return trial.measurement.median_ms
 
 
-def _retimed(
+def _update_trial(
     trial: Trial, samples: Samples, figures: Mapping[str, Figure], given_up: Sequence[float]
 ) -> Trial:
     """``trial`` with what was measured in turn in place of the first sampling's spread and count, and of its
@@ -234,10 +237,10 @@ def time_baseline(
     worker, inputs = compiler.worker, compiler.inputs
     kernel = next(iter(family.kernels))
     untimed = Baseline(source=family.source.name, kernel=kernel, digest=baseline_digest(family))
-    variant = Variant.of(family, family.space.control, inputs.options)
+    variant = Variant.make(family, family.space.control, inputs.options)
     names = inputs.names(variant.configuration)
     try:
-        if reason := variant.exclusion(names, worker.device.limits):
+        if reason := variant.explain_exclusion(names, worker.device.limits):
             return replace(untimed, reason=reason)
         (compiled,) = compile_batch(batch(family, (variant,)), worker.toolchain, compiler.cache)
         if isinstance(compiled, CompileFailure):
@@ -247,7 +250,7 @@ def time_baseline(
         measured = [one for one in dict.fromkeys(beside) if one in trials and trials[one].measurement]
         estimate_ms = sum(trials[one].time_ms for one in measured)
         jobs = compiler.jobs(measured)
-        answer = worker.ask(1 + len(jobs), Measuring.compared, compiled, jobs, estimate_ms)
+        answer = worker.ask(1 + len(jobs), Measuring.compare, compiled, jobs, estimate_ms)
     except (LaunchError, AutotuneError) as problem:
         return replace(untimed, reason=str(problem))
     if answer.baseline is None:

@@ -98,10 +98,10 @@ class JobCompiler:
     watch: Callable[[int, int], None] = lambda done, total: None
     _jobs: dict[Configuration, Job] = field(default_factory=dict)
 
-    def exclusion(self, configuration: Configuration) -> str:
+    def explain_exclusion(self, configuration: Configuration) -> str:
         """Why it cannot run here, or empty."""
         names = self.inputs.names(configuration)
-        return self.variant(configuration).exclusion(names, self.worker.device.limits)
+        return self.variant(configuration).explain_exclusion(names, self.worker.device.limits)
 
     def chunks(
         self, configurations: Sequence[Configuration], stopped: Callable[[], bool]
@@ -115,10 +115,12 @@ class JobCompiler:
             self.compilers, early=not waits,
         )  # fmt: skip
         if waits:
-            chunks = iter(list(takewhile(lambda _chunk: not stopped(), self._watched(chunks, len(variants)))))
+            chunks = iter(
+                list(takewhile(lambda _chunk: not stopped(), self._report_progress(chunks, len(variants))))
+            )
         remaining = iter(variants)
         for chunk in chunks:
-            yield [self._made(next(remaining), compiled) for compiled in chunk]
+            yield [self._make(next(remaining), compiled) for compiled in chunk]
 
     def jobs(self, configurations: Sequence[Configuration]) -> list[Job]:
         """Of configurations that were measured: as compiled in this sweep, or out of the cache for what an earlier
@@ -127,15 +129,17 @@ class JobCompiler:
             binaries = compile_batch(batch(self.family, missing), self.worker.toolchain, self.cache)
             for variant, binary in zip(missing, binaries, strict=True):
                 assert isinstance(binary, Compiled), "a measured configuration was compiled before"
-                self._made(variant, binary)
+                self._make(variant, binary)
         return [self._jobs[configuration] for configuration in configurations]
 
-    def other_jobs(
+    def compile_others(
         self, configurations: Sequence[Configuration], options: Mapping[str, str | int], toolchain: Toolchain
     ) -> list[Job | None]:
         """The configurations compiled with other ``options``, or by another ``toolchain``; None for one that does not
         compile."""
-        variants = tuple(Variant.of(self.family, configuration, options) for configuration in configurations)
+        variants = tuple(
+            Variant.make(self.family, configuration, options) for configuration in configurations
+        )
         binaries = compile_batch(batch(self.family, variants), toolchain, self.cache)
         return [
             Job(configuration, binary) if isinstance(binary, Compiled) else None
@@ -143,7 +147,7 @@ class JobCompiler:
         ]
 
     def variant(self, configuration: Configuration) -> Variant:
-        return Variant.of(self.family, configuration, self.inputs.options)
+        return Variant.make(self.family, configuration, self.inputs.options)
 
     def idle_policies(self) -> tuple[str, ...] | None:
         """The policies that changed no machine code in this sweep; None where it saw none."""
@@ -151,7 +155,7 @@ class JobCompiler:
         known = {configuration: job.same for configuration, job in jobs.items()}
         return same_code.idle_policies(self.family.space.policies, known) if any(known.values()) else None
 
-    def _watched(
+    def _report_progress(
         self, chunks: Iterable[list[Compiled | CompileFailure]], total: int
     ) -> Iterator[list[Compiled | CompileFailure]]:
         done = 0
@@ -161,10 +165,10 @@ class JobCompiler:
             self.watch(done, total)
             yield chunk
 
-    def _made(self, variant: Variant, compiled: Compiled | CompileFailure) -> Made:
+    def _make(self, variant: Variant, compiled: Compiled | CompileFailure) -> Made:
         configuration = variant.configuration
         if isinstance(compiled, CompileFailure):
             return configuration, compiled
-        same = same_code.sameness(variant, compiled, self.inputs.names(configuration))
+        same = same_code.compute_sameness(variant, compiled, self.inputs.names(configuration))
         job = self._jobs[configuration] = Job(configuration, compiled, same=same)
         return job

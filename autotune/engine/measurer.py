@@ -1,6 +1,6 @@
 """Each trial of a measuring process: places, verifies and samples one variant after another on its device.
 
-A measurement of an unverified variant cannot exist: ``_measured`` is only reached from ``tried`` behind the
+A measurement of an unverified variant cannot exist: ``_measure`` is only reached from ``try_job`` behind the
 verifier.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.compile import Compiled, Variant
-from autotune.declaration import Configuration, Family, Inputs, Workload, single_presets
+from autotune.declaration import Configuration, Family, Inputs, Workload, find_single_presets
 from autotune.device import Backend, ClockWatch, Execution, LaunchError, Resident
 from autotune.engine.messages import (
     Compared,
@@ -61,7 +61,7 @@ def _nvtx() -> Any:
         return None
 
 
-def _profiled(name: str, category: str) -> AbstractContextManager[Any]:
+def _mark_range(name: str, category: str) -> AbstractContextManager[Any]:
     """A range that Nsight Systems shows beside the kernels. ``category`` is ``trial`` or ``phase``."""
     nvtx = _nvtx()
     return nvtx.annotate(message=name, category=category, domain="autotune") if nvtx else nullcontext()
@@ -79,14 +79,14 @@ class _Attempt:
     def phase(self, name: str) -> Iterator[None]:
         """Counts the seconds of a phase, which a profiler sees as a range."""
         begin = time.perf_counter()
-        with _profiled(name, "phase"):
+        with _mark_range(name, "phase"):
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 @dataclass
 class Measurer:
-    """One study on one device. ``tried`` never raises LaunchError. ``close`` frees what it holds there. Raises
+    """One study on one device. ``try_job`` never raises LaunchError. ``close`` frees what it holds there. Raises
     DeviceError where the protocol wants a figure that the device does not tell."""
 
     backend: Backend
@@ -115,7 +115,7 @@ class Measurer:
 
     @cached_property
     def _presets(self) -> frozenset[Configuration]:
-        return frozenset(single_presets(self.family.space).values())
+        return frozenset(find_single_presets(self.family.space).values())
 
     @property
     def _timing(self) -> Timing:
@@ -123,12 +123,12 @@ class Measurer:
         return Timing(backend=self.backend, protocol=self.protocol, cold=cold, watch=self._watch)
 
     def _execution(self, job: Job, resident: Resident) -> Execution:
-        variant = Variant.of(self.family, job.configuration, resident.inputs.options)
+        variant = Variant.make(self.family, job.configuration, resident.inputs.options)
         return resident.execution(variant, self.backend.load(job.compiled))
 
     # -- one configuration ----------------------------------------------------------------------------------
 
-    def tried(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
+    def try_job(self, job: Job, placed: Callable[[], None] = lambda: None) -> Tried:
         """Place, verify, measure. ``placed`` is called when the data are there and the kernels come next.
 
         Raises AutotuneError for what no other configuration would survive either (a family's own mistake).
@@ -142,7 +142,7 @@ class Measurer:
             if unfit := [p.kernel for p in static if p.limited_by == "launch"]:
                 reason = f"kernel {unfit[0]}: one block needs more registers or shared memory than a multiprocessor has"
             else:
-                with _profiled(job.configuration.id, "trial"):
+                with _mark_range(job.configuration.id, "trial"):
                     state, reason, measurement = self._run(job, placed, attempt)
         except LayoutRefusal as refusal:
             state, reason = "excluded", str(refusal)
@@ -169,13 +169,13 @@ class Measurer:
             execution = self._execution(job, self._resident)
         placed()
         try:
-            return self._proved_and_timed(execution, job, attempt)
+            return self._prove_and_time(execution, job, attempt)
         except Exception:
             with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
                 self._verifier.mend(execution)
             raise
 
-    def _proved_and_timed(
+    def _prove_and_time(
         self, execution: Execution, job: Job, attempt: _Attempt
     ) -> tuple[State, str, Measurement | None]:
         # A preset is there to be compared with, so it is always verified and sampled properly.
@@ -188,7 +188,7 @@ class Measurer:
         with attempt.phase("verify"):
             reason, first_ms = self._verifier.run(execution, self.workload.cold, once_above_ms=once_above_ms)
             if self._deviations:
-                attempt.errors |= self._deviations.of(execution)
+                attempt.errors |= self._deviations.compute(execution)
         attempt.seconds["kernels"] = (self._verifier.ran_ms - ran_ms) / 1e3
         if reason:
             return "wrong_result", reason, None
@@ -197,27 +197,27 @@ class Measurer:
             last_ms = self._verifier.last_ms
             begun = (last_ms,) if self.workload.cold and last_ms > sampling.LONG_MS else ()
             samples = self._timing.measure(execution.run, first_ms, best_ms, begun)
-            measurement = self._measured(execution, samples, (first_ms, *begun), attempt)
+            measurement = self._measure(execution, samples, (first_ms, *begun), attempt)
         with attempt.phase("verify"):
-            reason = self._left(execution, samples) if samples.ran or self._is_split(execution) else ""
+            reason = self._check_left(execution, samples) if samples.ran or self._is_split(execution) else ""
         if reason:
             return "wrong_result", f"right when first verified, wrong when it was timed: {reason}", None
         return "measured", "", measurement
 
-    def _left(self, execution: Execution, samples: Samples) -> str:
+    def _check_left(self, execution: Execution, samples: Samples) -> str:
         """What the last two runs did wrong, since a fault may come in every second one; of a long kernel, which has
         few, the last."""
-        reason = self._verifier.left(execution)
+        reason = self._verifier.check_left(execution)
         if reason or samples.abandoned or samples.median_ms > sampling.LONG_MS:
             return reason
         self.backend.sample(execution.run, 1, self.workload.cold)
-        return self._verifier.left(execution)
+        return self._verifier.check_left(execution)
 
     def _is_split(self, execution: Execution) -> bool:
         """Whether a plan's time is shared out among its kernels, which takes runs of its own."""
         return len(execution.variant.kernels) > 1 or execution.has_own_plan
 
-    def _measured(
+    def _measure(
         self, execution: Execution, samples: Samples, verified_ms: Sequence[float], attempt: _Attempt
     ) -> Measurement:
         # Verified runs are counted already: one stands in for the samples of what was abandoned at once.
@@ -262,13 +262,13 @@ class Measurer:
 
     # -- the rest -------------------------------------------------------------------------------------------
 
-    def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
+    def retime(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
         """The finalists in turn, those in ``few`` in a few rounds only, each checked again afterwards, and its outputs
         after its turns; ``estimate_ms`` as in ``Timing.interleave``. Raises LaunchError."""
         executions = {job.configuration: self._execution(job, self._resident) for job in jobs}
         checks = _Checks(self._verifier, executions)
-        with _profiled("finalists", "phase"):
-            samples = self._in_turn(executions, estimate_ms, few=few, after=checks.turn)
+        with _mark_range("finalists", "phase"):
+            samples = self._run_in_turn(executions, estimate_ms, few=few, after=checks.turn)
         figures: dict[Configuration, dict[str, Figure]] = {}
         if self._producer is not None:
             times = {configuration: one.median_ms for configuration, one in samples.items()}
@@ -280,19 +280,19 @@ class Measurer:
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in control_first}
         return Retimed(samples, {**wrong, **checks.wrong}, figures)
 
-    def _in_turn(
+    def _run_in_turn(
         self, executions: Mapping[Any, Execution], estimate_ms: float, **more: Any
     ) -> dict[Any, Samples]:
         plans = {key: execution.run for key, execution in executions.items()}
         before = {key: execution.prepare for key, execution in executions.items()}
         return self._timing.interleave(plans, before, estimate_ms, **more)
 
-    def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
+    def compare(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
         """The family's baseline, which ``compiled`` is, proved as any configuration is and in turn with others; one
         sample of those takes ``estimate_ms`` together. Raises LaunchError."""
         family = self.family.baseline
         assert family is not None
-        variant = Variant.of(family, family.space.control, self.inputs.options)
+        variant = Variant.make(family, family.space.control, self.inputs.options)
         resident = Resident(self.backend, self.inputs, guard=GUARD_BYTES)
         verifier = Verifier(self.backend, family, self.expected)
         try:
@@ -303,14 +303,14 @@ class Measurer:
             executions: dict[Configuration | None, Execution] = {None: baseline}
             for job in jobs:
                 executions[job.configuration] = self._execution(job, self._resident)
-            samples = self._in_turn(executions, estimate_ms + first_ms)
-            reason = verifier.left(baseline)
+            samples = self._run_in_turn(executions, estimate_ms + first_ms)
+            reason = verifier.check_left(baseline)
             return Compared(None if reason else samples.pop(None), samples, reason)
         finally:
             verifier.close()
             resident.close()
 
-    def proved(self, job: Job, size: RaggedSize | None, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+    def prove(self, job: Job, size: RaggedSize | None, ragged: Callable[[RaggedSize], Proof]) -> Proved:
         """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
         ``ragged`` gives its inputs and expected outputs."""
         try:
@@ -319,9 +319,9 @@ class Measurer:
                 reason, repeats = self._verifier.repeat(execution, self.workload.cold)
                 return Proved("wrong_result" if reason else "measured", reason, repeats=repeats)
             if size.is_of_winners:
-                return self._proved_large(job, *ragged(size))
+                return self._prove_large(job, *ragged(size))
             if size.number not in self._ragged:
-                self._ragged[size.number] = self._placed(*ragged(size))
+                self._ragged[size.number] = self._place(*ragged(size))
             resident, verifier = self._ragged[size.number]
             reason, _ = verifier.run(self._execution(job, resident), cold=False)
         except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
@@ -329,14 +329,14 @@ class Measurer:
             return Proved("crashed" if lost else "launch_failed", cause(problem), lost)
         return Proved("wrong_result" if reason else "measured", reason)
 
-    def _placed(self, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> tuple[Resident, Verifier]:
+    def _place(self, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> tuple[Resident, Verifier]:
         resident = Resident(self.backend, inputs, guard=GUARD_BYTES)
-        return resident, Verifier(self.backend, self.family.typed(inputs.options), outputs)
+        return resident, Verifier(self.backend, self.family.apply_types(inputs.options), outputs)
 
-    def _proved_large(self, job: Job, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> Proved:
+    def _prove_large(self, job: Job, inputs: Inputs, outputs: Mapping[str, NDArray[Any]]) -> Proved:
         """On inputs that may be as large as the swept ones, right after a run on those where it is the same binary:
         what a kernel keeps from one input is none of another's."""
-        resident, verifier = self._placed(inputs, outputs)
+        resident, verifier = self._place(inputs, outputs)
         try:
             try:
                 execution = self._execution(job, resident)
@@ -350,7 +350,7 @@ class Measurer:
             verifier.close()
             resident.close()
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What the device says of itself now; as much as it answers."""
         about: dict[str, Any] = {}
         with suppress(LaunchError):

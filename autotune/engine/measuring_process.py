@@ -28,15 +28,15 @@ from autotune.engine.messages import (
     Setting,
     Sign,
     Tried,
-    given,
-    given_ragged,
+    load_inputs,
+    read_odd_size,
     write_expected,
 )
-from autotune.engine.ragged import ragged_files
+from autotune.engine.ragged import write_odd_sizes
 from autotune.engine.shared_inputs import has_arrays, read_arrays
 from autotune.errors import AutotuneError
-from autotune.measure import SweptDevice, expected_outputs
-from autotune.processes import Answer, reporting
+from autotune.measure import SweptDevice, compute_expected
+from autotune.processes import Answer, report_problems
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Measuring:
     def begin(self, setting: Setting) -> None:
         """The study that jobs and questions are of from now on."""
         self.close()
-        family, inputs = given(setting)
+        family, inputs = load_inputs(setting)
         is_own = family.is_own_reference and not has_arrays(setting.arrays, "expected", family.outputs)
         outputs = None if is_own else read_arrays(setting.arrays, "expected", family.outputs)
         self._measurer = Measurer(
@@ -64,41 +64,41 @@ class Measuring:
     def reference(self, setting: Setting, cache: Path) -> float:
         """Writes the expected outputs to the setting's ``arrays``: the milliseconds that they took. ``cache`` is the
         compile cache's folder."""
-        family, inputs = given(setting)
+        family, inputs = load_inputs(setting)
         if family.is_own_reference:
             return 0.0
-        outputs, elapsed_ms = expected_outputs(family, inputs, cache, self.swept)
+        outputs, elapsed_ms = compute_expected(family, inputs, cache, self.swept)
         write_expected(setting.arrays, outputs)
         return elapsed_ms
 
-    def ragged(
+    def make_odd_sizes(
         self, setting: Setting, root: Path, cache: Path, steps: Mapping[str, Sequence[int]], up_to: int
     ) -> RaggedSizes:
         """Inputs of ragged sizes near the setting's, with their expected outputs, as files in its ``arrays``; see
-        ``ragged.ragged_inputs``. ``root`` is the data folder."""
-        family, inputs = given(setting)
-        found = ragged_files(
+        ``ragged.make_odd_inputs``. ``root`` is the data folder."""
+        family, inputs = load_inputs(setting)
+        sizes = write_odd_sizes(
             setting, family, inputs, root, steps,
-            lambda made: expected_outputs(family, made, cache, self.swept)[0], up_to,
+            lambda made: compute_expected(family, made, cache, self.swept)[0], up_to,
         )  # fmt: skip
         try:
             self.swept.backend.synchronize()
         except LaunchError:  # a kernel that is the reference took the context with it
             os._exit(1)
-        return found
+        return sizes
 
-    def proved(self, setting: Setting, job: Job, size: RaggedSize | None) -> Proved:
+    def prove(self, setting: Setting, job: Job, size: RaggedSize | None) -> Proved:
         """Whether the results are right for a ragged size, or for the inputs that are swept."""
-        return self.measurer.proved(job, size, partial(given_ragged, setting, self.measurer.family))
+        return self.measurer.prove(job, size, partial(read_odd_size, setting, self.measurer.family))
 
-    def retimed(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
-        return self.measurer.retimed(jobs, few, estimate_ms)
+    def retime(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:
+        return self.measurer.retime(jobs, few, estimate_ms)
 
-    def compared(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
-        return self.measurer.compared(compiled, jobs, estimate_ms)
+    def compare(self, compiled: Compiled, jobs: Sequence[Job], estimate_ms: float) -> Compared:
+        return self.measurer.compare(compiled, jobs, estimate_ms)
 
-    def described(self) -> dict[str, Any]:
-        return self.measurer.described()
+    def describe(self) -> dict[str, Any]:
+        return self.measurer.describe()
 
     def close(self) -> None:
         if self._measurer:
@@ -108,9 +108,9 @@ class Measuring:
 
 def serve(pipe: Connection, opened: Callable[[], Backend], compiler: str) -> None:
     """The process's life (see processes.Child)."""
-    with reporting(pipe), closing(opened()) as backend, backend.current():
+    with report_problems(pipe), closing(opened()) as backend, backend.current():
         toolchain = backend.toolchain(compiler)
-        _warm(backend)
+        _warm_up(backend)
         pipe.send(Opened(backend.device, toolchain))
         _work(pipe, Measuring(SweptDevice(backend, toolchain)))
 
@@ -128,7 +128,7 @@ def _work(pipe: Connection, measuring: Measuring) -> None:
                     answer = Sign.SET
                 case Job():
                     begun_s = time.time()
-                    tried = measuring.measurer.tried(request, lambda: pipe.send(Sign.PLACED))
+                    tried = measuring.measurer.try_job(request, lambda: pipe.send(Sign.PLACED))
                     trial = replace(
                         tried.trial, begun_s=begun_s, worker=f"{socket.gethostname()}:{os.getpid()}"
                     )
@@ -154,7 +154,7 @@ def _answer(give: Callable[[], Any]) -> Answer | Refused:
         return Refused(f"{type(problem).__name__}: {problem}")
 
 
-def _warm(backend: Backend) -> None:
+def _warm_up(backend: Backend) -> None:
     """What a device needs once is made before the first trial's time limit counts."""
     if backend.device.kind == "cpu":
         from autotune.compile import default_root, find_compiler

@@ -111,13 +111,13 @@ class RaggedSizes:
     sizes: tuple[RaggedSize, ...] = ()
     why_not: str = ""
 
-    def told(self, swept: Mapping[str, int]) -> list[dict[str, int]]:
+    def list_reported(self, swept: Mapping[str, int]) -> list[dict[str, int]]:
         """Each once, as a reader knows it, without those of the ``swept`` sizes."""
-        found: list[dict[str, int]] = []
+        reported: list[dict[str, int]] = []
         for size in self.sizes:
-            if size.sizes != swept and size.told not in found:
-                found.append(dict(size.told))
-        return found
+            if size.sizes != swept and size.told not in reported:
+                reported.append(dict(size.told))
+        return reported
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Ended(LaunchError):
 Made: TypeAlias = Job | tuple[Configuration, CompileFailure]
 
 
-def given(setting: Setting) -> tuple[Family, Inputs]:
+def load_inputs(setting: Setting) -> tuple[Family, Inputs]:
     """The family and its inputs as a Setting names them. Raises FamilyError."""
     return setting.load("the sweep; what was measured is recorded")
 
@@ -182,7 +182,7 @@ def given(setting: Setting) -> tuple[Family, Inputs]:
 def static_profiles(family: Family, inputs: Inputs, device: Device, job: Job) -> tuple[KernelProfile, ...]:
     """The static profile of each kernel of a compiled configuration."""
     names = inputs.names(job.configuration)
-    variant = Variant.of(family, job.configuration, inputs.options)
+    variant = Variant.make(family, job.configuration, inputs.options)
     return profiles(variant, job.compiled, names, device)
 
 
@@ -207,10 +207,10 @@ def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
         ) from None
 
 
-def given_ragged(
+def read_odd_size(
     setting: Setting, family: Family, size: RaggedSize
 ) -> tuple[Inputs, dict[str, NDArray[Any]]]:
-    """The inputs of a ragged size and their expected outputs, from the files that ``ragged_files`` wrote."""
+    """The inputs of a ragged size and their expected outputs, from the files that ``write_odd_sizes`` wrote."""
     prefix = f"ragged{size.number}"
     inputs = Inputs(
         arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),

@@ -99,7 +99,7 @@ class ProcessWorker:
         self._starts += 1
         self.deadline = time.monotonic() + START_SECONDS
 
-    def _ended(self, said: str = "") -> list[Tried | Died]:
+    def _handle_end(self, said: str = "") -> list[Tried | Died]:
         """The process is gone, or is to go because of ``said``: who is to blame, and the next one."""
         cause = said or self._cause()
         blamed: list[Tried | Died] = []
@@ -159,7 +159,7 @@ class ProcessWorker:
         are_first = jobs and self._state is _State.SET and not self._jobs
         self._jobs += jobs
         if are_first:
-            self._next(time.monotonic())
+            self._begin_next(time.monotonic())
         self._flush()
 
     def _flush(self) -> None:
@@ -181,31 +181,31 @@ class ProcessWorker:
             return answers
         try:
             while not self.lost and self._child.pipe.poll():
-                self._heard(self._child.pipe.recv(), answers)
+                self._handle_message(self._child.pipe.recv(), answers)
         except (EOFError, OSError):
-            return answers + self._ended()
+            return answers + self._handle_end()
         if time.monotonic() >= self.deadline:
             limit = (
                 f"{self._trial_seconds:g} s" if self._state is _State.SET else f"{START_SECONDS:g} s to start"
             )
-            answers += self._ended(
+            answers += self._handle_end(
                 f"no end within {limit}; its process was killed (--trial-seconds sets the limit)"
             )
         return answers
 
-    def _next(self, now: float) -> None:
+    def _begin_next(self, now: float) -> None:
         """The first of the jobs begins, if there is one."""
         self._began = now
         self.deadline = now + _PLACING * self._trial_seconds if self._jobs else math.inf
 
-    def _heard(self, message: object, answers: list[Tried | Died]) -> None:
+    def _handle_message(self, message: object, answers: list[Tried | Died]) -> None:
         now = time.monotonic()
         match message:
             case Tried():
                 self._jobs.popleft()
                 self._sent -= 1
                 self._starts = 0
-                self._next(now)
+                self._begin_next(now)
                 answers.append(message)
                 if message.lost:
                     self._replace(message.trial.reason)
@@ -217,7 +217,7 @@ class ProcessWorker:
                 self._flush()
             case Sign.SET:
                 self._state = _State.SET
-                self._next(now)
+                self._begin_next(now)
             case Warned(text) if text not in self._warnings:  # each process that is made anew says the same
                 self._warnings.add(text)
                 warn(text)
@@ -259,7 +259,7 @@ class ProcessWorker:
                     cause = f"no answer within {seconds:g} s" if late else self._cause()
                     if asked:
                         self._starts = 0  # it did start: the request is to blame
-                    self._ended(cause)
+                    self._handle_end(cause)
                     if asked and late:
                         raise Ended("timed_out", f"{cause}; the measuring process was killed")
                     if asked:
@@ -273,5 +273,5 @@ class ProcessWorker:
                 case Refused(reason):
                     raise LaunchError(reason)
                 case _:
-                    self._heard(message, [])
+                    self._handle_message(message, [])
         raise LaunchError(self.lost)

@@ -11,9 +11,9 @@ from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
 from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting
 from autotune.engine.process_worker import ProcessWorker
-from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, ragged_files
+from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, write_odd_sizes
 from autotune.errors import AutotuneError
-from autotune.measure import PROOF_VERSION, GivenOutputs, answered
+from autotune.measure import PROOF_VERSION, GivenOutputs, evaluate_reference
 from autotune.record import State, Trial
 
 
@@ -40,52 +40,52 @@ class Prover:
         """Whether it was proved here, or in an earlier sweep as it would be now."""
         return trial.configuration in self._done or bool(trial.proof == PROOF_VERSION and trial.proved)
 
-    def proved(self, trial: Trial) -> Trial:
+    def prove(self, trial: Trial) -> Trial:
         """``trial`` with the sizes that it is right for, or as the failure that it turned out to be. Raises LaunchError
         when there is no device to ask."""
         self._done.add(trial.configuration)
-        return self._on(
-            replace(trial, proved=()), [size for size in self._all(trial) if not size.is_of_winners]
+        return self._prove_on(
+            replace(trial, proved=()), [size for size in self._list_sizes(trial) if not size.is_of_winners]
         )
 
     def is_proved_to_win(self, trial: Trial) -> bool:
-        """Whether ``proved_to_win`` has nothing left to do."""
+        """Whether ``prove_to_win`` has nothing left to do."""
         return trial.configuration in self._winners
 
-    def proved_to_win(self, trial: Trial) -> Trial:
+    def prove_to_win(self, trial: Trial) -> Trial:
         """``trial``, which was proved, on what costs more: again and again on the swept inputs, whether it repeats its
         bits; other values at the swept sizes, sizes above them, other options, and on the cpu with a pattern in every
-        local variable that the source leaves as it is. As ``proved``."""
+        local variable that the source leaves as it is. As ``prove``."""
         self._winners.add(trial.configuration)
-        filled = self.filled_jobs([trial.configuration])
+        filled = self.compile_filled([trial.configuration])
         for job in filled or self.compiler.jobs([trial.configuration]):
-            found = self._asked(job, None) if job else Proved("measured")
+            found = self._ask(job, None) if job else Proved("measured")
             if found.state != "measured":
                 told = "right when first verified, wrong when it was run again"
                 if filled:
                     told = (
                         "right as it was compiled, wrong with a pattern in local variables that nobody sets"
                     )
-                return failed(trial, found.state, f"{told}: {found.reason}")
+                return mark_failed(trial, found.state, f"{told}: {found.reason}")
             trial = replace(trial, reproducible=found.repeats)
-        return self._on(trial, [size for size in self._all(trial) if size.is_of_winners])
+        return self._prove_on(trial, [size for size in self._list_sizes(trial) if size.is_of_winners])
 
-    def _all(self, trial: Trial) -> Sequence[RaggedSize]:
+    def _list_sizes(self, trial: Trial) -> Sequence[RaggedSize]:
         if self.sizes is None:
             self.sizes = self._sizes([*self.near, trial.configuration])
         return self.sizes.sizes
 
-    def _on(self, trial: Trial, sizes: Iterable[RaggedSize]) -> Trial:
+    def _prove_on(self, trial: Trial, sizes: Iterable[RaggedSize]) -> Trial:
         right = list(trial.proved)
         for size in sizes:
             job = None if self._is_excluded(trial.configuration, size) else self._job(trial, size)
-            found = self._asked(job, size) if job else Proved("excluded")
-            if found.state == "excluded":
+            proof = self._ask(job, size) if job else Proved("excluded")
+            if proof.state == "excluded":
                 continue
-            if found.state != "measured":
-                what = "wrong" if found.state == "wrong_result" else "but"
-                told = f"right for the swept sizes, {what} for {size.text}: {found.reason}"
-                return failed(trial, found.state, told)
+            if proof.state != "measured":
+                what = "wrong" if proof.state == "wrong_result" else "but"
+                told = f"right for the swept sizes, {what} for {size.text}: {proof.reason}"
+                return mark_failed(trial, proof.state, told)
             if size.told not in right and size.sizes != self.inputs.sizes:
                 right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
@@ -94,13 +94,13 @@ class Prover:
         """None where it does not compile with other options."""
         if size.options == self.inputs.options:
             return self.compiler.jobs([trial.configuration])[0]
-        return self.compiler.other_jobs([trial.configuration], size.options, self.worker.toolchain)[0]
+        return self.compiler.compile_others([trial.configuration], size.options, self.worker.toolchain)[0]
 
-    def filled_jobs(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
+    def compile_filled(self, configurations: Sequence[Configuration]) -> Sequence[Job | None]:
         """With a pattern in local variables; none where the compiler cannot."""
         toolchain = self.worker.toolchain
-        filling = toolchain.filling_locals() if isinstance(toolchain, HostCxx) else None
-        return self.compiler.other_jobs(configurations, self.inputs.options, filling) if filling else ()
+        filling = toolchain.fill_locals() if isinstance(toolchain, HostCxx) else None
+        return self.compiler.compile_others(configurations, self.inputs.options, filling) if filling else ()
 
     def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
         steps: dict[str, set[int]] = {}
@@ -110,21 +110,23 @@ class Prover:
                 steps.setdefault(extent, set()).add(step)
         told = {extent: sorted(found) for extent, found in steps.items()}
         if self.answer:
-            return self._answered(self.answer, told)
+            return self._collect_answers(self.answer, told)
         try:
             cache = self.compiler.cache.root
-            return self.worker.ask(1, Measuring.ragged, self.setting, self.root, cache, told, self._up_to)
+            return self.worker.ask(
+                1, Measuring.make_odd_sizes, self.setting, self.root, cache, told, self._up_to
+            )
         except LaunchError as problem:
             return RaggedSizes(why_not=f"no inputs could be made: {problem}")
 
-    def _answered(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
+    def _collect_answers(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
         """By what the program that sweeps says is right, here."""
         family, function = self.compiler.family, answer.function
         if function is None:
             return RaggedSizes(why_not="the expected outputs were given for the swept sizes alone")
-        return ragged_files(
+        return write_odd_sizes(
             self.setting, family, self.inputs, self.root, steps,
-            lambda made: answered(family, made, function).outputs, self._up_to,
+            lambda made: evaluate_reference(family, made, function).outputs, self._up_to,
         )  # fmt: skip
 
     @property
@@ -134,21 +136,21 @@ class Prover:
 
     def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""
-        variant = Variant.of(self.compiler.family, configuration, size.options)
+        variant = Variant.make(self.compiler.family, configuration, size.options)
         inputs = replace(self.inputs, sizes=size.sizes, scalars=size.scalars, options=size.options)
         try:
-            return bool(variant.exclusion(inputs.names(configuration), self.worker.device.limits))
+            return bool(variant.explain_exclusion(inputs.names(configuration), self.worker.device.limits))
         except AutotuneError:  # an expression without a value there
             return True
 
-    def _asked(self, job: Job, size: RaggedSize | None) -> Proved:
+    def _ask(self, job: Job, size: RaggedSize | None) -> Proved:
         try:
-            return self.worker.ask(1, Measuring.proved, self.setting, job, size)
+            return self.worker.ask(1, Measuring.prove, self.setting, job, size)
         except Ended as problem:
             return Proved(problem.state, str(problem))
 
 
-def failed(trial: Trial, state: State, reason: str) -> Trial:
+def mark_failed(trial: Trial, state: State, reason: str) -> Trial:
     """``trial`` as what it turned out to be: what is not right has no time that counts."""
     return replace(
         trial,

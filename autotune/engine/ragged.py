@@ -40,18 +40,18 @@ Expected = Callable[[Inputs], Mapping[str, NDArray[Any]]]
 Proofs = list[tuple[Inputs, Mapping[str, NDArray[Any]]]]
 
 
-def ragged_files(
+def write_odd_sizes(
     setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Steps, expected: Expected, up_to: int
 ) -> RaggedSizes:
     """The ragged inputs and their expected outputs, as files for every measuring process."""
-    sizes, proofs = ragged_proofs(family, setting.workload, inputs, root, steps, expected, up_to)
+    sizes, proofs = compute_odd_proofs(family, setting.workload, inputs, root, steps, expected, up_to)
     for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
         write_arrays(setting.arrays, f"ragged{size.number}-input", made.arrays)
         write_arrays(setting.arrays, f"ragged{size.number}-expected", outputs)
     return sizes
 
 
-def ragged_proofs(
+def compute_odd_proofs(
     family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Steps, expected: Expected,
     up_to: int = MOST_LARGE,
 ) -> tuple[RaggedSizes, Proofs]:  # fmt: skip
@@ -61,7 +61,7 @@ def ragged_proofs(
     proofs: Proofs = []
     why_not = ""
     try:
-        for made in ragged_inputs(family, workload, inputs, root, steps, up_to):
+        for made in make_odd_inputs(family, workload, inputs, root, steps, up_to):
             size = _size(family, inputs, made, len(sizes))
             try:
                 outputs = expected(made)
@@ -84,7 +84,7 @@ def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSi
         for name, value in made.scalars.items()
         if family.scalars[name].value is None and value != inputs.scalars.get(name)
     }
-    sizes = told(family, made)
+    sizes = list_known_sizes(family, made)
     text = ", ".join(f"{name}={value}" for name, value in {**sizes, **other}.items())
     is_as_large = all(made.sizes[name] >= size for name, size in inputs.sizes.items())
     return RaggedSize(
@@ -94,13 +94,13 @@ def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSi
     )  # fmt: skip
 
 
-def told(family: Family, inputs: Inputs) -> Sizes:
+def list_known_sizes(family: Family, inputs: Inputs) -> Sizes:
     """The extents that a reader knows an input by: those that shapes give, and those that a scalar is."""
     given = {name for name, value in family.extents.items() if value is None or value.text in family.scalars}
     return {name: size for name, size in inputs.sizes.items() if name in given} or dict(inputs.sizes)
 
 
-def ragged_inputs(
+def make_odd_inputs(
     family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Steps, up_to: int = MOST_LARGE
 ) -> Iterator[Inputs]:
     """Inputs other than the workload's, of up to ``up_to`` values. Raises WorkloadError where there can be none, and
@@ -112,26 +112,26 @@ def ragged_inputs(
             given = dict(family.module.inputs(parameters, root))
             yield bind(family, given, workload.options, dict(workload.scalars))
         return
-    if reason := refusal(family, workload):
+    if reason := explain_refusal(family, workload):
         raise WorkloadError(reason)
     extents = _free(family, workload, inputs)
     own = {extent: inputs.sizes[extent] for extent in extents}
     middle = {extent: min(own[extent], prime) for extent, prime in zip(extents, cycle(_MIDDLE), strict=False)}
-    options, scalars = _other_options(family, inputs), _other_scalars(family, inputs)
+    options, scalars = _change_options(family, inputs), _change_scalars(family, inputs)
     wanted: list[tuple[Sizes, dict[str, Any], dict[str, float]]] = [
         *((sizes, {}, {}) for sizes in islice(_sizes(family, inputs, extents, steps), _MOST)),
         *([(middle, {}, scalars)] if scalars else []),
-        *((sizes, {}, {}) for sizes in _large(family, inputs, own, steps, up_to)),
+        *((sizes, {}, {}) for sizes in _list_large_sizes(family, inputs, own, steps, up_to)),
         *([(middle, options, {})] if options else []),
     ]
     for each in wanted:
         try:
-            yield _taken(family, workload, inputs, *each)
+            yield _take_inputs(family, workload, inputs, *each)
         except AutotuneError:  # an extent that follows from these becomes 0
             continue
 
 
-def refusal(family: Family, workload: Workload) -> str:
+def explain_refusal(family: Family, workload: Workload) -> str:
     """Why a workload's arrays cannot be cut without the family's help; empty when they may be."""
     linked = [data.name for data in family.inputs if any(f.link for f in data.fields)]
     how = "write ragged(parameters) in family.py"
@@ -144,15 +144,15 @@ def grid_steps(variant: Variant, inputs: Inputs, numbers: Mapping[str, int]) -> 
     """By extent, how far it may grow from 1 before a kernel gets one more block; ``numbers`` are the compiled ones."""
     family = variant.family
     names = {**inputs.names(variant.configuration), **numbers}
-    found: Sizes = {}
+    growth: Sizes = {}
     for extent in {extent for data in family.inputs for extent in data.shape}:
-        grows = [_grows(variant, kernel, names, extent) for kernel in family.kernels]
+        grows = [_find_growth(variant, kernel, names, extent) for kernel in family.kernels]
         if steps := [step for step in grows if step]:
-            found[extent] = max(steps)
-    return found
+            growth[extent] = max(steps)
+    return growth
 
 
-def _grows(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str) -> int:
+def _find_growth(variant: Variant, kernel: str, names: Mapping[str, Any], extent: str) -> int:
     """The largest size of ``extent`` with the grid that it has at 1; 0 where the grid never changes."""
 
     def blocks(size: int) -> int:
@@ -219,7 +219,9 @@ def _sizes(family: Family, inputs: Inputs, extents: Sequence[str], steps: Steps)
             yield clipped
 
 
-def _large(family: Family, inputs: Inputs, own: Sizes, steps: Steps, up_to: int) -> Iterator[Sizes]:
+def _list_large_sizes(
+    family: Family, inputs: Inputs, own: Sizes, steps: Steps, up_to: int
+) -> Iterator[Sizes]:
     """The workload's own, one more, and one more than a further block takes of each extent."""
     further = {extent: size + 1 + max(steps.get(extent, (size // 4,))) for extent, size in own.items()}
     for sizes in (own, {extent: size + 1 for extent, size in own.items()}, further):
@@ -229,11 +231,11 @@ def _large(family: Family, inputs: Inputs, own: Sizes, steps: Steps, up_to: int)
 
 def _values(family: Family, inputs: Inputs, sizes: Sizes) -> int:
     """How many all arrays have. Raises FamilyError where an extent has no size then."""
-    known = _following(family, inputs, sizes)
+    known = _compute_extents(family, inputs, sizes)
     return sum(prod(known[extent] for extent in data.shape) for data in family.data.values())
 
 
-def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
+def _compute_extents(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
     """All extents where some have other ``sizes``. Raises FamilyError where one has no value then."""
     known: Sizes = {**inputs.sizes, **sizes}
     for extent, value in family.extents.items():
@@ -245,7 +247,7 @@ def _following(family: Family, inputs: Inputs, sizes: Sizes) -> Sizes:
 # -- what is in them ----------------------------------------------------------------------------------------
 
 
-def _taken(
+def _take_inputs(
     family: Family,
     workload: Workload,
     inputs: Inputs,
@@ -256,7 +258,7 @@ def _taken(
     """Arrays of these extents, with other ``options`` and ``scalars``: the end of each array, its last element as often
     as it has to be longer. Raises AutotuneError."""
     now = replace(inputs, options={**inputs.options, **options}, scalars={**inputs.scalars, **scalars})
-    known = _following(family, now, sizes)
+    known = _compute_extents(family, now, sizes)
     moved = set(sizes)
     for extent, value in family.extents.items():
         if value is not None and (moved & value.names or known[extent] != inputs.sizes[extent]):
@@ -273,25 +275,25 @@ def _taken(
     return bind(family, given, now.options, {**workload.scalars, **scalars})
 
 
-def _other_scalars(family: Family, inputs: Inputs) -> dict[str, float]:
+def _change_scalars(family: Family, inputs: Inputs) -> dict[str, float]:
     """Of those that are given: three quarters of a fraction, and one less than a whole number above 1 that is no
     size."""
-    found: dict[str, float] = {}
+    scalars: dict[str, float] = {}
     for name, value in inputs.scalars.items():
         scalar = family.scalars[name]
         if scalar.value is not None:
             continue
         if "float" in scalar.type:
-            found[name] = _LESS * value
+            scalars[name] = _LESS * value
         elif value > 1 and value not in inputs.sizes.values():
-            found[name] = value - 1
-    return {name: value for name, value in found.items() if value != inputs.scalars[name]}
+            scalars[name] = value - 1
+    return {name: value for name, value in scalars.items() if value != inputs.scalars[name]}
 
 
-def _other_options(family: Family, inputs: Inputs) -> dict[str, Any]:
+def _change_options(family: Family, inputs: Inputs) -> dict[str, Any]:
     """The value behind each option's own."""
-    found = {}
+    options = {}
     for name, option in family.options.items():
         at = option.values.index(inputs.options[name])
-        found[name] = option.values[(at + 1) % len(option.values)]
-    return {name: value for name, value in found.items() if value != inputs.options[name]}
+        options[name] = option.values[(at + 1) % len(option.values)]
+    return {name: value for name, value in options.items() if value != inputs.options[name]}

@@ -29,7 +29,7 @@ from autotune.declaration import (
 )
 from autotune.errors import StoreError, UsageError
 from autotune.measure import CPU, CUDA, KERNEL, OBJECTIVES, find_objective
-from autotune.search import SAMPLERS, Strategy, can_be_listed, narrowed
+from autotune.search import SAMPLERS, Strategy, can_be_listed, narrow
 
 if TYPE_CHECKING:
     from autotune.measure import Protocol, Reference
@@ -186,7 +186,7 @@ class SweepRequest:
     def space(self) -> Space:
         """What ``--set`` leaves of it."""
         whole = self.family.space.possible if self.preset == POSSIBLE else self.family.space
-        return narrowed(whole, dict(self.narrowed))
+        return narrow(whole, dict(self.narrowed))
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...] | None:
@@ -197,14 +197,14 @@ class SweepRequest:
             return None
         return self.family.space.configurations(self.preset, self.narrowed)
 
-    def asked(self, workload: Workload) -> dict[str, Any]:
+    def serialise(self, workload: Workload) -> dict[str, Any]:
         """What this asks for on one workload, as plain values: all that a worker on another host has to know."""
         family = self.family
-        is_shipped = family.folder.parent == paths.bundled("kernels")
+        is_shipped = family.folder.parent == paths.find_bundled("kernels")
         told = {option.name: getattr(self, option.name) for option in OPTIONS.values() if option.shared}
         return {
             "family": family.name if is_shipped else str(family.folder.resolve()),
-            "workload": _called(family, workload),
+            "workload": _name_workload(family, workload),
             "data": str(self.data.resolve()) if self.data else "",
             **told,
             "narrowed": {name: list(values) for name, values in self.narrowed.items()},
@@ -216,7 +216,7 @@ class SweepRequest:
         if self.race:
             protocol = replace(protocol, race=self.race)
         protocol = replace(protocol, figure=find_objective(self.objective).figure, clocks=self.clocks)
-        return protocol.exactly(self.samples) if self.samples else protocol
+        return protocol.fix_samples(self.samples) if self.samples else protocol
 
     def compiler_processes(self, device_kind: str, workers: int = 1) -> int:
         """One a core; a core is left to each measuring process where there is a GPU to keep busy."""
@@ -260,7 +260,7 @@ OPTIONS: Mapping[str, Option] = {
 }
 
 
-def _called(family: Family, workload: Workload) -> str:
+def _name_workload(family: Family, workload: Workload) -> str:
     """By its name where the family knows it by that, which other hosts do too, else by its file."""
     if workload.path is None or workloads(family).get(workload.name) == workload.path:
         return workload.name
@@ -280,7 +280,7 @@ def request_of(
     AutotuneError; NotAsked where the sweep asks for code that nobody here named."""
     try:
         return SweepRequest(
-            family=load_family(_trusted(told["family"], own)),
+            family=load_family(_find_trusted(told["family"], own)),
             workloads=(told["workload"],),
             device=device,
             store=store,
@@ -288,7 +288,7 @@ def request_of(
             processes=processes,
             joins=True,
             **{option.name: told[option.name] for option in OPTIONS.values() if option.shared}
-            | {"compiler": _trusted_compiler(told["compiler"])},
+            | {"compiler": _check_compiler(told["compiler"])},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise StoreError(
@@ -297,7 +297,7 @@ def request_of(
         ) from None
 
 
-def _trusted(asked: str, own: Sequence[str]) -> str:
+def _find_trusted(asked: str, own: Sequence[str]) -> str:
     """The family to load: of ``own`` the folder that is called as the one that was asked for, else one that ships with
     autotune. The record's folder is never loaded: any user who may write there would run code here. Raises NotAsked."""
     name = Path(asked).name
@@ -312,7 +312,7 @@ def _trusted(asked: str, own: Sequence[str]) -> str:
     )
 
 
-def _trusted_compiler(asked: str) -> str:
+def _check_compiler(asked: str) -> str:
     """Raises NotAsked for a command that this host's user did not name."""
     if asked in ("", os.environ.get("CXX")) or is_compiler(asked):
         return asked

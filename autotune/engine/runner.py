@@ -149,10 +149,10 @@ class Runner:
 
 
 @contextmanager
-def launched(
+def launch_workers(
     names: Sequence[str], compiler: str, trial_seconds: float, opens: Callable[[str], Backend] = open_backend
 ) -> Iterator[list[ProcessWorker]]:
-    """A process for each device, which ``opens`` it while the block goes on; ``opened`` waits for them."""
+    """A process for each device, which ``opens`` it while the block goes on; ``open_devices`` waits for them."""
     workers = [ProcessWorker(name, partial(opens, name), compiler, trial_seconds) for name in names]
     is_over = False
     try:
@@ -165,7 +165,7 @@ def launched(
             worker.close(at_once=not is_over)
 
 
-def opened(workers: Sequence[ProcessWorker], compiler: str) -> None:
+def open_devices(workers: Sequence[ProcessWorker], compiler: str) -> None:
     """Wait until all have their devices. Raises AutotuneError: one that is not there, or is not like the first."""
     for worker in workers:
         worker.start()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from autotune.compile import toolkit_program
 from autotune.declaration import Configuration
-from autotune.engine.proof import failed
+from autotune.engine.proof import mark_failed
 from autotune.engine.trials import first_of
 from autotune.errors import DeviceError
-from autotune.measure import WatchedTask, watched
+from autotune.measure import WatchedTask, run_watched
 from autotune.processes import python
 from autotune.record import Study, decide_classes
 
@@ -53,30 +53,30 @@ def find_sanitizer() -> str:
 # -- a finished study ----------------------------------------------------------------------------------------
 
 
-def sanitized(study: Study, store: "Store", check: Check, objective: str = "kernel") -> Study:
+def sanitize(study: Study, store: "Store", check: Check, objective: str = "kernel") -> Study:
     """``study`` after a ``check`` of its finalists and winners, but for those that passed one before. The record has it
     too. Raises DeviceError."""
     opened = store.open(study, {})
     trials = {trial.configuration: trial for trial in study.trials}
     firsts = first_of(trials.values())
     passed = set(study.about.sanitized.get("configurations", ()))
-    due = [c for c in _leading(study, firsts, objective) if c.id not in passed]
-    found = check(due) if due else {}
+    due = [c for c in _select_leading(study, firsts, objective) if c.id not in passed]
+    faults = check(due) if due else {}
     for one in due:
         alike = [one, *(c for c, first in firsts.items() if first == one)]
-        if one.id not in found:
+        if one.id not in faults:
             passed.update(c.id for c in alike)
             continue
         for configuration in alike:
-            wrong = f"right results, but {_PROGRAM} {found[one.id]}"
-            trials[configuration] = failed(trials[configuration], "wrong_result", wrong)
+            wrong = f"right results, but {_PROGRAM} {faults[one.id]}"
+            trials[configuration] = mark_failed(trials[configuration], "wrong_result", wrong)
             opened.record(trials[configuration])
     about = replace(study.about, sanitized={"by": "+".join(TOOLS), "configurations": sorted(passed)})
-    opened.annotate(opened.about().told(about.to_dict()))
+    opened.annotate(opened.get_provenance().update(about.to_dict()))
     return replace(study, trials=tuple(trials.values()), about=about)
 
 
-def _leading(
+def _select_leading(
     study: Study, firsts: Mapping[Configuration, Configuration], objective: str
 ) -> list[Configuration]:
     """What was timed again, and the winners by accuracy class; of those with one code, the one that ran."""
@@ -93,15 +93,15 @@ def findings(task: WatchedTask, program: str, seconds: float = _SECONDS) -> dict
     """The first thing that each configuration of ``task`` does wrong, with the tool that says so; those that do nothing
     wrong are left out. All run in one process for each tool; only where that finds something, one by one. Raises
     DeviceError when the program does not come to its end."""
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     for tool in TOOLS:
-        left = tuple(one for one in task.configurations if one not in found)
-        if not left or not _finding(tool, replace(task, configurations=left), program, seconds):
+        left = tuple(one for one in task.configurations if one not in faults)
+        if not left or not _run_tool(tool, replace(task, configurations=left), program, seconds):
             continue
         for one in left:
-            if said := _finding(tool, replace(task, configurations=(one,)), program, seconds):
-                found[one] = f"{tool}: {said}"
-    return found
+            if said := _run_tool(tool, replace(task, configurations=(one,)), program, seconds):
+                faults[one] = f"{tool}: {said}"
+    return faults
 
 
 def first_finding(log: str) -> str:
@@ -123,7 +123,7 @@ def first_finding(log: str) -> str:
     return ""
 
 
-def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
+def build_command(program: str, tool: str, log: Path, task: Path) -> list[str]:
     """The command line. Errors of driver calls are left out: some are how autotune asks whether something is there."""
     return [
         program, "--tool", tool, "--report-api-errors", "no", "--log-file", str(log),
@@ -131,8 +131,8 @@ def command(program: str, tool: str, log: Path, task: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _finding(tool: str, task: WatchedTask, program: str, seconds: float) -> str:
-    seen = watched(task, partial(command, program, tool), f"{_PROGRAM} {tool}", seconds)
+def _run_tool(tool: str, task: WatchedTask, program: str, seconds: float) -> str:
+    seen = run_watched(task, partial(build_command, program, tool), f"{_PROGRAM} {tool}", seconds)
     if finding := first_finding(seen.log):
         return finding
     unseen = seen.result.failed if seen.result else {"": f"exit code {seen.code}: {seen.tail}"}

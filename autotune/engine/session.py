@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
-from autotune.compile import Cache, Pool, checking_bounds, compilers, default_root, worthwhile
+from autotune.compile import Cache, Pool, compilers, default_root, limit_processes, make_checking_command
 from autotune.declaration import Configuration, Inputs, Workload, prepare
-from autotune.device import device_names, locked_clocks
+from autotune.device import device_names, lock_clocks
 from autotune.engine.request import Case, SweepRequest
-from autotune.engine.runner import NO_COMPILER, launched, opened
+from autotune.engine.runner import NO_COMPILER, launch_workers, open_devices
 from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
-from autotune.measure import GivenOutputs, answered
-from autotune.record import Study, Trial, first_guesses, remarks
+from autotune.measure import GivenOutputs, evaluate_reference
+from autotune.record import Study, Trial, read_first_guesses, remarks
 from autotune.search import MOST_LISTED
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Watch(Protocol):
     @property
     def unfinished(self) -> str: ...
 
-    def compiled(self, done: int, total: int) -> None: ...
+    def report_compiled(self, done: int, total: int) -> None: ...
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
@@ -68,7 +68,7 @@ class Swept:
 
 
 @contextmanager
-def sweeping(
+def open_session(
     request: SweepRequest,
     cases: Sequence[Case],
     watched: Watched,
@@ -79,7 +79,7 @@ def sweeping(
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
     with (
-        launched(names, _compiler(request, names[0]), request.trial_seconds) as workers,
+        launch_workers(names, _compiler(request, names[0]), request.trial_seconds) as workers,
         _compilers(request, names) as started,
     ):
         # What records takes a while to import: done while the devices are opened. In a notebook tqdm, which Optuna
@@ -112,7 +112,7 @@ def _compiler(request: SweepRequest, device: str) -> str:
         raise UsageError(NO_COMPILER)
     if request.bounds and device != "cpu":
         raise UsageError("--bounds checks indices on the cpu: add --device cpu (a GPU's check is --sanitize)")
-    return checking_bounds() if request.bounds else request.compiler
+    return make_checking_command() if request.bounds else request.compiler
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | N
     most = request.strategy.most_trials(request.listed)
     variants = min(number for number in (most, request.listed, MOST_LISTED) if number is not None)
     at_a_time = 1 if request.family.is_plain else _AT_A_TIME
-    count = worthwhile(request.compiler_processes("cuda", len(names)), variants, at_a_time)
+    count = limit_processes(request.compiler_processes("cuda", len(names)), variants, at_a_time)
     if count <= 1 or not request.strategy.is_foreseen or names[0] == "cpu" or find_spec("pycuda") is None:
         yield None
         return
@@ -152,20 +152,24 @@ class Session:
         request, prepared = self.request, []
         for case in self.cases:
             inputs = case.inputs or prepare(request.family, case.workload, request.root)
-            answer = answered(request.family, inputs, case.reference) if case.reference is not None else None
+            answer = (
+                evaluate_reference(request.family, inputs, case.reference)
+                if case.reference is not None
+                else None
+            )
             prepared.append((case.workload, inputs, answer))
-        opened(self.workers, request.compiler)
+        open_devices(self.workers, request.compiler)
         _sanitizer(request, self.workers[0].device.kind)
-        with locked_clocks(request.clocks, [worker.device for worker in self.workers]):
+        with lock_clocks(request.clocks, [worker.device for worker in self.workers]):
             for given in prepared:
-                swept = self.swept(*given)
+                swept = self.sweep(*given)
                 yield swept
                 if swept.is_over:
                     break
         for worker in self.workers:
             worker.dismiss()
 
-    def swept(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
+    def sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
         """One workload, watched."""
         from autotune.engine.sweep import SweepInterrupted
 
@@ -176,7 +180,7 @@ class Session:
         interrupted = ""
         with self.watched(f"{request.family.name} {workload.name}", total) as view:
             sweep.watch = lambda trial, done, _all: view.update(trial, done, sweep.best_ms, sweep.busy_share)
-            sweep.compiled = view.compiled
+            sweep.compiled = view.report_compiled
             try:
                 study = sweep.run()
             except SweepInterrupted as stopped:
@@ -186,7 +190,7 @@ class Session:
                 interrupted = view.unfinished or f"what was measured is recorded ({far})"
         if self.sanitizer and not interrupted and not study.about.lost:
             try:
-                study = self.sanitized(sweep, study)
+                study = self.sanitize(sweep, study)
             except SweepInterrupted as stopped:
                 study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
         wall_s, device = time.perf_counter() - began, self.workers[0].device
@@ -216,12 +220,12 @@ class Session:
         folder, family = self.request.folder, self.request.family
         won = [study.decision for study in self.store.studies() if study.family == family.name]
         winners = [decision.winner.configuration for decision in won if decision]
-        return [*first_guesses(folder, family, workload.name, _GUESSES), *winners]
+        return [*read_first_guesses(folder, family, workload.name, _GUESSES), *winners]
 
-    def sanitized(self, sweep: "Sweep", study: Study) -> Study:
+    def sanitize(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
         timed anew. Where it does not come to its end, ``lost`` says so."""
-        from autotune.engine.sanitizer import TOOLS, findings, sanitized
+        from autotune.engine.sanitizer import TOOLS, findings, sanitize
         from autotune.measure import WatchedTask
 
         request = self.request
@@ -238,14 +242,14 @@ class Session:
 
         kept = {n: v for n, v in study.about.to_dict().items() if n in _OF_THE_SEARCH}
         try:
-            while (seen := sanitized(study, self.store, check, request.objective)).trials != study.trials:
+            while (seen := sanitize(study, self.store, check, request.objective)).trials != study.trials:
                 tried = tuple(trial.configuration for trial in seen.trials)
                 anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, time=None)
                 again = replace(sweep, request=replace(anyhow, again=False, retime=True))
                 study = again.run()
                 for phase, seconds in again.phases.items():
                     sweep.phases[phase] += seconds
-                study = replace(study, about=study.about.told(kept))
+                study = replace(study, about=study.about.update(kept))
         except DeviceError as problem:
             lost = f"measured and recorded, but not sanitized: {problem}"
             return replace(study, about=replace(study.about, lost=lost))

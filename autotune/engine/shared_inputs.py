@@ -33,8 +33,8 @@ class SharedInputs:
     scalars: Mapping[str, float]
 
     @classmethod
-    def of(cls, family: Family, inputs: Inputs, arrays: Path, **more: Any) -> Self:
-        """Of ``inputs`` whose arrays were written to ``arrays`` (see ``shared_arrays``)."""
+    def make(cls, family: Family, inputs: Inputs, arrays: Path, **more: Any) -> Self:
+        """Of ``inputs`` whose arrays were written to ``arrays`` (see ``share_arrays``)."""
         return cls(
             family=family.folder, space_digest=family.space_digest, host_digest=family.host_digest, arrays=arrays,
             sizes=dict(inputs.sizes), options=dict(inputs.options), scalars=dict(inputs.scalars), **more,
@@ -53,7 +53,7 @@ class SharedInputs:
                 f"{edited} was edited during {during}, run the same command again for the new text"
             )
         arrays = read_arrays(self.arrays, "input", family.inputs)
-        return family.typed(self.options), Inputs(
+        return family.apply_types(self.options), Inputs(
             arrays=arrays, sizes=self.sizes, options=self.options, scalars=self.scalars
         )
 
@@ -65,7 +65,7 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 
 
 @contextmanager
-def shared_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
+def share_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
     """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
     with own_folder() as name:
         try:
@@ -85,15 +85,15 @@ def has_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> bool:
 
 def read_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> dict[str, NDArray[Any]]:
     """What ``write_arrays`` wrote: read-only, the pages shared by every process that maps them."""
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for data in declared:
         path = folder / f"{prefix}-{data.name}.npy"
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except ValueError:  # an empty array cannot be mapped
             array = np.load(path, allow_pickle=False)
-        found[data.name] = array.view(np.ndarray)
-    return found
+        arrays[data.name] = array.view(np.ndarray)
+    return arrays
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class SharedArray:
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def mapped(self) -> NDArray[Any]:
+    def map_memory(self) -> NDArray[Any]:
         """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
         try:
             with self.path.open("r+b") as file:
@@ -123,7 +123,7 @@ class SharedArray:
 
 
 @contextmanager
-def shared_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
+def share_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
     """Memory that every process may map while the block lasts. Raises StoreError when there is none."""
     file = os.memfd_create("autotune-results")
     array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)

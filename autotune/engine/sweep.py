@@ -28,12 +28,12 @@ from autotune.engine.process_worker import ProcessWorker
 from autotune.engine.proof import Prover
 from autotune.engine.request import NotAsked, SweepRequest
 from autotune.engine.runner import DeviceLost
-from autotune.engine.shared_inputs import shared_arrays
+from autotune.engine.shared_inputs import share_arrays
 from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, set_aside
-from autotune.search import Search, Unlisted, listed
+from autotune.search import Search, Unlisted, list_configurations
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 # May have been the machine's fault (no memory, full disk), and are cheap to repeat.
@@ -102,8 +102,10 @@ class Sweep:
     def run(self) -> Study:
         study = self._open()
         beside_before = [c.id for c in self._beside if c not in self._known]
-        again = {c: t for c, t in self._selected().items() if self.request.again or t.state in _TRIED_AGAIN}
-        self.before = len(self._selected()) - len(again)
+        again = {
+            c: t for c, t in self._collect_selected().items() if self.request.again or t.state in _TRIED_AGAIN
+        }
+        self.before = len(self._collect_selected()) - len(again)
         times = [] if self.request.again else [trial.time_ms for trial in self._known.values()]
         self.best_ms = min(times, default=math.inf)
         began = time.perf_counter()
@@ -117,13 +119,13 @@ class Sweep:
                 each.close(at_once=True)
         except DeviceLost as problem:
             told["lost"] = str(problem)
-        before = self._record.about()
+        before = self._record.get_provenance()
         earlier = beside_before if before.beside is None else before.beside
         told["beside"] = [c.id for c in self._beside if c.id in earlier]  # of no selection in the record
-        about = self._about(study.about.told(told), before, time.perf_counter() - began)
+        about = self._describe_study(study.about.update(told), before, time.perf_counter() - began)
         if not self.request.joins:
             self._record.annotate(about)
-        study = replace(study, about=about, trials=tuple(self._selected().values()))
+        study = replace(study, about=about, trials=tuple(self._collect_selected().values()))
         if about.interrupted:
             raise SweepInterrupted(study)
         return study
@@ -145,19 +147,19 @@ class Sweep:
         self._wanted = Unlisted(self.request.space) if listed_ones is None else set(listed_ones)
         self._beside = () if space.control in self._wanted else (space.control,)
         study = replace(study, about=replace(study.about, beside=tuple(c.id for c in self._beside)))
-        if self.request.joins and (why := self.store.why_unknown(study)):
+        if self.request.joins and (why := self.store.explain_unknown(study)):
             raise NotAsked(why)
         self._record = self.store.open(study, {p.name: p for p in space.policies})
         if not self.request.joins:
-            self._record.ask(self.request.asked(self.workload))
+            self._record.ask(self.request.serialise(self.workload))
         if self._record.why_new:
             self.note(self._record.why_new)
         if self.family.is_own_reference and not self.answer:
             self.note("nothing says what is right: each configuration is held against its own first run")
-        self._known, self._visited = self._record.known(), 0
+        self._known, self._visited = self._record.get_known(), 0
         return study
 
-    def _selected(self) -> dict[Configuration, Trial]:
+    def _collect_selected(self) -> dict[Configuration, Trial]:
         """What is known of what was asked for, and of the control."""
         return {c: t for c, t in self._known.items() if self._is_selected(c)}
 
@@ -174,23 +176,25 @@ class Sweep:
 
     def _work(self, again: Mapping[Configuration, Trial], told: dict[str, Any]) -> None:
         """``told`` is added to: it holds what is known when this ends early, too."""
-        with shared_arrays(self.inputs.arrays) as arrays:
+        with share_arrays(self.inputs.arrays) as arrays:
             told["reference_ms"] = self._reference_ms = self._set_out(arrays)
-            told |= self._described()
+            told |= self._describe_device()
             self._try(again)
             if self.request.joins:
                 return
             self._try_in_full()
             told |= self._finalists()
-            told |= self._compared()
-            told |= self._described()
+            told |= self._compare_baseline()
+            told |= self._describe_device()
 
     # -- before the first configuration -------------------------------------------------------------------
 
     def _set_out(self, arrays: Path) -> float:
         """Tell every worker of the study: the milliseconds the reference took."""
         mark = time.perf_counter()
-        setting = Setting.of(self.family, self.inputs, arrays, workload=self.workload, protocol=self.protocol)
+        setting = Setting.make(
+            self.family, self.inputs, arrays, workload=self.workload, protocol=self.protocol
+        )
         self._setting = setting
         if self.answer:
             reference_ms = self.answer.elapsed_ms
@@ -221,7 +225,7 @@ class Sweep:
         """Every configuration that the search asks for: here, or in another sweep that shares the record. Those beside
         the selection come before and are none of its trials."""
         first = [c for c in self._beside if c not in self._known or c in again]
-        excluded = {c: reason for c in first if (reason := self._compiler.exclusion(c))}
+        excluded = {c: reason for c in first if (reason := self._compiler.explain_exclusion(c))}
         search = self._search(again)
         size = None if self.request.strategy.is_foreseen else _ASKED * len(self.workers)
         is_cpu = self.workers[0].device.kind == "cpu"  # where nothing is compiled while something is measured
@@ -255,7 +259,7 @@ class Sweep:
         to be; the next one where that turns out wrong."""
         tried: set[Configuration] = set()
         while True:
-            selected = [t for c, t in self._selected().items() if c not in self._beside]
+            selected = [t for c, t in self._collect_selected().items() if c not in self._beside]
             due = {t.configuration for t in set_aside(selected, self.family.accuracy)} - tried
             if not due:
                 return
@@ -277,7 +281,7 @@ class Sweep:
         """A search that was told of what need not be tried again."""
         search = Search(
             self.request.space, self.configurations, self.request.strategy,
-            seeds=self.seeds, exclusion=self._compiler.exclusion,
+            seeds=self.seeds, exclusion=self._compiler.explain_exclusion,
         )  # fmt: skip
         for configuration, trial in self._known.items():
             if configuration not in again:
@@ -289,8 +293,8 @@ class Sweep:
     def _are_finalists_due(self) -> bool:
         """Whether the record holds measured trials that finalists were not chosen from: a sweep that was killed between
         the last trial and the last word leaves it so."""
-        done = fingerprint(self._selected().values())
-        return bool(done) and self._record.about().finalists != done
+        done = fingerprint(self._collect_selected().values())
+        return bool(done) and self._record.get_provenance().finalists != done
 
     def _finalists(self) -> dict[str, Any]:
         """Prove and re-time the best: what the study's description says of that."""
@@ -315,9 +319,9 @@ class Sweep:
         )  # fmt: skip
         about: dict[str, Any] = {}
         try:
-            finalists.run(self._selected())
+            finalists.run(self._collect_selected())
             self._record.refresh()
-            recorded = self._record.known()
+            recorded = self._record.get_known()
             about["finalists"] = fingerprint(t for c, t in recorded.items() if self._is_selected(c))
         except LaunchError as problem:
             about["warning"] = f"the finalists could not be timed again: {problem}"
@@ -327,7 +331,7 @@ class Sweep:
             about["retime_ratio"] = finalists.ratio
         if prover.sizes is not None:
             about["proof"] = {
-                "version": PROOF_VERSION, "sizes": prover.sizes.told(self.inputs.sizes),
+                "version": PROOF_VERSION, "sizes": prover.sizes.list_reported(self.inputs.sizes),
                 "why_not": prover.sizes.why_not,
             }  # fmt: skip
             own = "its own first run" if self.family.is_own_reference else self.family.reference_configuration
@@ -335,54 +339,54 @@ class Sweep:
                 about["proof"]["against"] = own
         return about
 
-    def _compared(self) -> dict[str, Any]:
+    def _compare_baseline(self) -> dict[str, Any]:
         """The family's baseline beside what was found: what the study's description says of that."""
         if (baseline := self.family.baseline) is None:
             return {}
         mark = time.perf_counter()
         compiler = replace(self._compiler, worker=self._alive)
-        found = time_baseline(baseline, compiler, self._selected(), self.family.space.control)
+        found = time_baseline(baseline, compiler, self._collect_selected(), self.family.space.control)
         self.phases["baseline"] += time.perf_counter() - mark
         return {"baseline": asdict(found)}
 
     def _is_baseline_due(self) -> bool:
         """Whether the baseline is another than the one that was timed."""
         baseline = self.family.baseline
-        known = self._record.about().baseline
+        known = self._record.get_provenance().baseline
         return baseline is not None and (known is None or known.digest != baseline_digest(baseline))
 
-    def _described(self) -> dict[str, Any]:
+    def _describe_device(self) -> dict[str, Any]:
         """What the first device says of itself now; nothing after a lost context."""
         with suppress(LaunchError):
-            return self.workers[0].ask(1, Measuring.described)
+            return self.workers[0].ask(1, Measuring.describe)
         return {}
 
-    def _about(self, about: Provenance, before: Provenance, wall_s: float) -> Provenance:
+    def _describe_study(self, about: Provenance, before: Provenance, wall_s: float) -> Provenance:
         """The study's description: this run's, with the seconds of the runs before it added up."""
         seconds = dict(before.phases_s)
         for phase, spent in {**self.phases, "total": wall_s}.items():
             seconds[phase] = seconds.get(phase, 0.0) + spent
         running = seconds.get("verify", 0.0) + seconds.get("measure", 0.0)
-        about = replace(before, interrupted=False, lost="", warning="").told(about.to_dict())
+        about = replace(before, interrupted=False, lost="", warning="").update(about.to_dict())
         idle = before.idle_policies
         if (now := self._compiler.idle_policies()) is not None:  # a policy that changed nothing in any run
             about = replace(about, idle_policies=tuple(p for p in now if idle is None or p in idle))
         return replace(
             about,
-            searched=self._searched(),
+            searched=self._describe_searched(),
             phases_s=seconds,
             busy_share=seconds.get("kernels", 0.0) / running if running else 0.0,
             visited=self._visited + before.visited,
         )
 
-    def _searched(self) -> dict[str, Any]:
+    def _describe_searched(self) -> dict[str, Any]:
         """How much of the space was tried: of the selection, and ``space`` for all of it (None where it is too large
         to list)."""
         of = None if self.configurations is None else len(self.configurations)
-        whole = listed(self.family.space)
+        whole = list_configurations(self.family.space)
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
-        return {"tried": tried, "of": of, "space": space, **self.request.strategy.about()}
+        return {"tried": tried, "of": of, "space": space, **self.request.strategy.describe()}
 
 
 class SweepInterrupted(KeyboardInterrupt):

@@ -16,7 +16,7 @@ from autotune.record import State, StudyStore, Trial
 _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 
 
-def _same_trial(trial: Trial, job: Job) -> Trial:
+def _copy_trial(trial: Trial, job: Job) -> Trial:
     """``trial`` as that of another configuration with the same code, data and launches."""
     first = trial.same_as or trial.configuration
     return replace(
@@ -66,15 +66,15 @@ class Trials:
         try:
             self._pass(chunks)
             for configuration, reason in excluded.items():
-                self._settled(self._trial(configuration, "excluded", reason))
+                self._settle(self._trial(configuration, "excluded", reason))
             while self._elsewhere:
-                self._try_left_over(self._shared_out())
+                self._try_left_over(self._take_released())
         finally:
             for configuration in self.claimed:
                 self.store.release(configuration)
 
     def _pass(self, chunks: Chunks) -> None:
-        with closing(Runner(self.workers, self._admitted).answers(chunks)) as answers:
+        with closing(Runner(self.workers, self._admit).answers(chunks)) as answers:
             for answer in answers:
                 self._take(answer)
                 self._record_released()
@@ -85,7 +85,7 @@ class Trials:
         if not jobs:
             time.sleep(_OTHERS_S)
 
-    def _admitted(self, job: Job) -> Job | None:
+    def _admit(self, job: Job) -> Job | None:
         """The job as it is to be sent now; None when it is not to be."""
         if not self._is_mine(job.configuration):
             self._leave(job.configuration, job)
@@ -94,7 +94,7 @@ class Trials:
         if first == job.configuration:
             return replace(job, best_ms=self.best_ms)
         if first in self._done:
-            self._released.append(_same_trial(self._done[first], job))
+            self._released.append(_copy_trial(self._done[first], job))
         else:
             self._waiting.setdefault(first, []).append(job)
         return None
@@ -106,7 +106,7 @@ class Trials:
             self.claimed.add(configuration)
         return True
 
-    def _shared_out(self) -> list[Made]:
+    def _take_released(self) -> list[Made]:
         """Of what other sweeps had: the jobs that none of them has any more. What they recorded is known now."""
         self.store.refresh()
         mine: list[Made] = []
@@ -138,9 +138,9 @@ class Trials:
             self._record(self._trial(*what, profiles=static, phases_ms=spent))
         else:
             configuration, failure = answer
-            self._settled(self._trial(configuration, "compile_failed", failure.message))
+            self._settle(self._trial(configuration, "compile_failed", failure.message))
 
-    def _settled(self, trial: Trial) -> None:
+    def _settle(self, trial: Trial) -> None:
         """Record a trial that no worker had to make, unless another sweep does."""
         if self._is_mine(trial.configuration):
             self._record(trial)
@@ -157,7 +157,7 @@ class Trials:
 
     def _news(self, configuration: Configuration) -> Trial | None:
         """What another sweep has recorded of it since this one began."""
-        trial = self.store.known().get(configuration)
+        trial = self.store.get_known().get(configuration)
         return trial if trial is not self.known.get(configuration) else None
 
     def _record_released(self) -> None:
@@ -170,7 +170,7 @@ class Trials:
         is_recorded = self.store.record(trial)
         self.claimed.discard(trial.configuration)
         self.phases["record"] += time.perf_counter() - mark
-        self._released += [_same_trial(trial, job) for job in self._waiting.pop(trial.configuration, ())]
+        self._released += [_copy_trial(trial, job) for job in self._waiting.pop(trial.configuration, ())]
         if is_recorded:
             self._know(trial)
         else:  # this process stood still so long that another took it over

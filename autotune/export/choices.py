@@ -11,7 +11,7 @@ from typing import Any
 from autotune.compile import Variant
 from autotune.declaration import KEYWORDS, Configuration, Family
 from autotune.errors import FamilyError, PolicyFileError
-from autotune.policy import PolicyFile, acceptance, feature_values, of_objective
+from autotune.policy import PolicyFile, acceptance, feature_values, select_objective
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Choices:
 
     def place(self, name: str, configuration: Configuration, options: Mapping[str, Any], about: str) -> int:
         """Where the winner is among ``winners``; added when it is not there."""
-        variant = Variant.of(self.family, configuration, options)
+        variant = Variant.make(self.family, configuration, options)
         for i, known in enumerate(self.winners):
             if known.variant.configuration == configuration and known.variant.options == variant.options:
                 return i
@@ -82,23 +82,23 @@ def identifier(text: str) -> str:
     return f"{words}_" if words in KEYWORDS else words
 
 
-def chosen(family: Family, files: Sequence[PolicyFile], objective: str = "kernel") -> Choices:
+def select_entries(family: Family, files: Sequence[PolicyFile], objective: str = "kernel") -> Choices:
     """The entries of ``files`` that would be used at run time for ``objective``, with their winners, the files'
     defaults and the family's own fallbacks for every option. Raises FamilyError for a family that needs Python on
     the host, PolicyFileError when nothing of a file would be used."""
     if obstacle := next(_obstacles(family), ""):
         raise FamilyError(f"family {family.name} cannot be exported: {obstacle}")
-    found = Choices(family)
+    choices = Choices(family)
     for file in files:
-        _take(found, file, objective)
-    if not found.entries and not found.fallbacks:
+        _take(choices, file, objective)
+    if not choices.entries and not choices.fallbacks:
         raise PolicyFileError(
-            f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(found.left_out)}"
+            f"{', '.join(str(file.path) for file in files)}: nothing is left to export: {'; '.join(choices.left_out)}"
         )
     if "cuda" in family.space.presets:
-        found.fall_back("preset", family.space.configurations("cuda")[0], "the family's preset")
-    found.fall_back("control", family.space.control, "the family's control")
-    return found
+        choices.fall_back("preset", family.space.configurations("cuda")[0], "the family's preset")
+    choices.fall_back("control", family.space.control, "the family's control")
+    return choices
 
 
 def _obstacles(family: Family) -> Iterator[str]:
@@ -159,16 +159,16 @@ def _obstacles_of_arrays(family: Family) -> Iterator[str]:
 def _take(found: Choices, file: PolicyFile, objective: str) -> None:
     """Add what ``file`` has for ``objective``. Raises PolicyFileError for one of which nothing would be used."""
     family, device, capability = found.family, file.device.name, _capability(found.family, file)
-    counted = of_objective(file, objective).entries
+    counted = select_objective(file, objective).entries
     if others := [name for name in file.entries if name not in counted]:
         found.left_out.append(f"{device}: entries of another objective than {objective}: {', '.join(others)}")
     for item in sorted(counted.values(), key=lambda e: e.name):
-        configuration, reason = acceptance.own_configuration(family, item.configuration)
-        reason = acceptance.stale(family, item) or reason
+        configuration, reason = acceptance.find_own_configuration(family, item.configuration)
+        reason = acceptance.describe_staleness(family, item) or reason
         if reason or configuration is None:
             found.left_out.append(f"{device}: entry {item.name}: {reason}")
             continue
-        options = family.chosen_options(item.options)
+        options = family.choose_options(item.options)
         about = f"won on {item.name}, {device}: {item.median_ms:.6g} ms"
         winner = found.place(item.name, configuration, options, about)
         known = feature_values(family.features, item.features)
@@ -180,7 +180,7 @@ def _take(found: Choices, file: PolicyFile, objective: str) -> None:
         found.left_out.append(
             f"{device}: what decides between entries for inputs that no entry matches; the nearest entry stands in"
         )
-    configuration, reason = acceptance.own_configuration(family, file.default)
+    configuration, reason = acceptance.find_own_configuration(family, file.default)
     if reason or configuration is None:
         found.left_out.append(f"{device}: the default: {reason}")
     else:

@@ -18,8 +18,8 @@ from autotune.declaration import load_family
 @options.option(
     "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Where the files go."
 )
-@options.one_workload("The example's input; default the family's own.")
-@options.of_sweep("objective")
+@options.make_workload_option("The example's input; default the family's own.")
+@options.make_sweep_option("objective")
 @options.policies_option
 @options.data_option
 def export_command(family: str, device: tuple[str, ...], output: Path, **asked: Any) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
-from autotune.declaration import Expression, Value, compiled
+from autotune.declaration import Expression, Value, compile_node
 from autotune.errors import FamilyError
 
 Kind = Literal["whole", "real", "truth"]
@@ -53,22 +53,22 @@ class Cpp:
     value: Value | None = None
     level: int = _ATOM
 
-    def inside(self, level: int = _ATOM) -> str:
+    def bracket(self, level: int = _ATOM) -> str:
         """As an operand of an operator: in brackets when it binds more loosely than ``level``."""
         return self.text if self.level <= level else f"({self.text})"
 
     @property
     def truth(self) -> str:
         """Whether it is not 0."""
-        return self.text if self.kind == "truth" else f"{self.inside()} != 0"
+        return self.text if self.kind == "truth" else f"{self.bracket()} != 0"
 
 
-def translated(
+def translate(
     expression: Expression, bound: Mapping[str, Value], free: Mapping[str, tuple[str, Kind]]
 ) -> Cpp:
     """``expression`` with the names ``bound`` as constants and ``free`` (name -> C++ text and kind) left open. Raises
     FamilyError for what C++ cannot say: a word compared with a number, ``and`` and ``or`` of numbers as values."""
-    return _Translation(expression, bound, free).of(expression.tree)
+    return _Translation(expression, bound, free).translate(expression.tree)
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,23 @@ class _Translation:
     bound: Mapping[str, Value]
     free: Mapping[str, tuple[str, Kind]]
 
-    def of(self, node: ast.expr) -> Cpp:
+    def translate(self, node: ast.expr) -> Cpp:
         # Without a value it reads a size, or is in a branch that is not taken, or fails at run time.
         with suppress(ArithmeticError, TypeError, ValueError, KeyError):
-            if isinstance(value := compiled(node)(self.bound), int | float | str):
+            if isinstance(value := compile_node(node)(self.bound), int | float | str):
                 return _constant(value)
         match node:
             case ast.Name(id=name) if name in self.free:
                 return Cpp(*self.free[name])
             case ast.UnaryOp(op=ast.Not()):
-                return Cpp(f"!{self.of(node.operand).inside()}", "truth")
+                return Cpp(f"!{self.translate(node.operand).bracket()}", "truth")
             case ast.UnaryOp():
                 (operand,) = self._numbers(node.operand)
-                return Cpp(f"-{operand.inside()}", _kind(operand), level=_LOOSE)
+                return Cpp(f"-{operand.bracket()}", _kind(operand), level=_LOOSE)
             case ast.BinOp(op=op) if type(op) in _SIGNS:
                 left, right = self._numbers(node.left, node.right)
                 sign, level, tighter = _SIGNS[type(op)]
-                text = f"{left.inside(level)} {sign} {right.inside(tighter)}"
+                text = f"{left.bracket(level)} {sign} {right.bracket(tighter)}"
                 return Cpp(text, _kind(left, right), level=level)
             case ast.BinOp(op=op) if type(op) in _CALLS:
                 left, right = self._numbers(node.left, node.right)
@@ -107,71 +107,71 @@ class _Translation:
                 return self._comparison(node)
             case ast.Call(func=ast.Name(id=name), args=arguments):
                 return self._call(name, self._numbers(*arguments))
-        raise self._cannot(ast.unparse(node))
+        raise self._make_error(ast.unparse(node))
 
     def _choice(self, node: ast.IfExp) -> Cpp:
-        test = self.of(node.test)
+        test = self.translate(node.test)
         if test.value is not None:
-            return self.of(node.body if test.value else node.orelse)
+            return self.translate(node.body if test.value else node.orelse)
         body, other = self._numbers(node.body, node.orelse)
         kind = body.kind if body.kind == other.kind else _kind(body, other)
-        return Cpp(f"{test.inside()} ? {body.inside()} : {other.inside()}", kind, level=_LOOSE)
+        return Cpp(f"{test.bracket()} ? {body.bracket()} : {other.bracket()}", kind, level=_LOOSE)
 
     def _all_or_any(self, node: ast.BoolOp) -> Cpp:
         ends, sign = (False, "&&") if isinstance(node.op, ast.And) else (True, "||")
         parts: list[Cpp] = []
         for item in node.values:
-            part = self.of(item)
+            part = self.translate(item)
             if part.kind != "truth":
-                raise self._cannot(ast.unparse(node))
+                raise self._make_error(ast.unparse(node))
             if part.value is None or bool(part.value) is ends:
                 parts.append(part)
             if part.value is not None and bool(part.value) is ends:
                 break
-        return _joined(parts, sign) if parts else _constant(not ends)
+        return _join(parts, sign) if parts else _constant(not ends)
 
     def _comparison(self, node: ast.Compare) -> Cpp:
         left, parts = node.left, []
         for operator, right in zip(node.ops, node.comparators, strict=True):
             is_in = isinstance(operator, (ast.In, ast.NotIn))
             if is_in and not isinstance(right, ast.Tuple):
-                raise self._cannot(ast.unparse(node))
+                raise self._make_error(ast.unparse(node))
             first, *others = self._numbers(left, *(right.elts if isinstance(right, ast.Tuple) else [right]))
             sign = _COMPARISONS[type(operator)]
             tests = [
-                Cpp(f"{first.inside()} {sign} {each.inside()}", "truth", level=_LOOSE) for each in others
+                Cpp(f"{first.bracket()} {sign} {each.bracket()}", "truth", level=_LOOSE) for each in others
             ]
-            parts.append(_joined(tests, "||" if isinstance(operator, ast.In) else "&&"))
+            parts.append(_join(tests, "||" if isinstance(operator, ast.In) else "&&"))
             left = right
-        return _joined(parts, "&&")
+        return _join(parts, "&&")
 
     def _call(self, name: str, arguments: list[Cpp]) -> Cpp:
         kind, texts = _KINDS.get(name) or _kind(*arguments), [each.text for each in arguments]
         if name == "abs":
-            return Cpp(f"larger({texts[0]}, -{arguments[0].inside()})", kind)
+            return Cpp(f"larger({texts[0]}, -{arguments[0].bracket()})", kind)
         function = _FUNCTIONS[name]
         if name in ("min", "max"):
             return Cpp(reduce(lambda text, each: f"{function}({text}, {each})", texts), kind)
         return Cpp(f"{function}({', '.join(texts)})", kind)
 
     def _numbers(self, *nodes: ast.expr) -> list[Cpp]:
-        parts = [self.of(node) for node in nodes]
+        parts = [self.translate(node) for node in nodes]
         for part in parts:
             if isinstance(part.value, str):
-                raise self._cannot(repr(part.value))
+                raise self._make_error(repr(part.value))
         return parts
 
-    def _cannot(self, what: str) -> FamilyError:
+    def _make_error(self, what: str) -> FamilyError:
         return FamilyError(
             f"{self.expression.where}: {what} in {self.expression.text!r} has no C++ form; compare words with words, "
             "and use and, or, not on comparisons"
         )
 
 
-def _joined(parts: list[Cpp], sign: str) -> Cpp:
+def _join(parts: list[Cpp], sign: str) -> Cpp:
     if len(parts) == 1:
         return parts[0]
-    return Cpp(f" {sign} ".join(part.inside() for part in parts), "truth", level=_LOOSE)
+    return Cpp(f" {sign} ".join(part.bracket() for part in parts), "truth", level=_LOOSE)
 
 
 def _kind(*parts: Cpp) -> Kind:

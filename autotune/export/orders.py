@@ -32,29 +32,29 @@ class OrderInput:
 def order_inputs(choices: Choices) -> list[OrderInput]:
     """Those that some winner is in. Raises FamilyError for one whose name an array has."""
     family = choices.family
-    found = {
+    inputs = {
         (policy.name, str(value), space): OrderInput(policy, value, space)
         for winner in choices.winners
-        for policy in family.reordering(winner.variant.configuration)
+        for policy in family.find_reordering(winner.variant.configuration)
         for value in [winner.variant.configuration[policy.name]]
         for space in policy.data
     }
-    for order in found.values():
+    for order in inputs.values():
         if order.name in family.data:
             raise FamilyError(
                 f"family {family.name} cannot be exported: the permutation of {order.policy.name}={order.value} would "
                 f"be an input {order.name}, and an array has that name; give the array another one"
             )
-    return [found[key] for key in sorted(found)]
+    return [inputs[key] for key in sorted(inputs)]
 
 
 def permutations(choices: Choices, inputs: Inputs) -> dict[str, NDArray[np.int64]]:
     """Each order input for ``inputs``. Raises FamilyError for one that is no permutation."""
-    ordering, found = Ordering(), {}
+    ordering, by_space = Ordering(), {}
     for order in order_inputs(choices):
         variant = next(winner.variant for winner in choices.winners if _has(winner.variant, order))
-        found[order.name] = ordering.orders_of(variant, inputs)[order.space].old.astype(np.int64)
-    return found
+        by_space[order.name] = ordering.orders_of(variant, inputs)[order.space].old.astype(np.int64)
+    return by_space
 
 
 def order_parts(choices: Choices) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def order_parts(choices: Choices) -> dict[str, Any]:
         ],
         "spaces": [identifier(space) for space in spaces],
         "moves": [moves_of(data, spaces) for data in family.data.values()],
-        "taken": [_taken(winner.variant, given, spaces) for winner in choices.winners],
+        "taken": [_list_taken(winner.variant, given, spaces) for winner in choices.winners],
     }
 
 
@@ -80,7 +80,7 @@ def _has(variant: Variant, order: OrderInput) -> bool:
     return bool(variant.configuration[order.policy.name] == order.value)
 
 
-def _taken(variant: Variant, given: Sequence[OrderInput], spaces: Sequence[str]) -> list[str]:
+def _list_taken(variant: Variant, given: Sequence[OrderInput], spaces: Sequence[str]) -> list[str]:
     """By index space what ``Taken`` of order.h says: the place of the order input, and whether it has to be given."""
     taken = {}
     for place, order in enumerate(given):
@@ -96,7 +96,7 @@ def _is_needed(variant: Variant, policy: Policy) -> bool:
     if policy.is_constant or (policy.name, policy.default) in family.orders:
         return True
     as_given = {**variant.configuration, policy.name: policy.default}
-    return bool(family.space.exclusion(as_given)) or any(
+    return bool(family.space.explain_exclusion(as_given)) or any(
         policy.name in each.require.names and not each.require.names <= as_given.keys()
         for each in family.space.constraints
     )

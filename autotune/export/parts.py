@@ -10,7 +10,7 @@ import numpy as np
 from autotune.compile import Variant, element_type, enumeration
 from autotune.declaration import Expression, Family, Tolerance, Value
 from autotune.export.choices import Choices, Row, Winner, identifier
-from autotune.export.cpp_expression import Kind, translated
+from autotune.export.cpp_expression import Kind, translate
 from autotune.export.orders import order_parts
 from autotune.layout import DIMENSIONS, SCALAR_TYPES, Data, Field, Layout
 
@@ -27,12 +27,12 @@ def winner_parts(
     family = variant.family
     bound: dict[str, Value] = {**variant.configuration, **dict(variant.options)}
 
-    def whole(expression: Expression) -> str:
-        found = translated(expression, bound, free)
+    def write_whole(expression: Expression) -> str:
+        found = translate(expression, bound, free)
         return found.text if isinstance(found.value, int) else f"whole({found.text})"
 
-    def three(items: Sequence[Expression]) -> str:
-        return ", ".join([*(whole(item) for item in items), "1", "1"][:3])
+    def write_three(items: Sequence[Expression]) -> str:
+        return ", ".join([*(write_whole(item) for item in items), "1", "1"][:3])
 
     options = ",".join(f"{name}={value}" for name, value in variant.options)
     return {
@@ -44,27 +44,27 @@ def winner_parts(
         "layouts": [{"cpp": identifier(name), "members": members(item)} for name, item in variant.layouts.items()],
         "buffers": [str(_owner(variant, name)) for name in family.data],
         "constraints": [
-            (found.text, quoted(" ".join(constraint.reason.split())))
+            (found.text, quote(" ".join(constraint.reason.split())))
             for constraint in family.space.constraints
-            if (found := translated(constraint.require, bound, free)).value is not True
+            if (found := translate(constraint.require, bound, free)).value is not True
         ],
         "geometries": [
             {
                 "kernel": kernel.name,
-                "grid": three(kernel.grid),
-                "block": three(kernel.block),
-                "shared_bytes": whole(kernel.shared_bytes),
+                "grid": write_three(kernel.grid),
+                "block": write_three(kernel.block),
+                "shared_bytes": write_whole(kernel.shared_bytes),
             }
             for kernel in family.kernels.values()
         ],
         "cleared": [
-            translated(family.zero[name], bound, free).truth if name in family.zero else "false"
+            translate(family.zero[name], bound, free).truth if name in family.zero else "false"
             for name in family.data
         ],
     }  # fmt: skip
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """``text`` as a C++ string literal: what is not printable is a question mark."""
     escaped = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
     return '"' + "".join(escaped.get(c, c if c.isprintable() else "?") for c in text) + '"'
@@ -95,7 +95,7 @@ def members(layout: Layout) -> list[tuple[str, str]]:
 
 def _host_layout(layout: Layout) -> dict[str, Any]:
     data = layout.data
-    found = {
+    parts = {
         "element_bytes": data.dtype.itemsize,
         "texel_bytes": layout.texel_bytes,
         "index_bits": data.index_bits,
@@ -108,8 +108,8 @@ def _host_layout(layout: Layout) -> dict[str, Any]:
         "span": math.lcm(*(step.span for step in layout.steps)),
     }
     for dimension in DIMENSIONS.values():
-        found.update(dimension.host_members(layout))
-    return found
+        parts.update(dimension.host_members(layout))
+    return parts
 
 
 def _cpp(value: Any) -> str:
@@ -130,7 +130,7 @@ def parts(choices: Choices) -> dict[str, Any]:
     family = choices.family
     free = _free(family)
     # What a tolerance reads beside options and policies is not known before there is an input.
-    within = family.tolerances({**family.space.control, **family.chosen_options({})})
+    within = family.tolerances({**family.space.control, **family.choose_options({})})
     arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
     options = [_option(option) for option in family.options.values()]
     return {
@@ -140,16 +140,16 @@ def parts(choices: Choices) -> dict[str, Any]:
         "c": {"name": f"tuned_{identifier(family.name)}", "macro": f"TUNED_{identifier(family.name).upper()}"},
         "options": options,
         "records": _records(family),
-        "given_extents": [identifier(name) for name in _given_extents(family)],
+        "given_extents": [identifier(name) for name in _list_given_extents(family)],
         "extents": [identifier(name) for name in family.extents],
-        "computed_extents": _computed(family, {n: e for n, e in family.extents.items() if e is not None}, free),
+        "computed_extents": _list_computed(family, {n: e for n, e in family.extents.items() if e is not None}, free),
         "scalars": [{"name": identifier(s.name), "kind": _kind(s.type)} for s in family.scalars.values()],
         "given_scalars": [
             {"name": identifier(s.name), "type": _element(s.type), "default": s.default}
             for s in family.scalars.values()
             if s.value is None
         ],
-        "computed_scalars": _computed(
+        "computed_scalars": _list_computed(
             family, {s.name: s.value for s in family.scalars.values() if s.value is not None}, free
         ),
         "arrays": arrays,
@@ -157,7 +157,7 @@ def parts(choices: Choices) -> dict[str, Any]:
         "outputs": [array for array in arrays if array["role"] == "output"],
         "kernels": [_kernel(family, name) for name in family.kernels],
         "features": [
-            {"name": name, "text": translated(expression, {}, free).text}
+            {"name": name, "text": translate(expression, {}, free).text}
             for name, expression in family.features.items()
         ],
         "winners": [winner_parts(winner, free, options) for winner in choices.winners],
@@ -179,7 +179,7 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
     """What an example sets of ``Problem``: (member, C++ value)."""
     scope = f"tuned::{identifier(family.name)}"
     return [
-        *((identifier(name), str(sizes[name])) for name in _given_extents(family)),
+        *((identifier(name), str(sizes[name])) for name in _list_given_extents(family)),
         *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
         *(
             (identifier(name), f"{scope}::{enumeration(name)}::{identifier(str(v))}")
@@ -191,7 +191,7 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
 # -- the declaration ----------------------------------------------------------------------------------------
 
 
-def _given_extents(family: Family) -> list[str]:
+def _list_given_extents(family: Family) -> list[str]:
     """Those that the caller's arrays have and that are not the same for every input."""
     named = {extent for data in family.inputs for extent in data.shape} - family.constants
     return [name for name in family.extents if name in named]
@@ -209,16 +209,20 @@ def _free(family: Family) -> dict[str, tuple[str, Kind]]:
     return found
 
 
-def _computed(
+def _list_computed(
     family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
 ) -> list[Any]:
     return [
-        {"name": identifier(name), "text": _by_options(family, expression, free), "source": expression.text}
+        {
+            "name": identifier(name),
+            "text": _choose_by_options(family, expression, free),
+            "source": expression.text,
+        }
         for name, expression in expressions.items()
     ]
 
 
-def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
+def _choose_by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
     """The expression for the options that ``problem`` has: one for each combination of those that it reads."""
     read = [option for option in family.options.values() if option.name in expression.names]
     texts = []
@@ -228,7 +232,7 @@ def _by_options(family: Family, expression: Expression, free: Mapping[str, tuple
             f"problem.{identifier(option.name)} == {enumeration(option.name)}::{identifier(str(value))}"
             for option, value in zip(read, values, strict=True)
         )
-        texts.append((asked, translated(expression, bound, free).text))
+        texts.append((asked, translate(expression, bound, free).text))
     *others, (_, last) = texts
     return "".join(f"{asked} ? ({text}) : " for asked, text in others) + (f"({last})" if others else last)
 
@@ -283,11 +287,13 @@ def _array(family: Family, data: Data, place: int, within: Mapping[str, Toleranc
         "extents": [identifier(extent) for extent in data.shape],
         "low": low,
         "high": high,
-        "compared": [_compared(data, f.name, within) for f in data.fields] if data.role == "output" else [],
+        "compared": [_describe_comparison(data, f.name, within) for f in data.fields]
+        if data.role == "output"
+        else [],
     }
 
 
-def _compared(data: Data, name: str, within: Mapping[str, Tolerance]) -> dict[str, str]:
+def _describe_comparison(data: Data, name: str, within: Mapping[str, Tolerance]) -> dict[str, str]:
     """A number of each element of an output, as C++ writes it, and the Tolerance that it has."""
     tolerance = within[f"{data.name}.{name}" if data.record else data.name]
     bounds = (repr(each) for each in (tolerance.relative, tolerance.absolute, tolerance.share))

@@ -23,10 +23,10 @@ from autotune import files as paths
 from autotune.compile import default_root
 from autotune.declaration import Family, Inputs, load_workload, prepare, source_files
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
-from autotune.export.choices import chosen
+from autotune.export.choices import select_entries
 from autotune.export.orders import permutations
-from autotune.export.parts import c_element, parts, problem_values, quoted
-from autotune.measure import expected_outputs, find_objective
+from autotune.export.parts import c_element, parts, problem_values, quote
+from autotune.measure import compute_expected, find_objective
 from autotune.policy import PolicyFile, file_name, file_of, read_policy_file
 
 _HERE = Path(__file__).parent
@@ -42,11 +42,11 @@ def export(
     WorkloadError, and StoreError for a folder that cannot be written or holds something else."""
     find_objective(objective)
     files = [_policy_file(family, name, paths.policy_folders(policies, family.folder)) for name in devices]
-    choices = chosen(family, files, objective)
+    choices = select_entries(family, files, objective)
     example = load_workload(family, workload)
     inputs = prepare(family, example, paths.data_root(data))
-    _small_enough(family, example.name, inputs)
-    expected, _ = expected_outputs(family, inputs, default_root())
+    _check_size(family, example.name, inputs)
+    expected, _ = compute_expected(family, inputs, default_root())
     context = {
         **parts(choices),
         "version": __version__,
@@ -96,7 +96,7 @@ def _dates(file: PolicyFile) -> str:
     return f"measured {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}" if dates else "nothing measured"
 
 
-def _small_enough(family: Family, workload: str, inputs: Inputs) -> None:
+def _check_size(family: Family, workload: str, inputs: Inputs) -> None:
     """Raise WorkloadError where the example would be too large; before its outputs are computed."""
     size = sum(array.nbytes for array in inputs.arrays.values())
     for data in family.outputs:
@@ -120,7 +120,7 @@ def _templates() -> jinja2.Environment:
         autoescape=False,  # noqa: S701 (it is C++)
     )
     environment.filters |= {
-        "quoted": quoted, "line": line, "cell": cell, "shell": shlex.join, "c_element": c_element,
+        "quoted": quote, "line": line, "cell": cell, "shell": shlex.join, "c_element": c_element,
     }  # fmt: skip
     return environment
 
@@ -134,17 +134,17 @@ def _write(
         )
     texts: dict[str, bytes] = {}
     old = ("kernels", "tuned", "example")  # an export that was here may have had other files in them
-    _without_links(folder, old)
+    _check_no_links(folder, old)
     for path in sorted((_HERE / "templates").iterdir()):
         name = path.stem.replace("family", family.name, 1)
         texts[name] = _templates().get_template(path.name).render(context).encode()
     for path in sorted((_HERE / "cpp").iterdir()):
         texts[f"tuned/{path.name}"] = path.read_bytes()
-    for name, path in included(family).items():
+    for name, path in list_included(family).items():
         texts[f"kernels/{name}"] = path.read_bytes()
     for name, array in arrays.items():
         texts[f"example/{name}.bin"] = array.tobytes()
-    _without_links(folder, texts)
+    _check_no_links(folder, texts)
     for name in old:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name, content in texts.items():
@@ -156,7 +156,7 @@ def _write(
     return [folder / name for name in texts]
 
 
-def _without_links(folder: Path, names: Iterable[str]) -> None:
+def _check_no_links(folder: Path, names: Iterable[str]) -> None:
     """Raise StoreError where one of ``names`` below ``folder`` is a link: what it leads to is somebody else's."""
     for name in names:
         path = folder / name
@@ -179,25 +179,25 @@ def cell(text: str) -> str:
     return re.sub(r"([\\`*\[\]<>|~!])", r"\\\1", line(text))
 
 
-def included(family: Family) -> dict[str, Path]:
+def list_included(family: Family) -> dict[str, Path]:
     """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
     one that lies in neither the family's folder nor the layout library."""
     library = paths.include_dir()
     needed = [library / header for header in family.layout_headers]
-    found = source_files.reached([family.source, *needed], family.folder, library)
+    files = source_files.follow_includes([family.source, *needed], family.folder, library)
     if (editors := family.folder / source_files.EDITORS_HEADER).is_file():
-        found[source_files.EDITORS_HEADER] = editors
-    for path in list(found.values()):
-        for name in source_files.quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
+        files[source_files.EDITORS_HEADER] = editors
+    for path in list(files.values()):
+        for name in source_files.find_quoted_includes(path.read_text(encoding="utf-8", errors="replace")):
             is_there = any((place / name).is_file() for place in (path.parent, library, family.folder))
             if not is_there and Path(name).suffix in source_files.SUFFIXES:
                 raise FamilyError(
                     f"family {family.name} cannot be exported: {name} is included and in neither of "
                     f"{family.folder} and {library}"
                 )
-    if outside := [name for name in found if name.startswith("..")]:
+    if outside := [name for name in files if name.startswith("..")]:
         raise FamilyError(
             f"family {family.name} cannot be exported: {outside[0]} is included, which lies outside of "
             f"{family.folder}; move it there"
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))

@@ -95,11 +95,11 @@ class AskedKernel:
 
     @cached_property
     def _values(self) -> list[Any]:
-        return [on_host(value) for value in self.given]
+        return [to_host(value) for value in self.given]
 
     @cached_property
     def _symbols(self) -> dict[str, NDArray[Any]]:
-        return {name: np.atleast_1d(on_host(value)) for name, value in (self.cmem_args or {}).items()}
+        return {name: np.atleast_1d(to_host(value)) for name, value in (self.cmem_args or {}).items()}
 
     @cached_property
     def _block_names(self) -> tuple[str, ...]:
@@ -120,11 +120,11 @@ class AskedKernel:
                 "that it calls"
             )
         if callable(self.source):
-            return self._generated(self.source)
+            return self._generate(self.source)
         text, folder = _text(self.source)
         folders = [folder, *(Path(option[2:]) for option in self.options or () if option.startswith("-I"))]
         found = headers(text, folders)
-        return self._ahead("".join([text, *found.values()])) + text, found
+        return self._write_prelude("".join([text, *found.values()])) + text, found
 
     @property
     def needs_nvcc(self) -> bool:
@@ -132,7 +132,7 @@ class AskedKernel:
         source, found = self._texts
         return bool(re.search(r"#\s*include\s*<(cub|thrust|cuda/std)/", "".join([source, *found.values()])))
 
-    def _ahead(self, text: str) -> str:
+    def _write_prelude(self, text: str) -> str:
         defined = {**dict.fromkeys(self._block_names, "1"), "kernel_tuner": "1"}
         if self.defines is not None:
             defined = {name: str(value) for name, value in self.defines.items()}
@@ -143,13 +143,13 @@ class AskedKernel:
                 )
         return prologue(text, defined, self._grid, list(self.parameters.values))
 
-    def _generated(self, function: Callable[..., str]) -> tuple[str, dict[str, str]]:
+    def _generate(self, function: Callable[..., str]) -> tuple[str, dict[str, str]]:
         """A header for each text that the function gives, and a source that includes the one of a configuration."""
         texts: dict[str, str] = {}
         branches = []
         values = self.parameters.values
         for configuration in islice(self.parameters.space.walk(), _MOST_TEXTS + 1):
-            chosen = self.parameters.given(configuration)
+            chosen = self.parameters.get_given(configuration)
             text = function(dict(chosen))
             header = f"text_{hashlib.sha256(text.encode()).hexdigest()[:16]}.cuh"
             texts[header] = text
@@ -165,14 +165,14 @@ class AskedKernel:
                 f"the source is a function, and there are more than {_MOST_TEXTS:,} configurations: write what it "
                 "changes as macros, or restrict the parameters"
             )
-        ahead = self._ahead("".join(texts.values()))
+        ahead = self._write_prelude("".join(texts.values()))
         return f"{ahead}// __global__\n#{'#el'.join(branches)}#endif\n", texts
 
     @cached_property
     def _signature(self) -> tuple[kernel_text.Parameter, ...]:
         text = self._texts[0]
         if callable(self.source):
-            text = self.source(self.parameters.given(self.parameters.control))
+            text = self.source(self.parameters.get_given(self.parameters.control))
         return kernel_text.signature(text, self.name)
 
     @cached_property
@@ -194,12 +194,12 @@ class AskedKernel:
                 f"kernel {self.name} has {len(told)} parameters ({names}), and {count} arguments are given"
             )
         taken = {*self.parameters.values, *self._symbols}
-        found = []
+        arguments = []
         for number, value in enumerate(self._values):
             known = told[number] if told else kernel_text.Parameter("", True, "input", is_certain=False)
             name = known.name or f"argument_{number}"
             right = None if answer is None else answer[number]
-            right = right if right is None or np.isscalar(right) else on_host(right)
+            right = right if right is None or np.isscalar(right) else to_host(right)
             role = known.role or "input"
             if not isinstance(value, np.ndarray):
                 role = ""
@@ -208,15 +208,15 @@ class AskedKernel:
             elif answer is not None and right is None and role == "output":
                 role = "scratch"
             held = f"{name}_argument" if name in taken else name
-            found.append(KernelArgument(held, value, role, known.is_certain or not role, right))
-        return found
+            arguments.append(KernelArgument(held, value, role, known.is_certain or not role, right))
+        return arguments
 
     def inputs(self, arguments: Sequence[KernelArgument]) -> dict[str, NDArray[Any]]:
         """The arrays that the kernel reads, by the family's names for them."""
         held = {one.name: one.flat for one in arguments if one.role in ("input", "inout")}
         return held | {_symbol(name): value.reshape(-1) for name, value in self._symbols.items()}
 
-    def _declared(self, arguments: Sequence[KernelArgument]) -> dict[str, Any]:
+    def _declare(self, arguments: Sequence[KernelArgument]) -> dict[str, Any]:
         """``arguments``, ``symbols`` and ``extents`` in the words of ``autotune.Kernel``."""
         taken: dict[str, Any] = {}
         sizes: dict[str, Any] = {}
@@ -245,7 +245,7 @@ class AskedKernel:
         return Kernel(
             source,
             name,
-            **self._declared(arguments),
+            **self._declare(arguments),
             grid=self._grid,
             block=parameters.block(self._block_names),
             shared_bytes=parameters.text((self.smem_args or {}).get("size", 0), "shared memory"),
@@ -258,7 +258,7 @@ class AskedKernel:
         )
 
 
-def kept(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:
+def keep_contents(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:
     """With every array that may be written holding before what it holds in the caller's, as in Kernel Tuner."""
     return [
         replace(one, role="inout") if one.role in ("output", "scratch") or not one.is_certain else one
@@ -288,13 +288,13 @@ def _instance(name: str) -> tuple[str, list[str | int]]:
     return plain.strip(), [int(entry) if entry.lstrip("-").isdecimal() else entry for entry in entries]
 
 
-def on_host(value: Any) -> Any:
+def to_host(value: Any) -> Any:
     """An array or number of numpy. Raises UsageError."""
     if isinstance(value, np.ndarray | np.generic):
         return value
     if hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__"):
         seen = foreign.view(value)
-        return np.asarray(foreign.as_host(value) if seen is None else seen.to_host())
+        return np.asarray(foreign.to_host(value) if seen is None else seen.to_host())
     if isinstance(value, bool | int | float):
         raise UsageError(f"argument {value!r} has no type: give numpy.int32({value!r}) or the like")
     raise UsageError(

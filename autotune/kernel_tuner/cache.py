@@ -11,10 +11,10 @@ from typing import Any
 
 from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
-from autotune.files import unpacked, write_text
+from autotune.files import read_packed, write_text
 from autotune.hardware import Device
 from autotune.kernel_tuner.exchange import PHASES, Foreign, entry
-from autotune.record import Provenance, State, Study, Trial, added
+from autotune.record import Provenance, State, Study, Trial, describe_study
 
 _STATES: Mapping[str, State] = {
     "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
@@ -48,7 +48,7 @@ def to_cache(study: Study) -> dict[str, Any]:
         "tune_params_keys": list(values),
         "tune_params": values,
         "objective": "time",
-        "autotune": added(study),
+        "autotune": describe_study(study),
         "cache": {
             ",".join(str(v) for v in t.configuration.values()): _entry(t, names)
             for t in study.trials
@@ -67,14 +67,14 @@ def write_cache(study: Study, path: str | Path) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """What ``parsed`` makes of a file, which may be packed. Raises StoreError."""
+    """What ``parse`` makes of a file, which may be packed. Raises StoreError."""
     try:
-        return parsed(unpacked(path))
+        return parse(read_packed(path))
     except (OSError, ValueError) as problem:
         raise StoreError(f"cannot read {path}: {problem}") from None
 
 
-def parsed(text: str) -> Any:
+def parse(text: str) -> Any:
     """The JSON in ``text``; a cache file that was not closed (Kernel Tuner leaves it open while it runs) is read up to
     its last whole line. None where it is no JSON."""
     lines = text.strip().splitlines()

@@ -54,9 +54,9 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
 @options.option("--device", default="", metavar="NAME", help="In place of the file's.")
 @options.option("--control", default="", metavar="policy=value,…", help="What all others are compared to.")
 def import_command(files: tuple[Path, ...], out_: Path, **named: str) -> None:
-    from autotune.files import csv_text, write_text, written
+    from autotune.files import csv_text, write_file, write_text
     from autotune.kernel_tuner.records import import_files
     from autotune.record import results_frame
 
     studies = import_files(files, **named)
-    options.note(f"written      {write_text(out_, csv_text(results_frame(studies)), written)}")
+    options.note(f"written      {write_text(out_, csv_text(results_frame(studies)), write_file)}")

@@ -112,7 +112,7 @@ class Foreign:
         }
         return Study(
             **self._key, identity=str(self._ours.get("identity", "")), control=control,
-            presets={"control": control, **presets}, about=about.told({"policies": policies}),
+            presets={"control": control, **presets}, about=about.update({"policies": policies}),
             trials=tuple(self._trials),
         )  # fmt: skip
 

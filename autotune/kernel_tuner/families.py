@@ -148,27 +148,27 @@ def _items(node: ast.expr, where: str) -> Sequence[Any]:
     def formula(part: ast.expr, *names: str) -> Expression:
         return expression(ast.unparse(part), dict.fromkeys(names, ()), where)
 
-    found: Sequence[Any]
+    listed: Sequence[Any]
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            found = [formula(item).evaluate({}) for item in items]
+            listed = [formula(item).evaluate({}) for item in items]
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            found = [*_items(left, where), *_items(right, where)]
+            listed = [*_items(left, where), *_items(right, where)]
         case ast.Call(func=ast.Name(id="list"), args=[inner]):
-            found = _items(inner, where)
+            listed = _items(inner, where)
         case ast.Call(func=ast.Name(id="range"), args=ends):
-            found = range(*(formula(end).integer({}) for end in ends))
+            listed = range(*(formula(end).integer({}) for end in ends))
         case ast.ListComp(
             elt=made, generators=[ast.comprehension(target=ast.Name(id=name), iter=among, ifs=ifs)]
         ):
             value, tests = formula(made, name), [formula(test, name) for test in ifs]
             bound = [{name: one} for one in _items(among, where)]
-            found = [value.evaluate(names) for names in bound if all(test.evaluate(names) for test in tests)]
+            listed = [value.evaluate(names) for names in bound if all(test.evaluate(names) for test in tests)]
         case _:
             raise _NoList
-    if len(found) > _MOST_VALUES:
+    if len(listed) > _MOST_VALUES:
         raise _NoList
-    return found
+    return listed
 
 
 def _launch(spec: Mapping[str, Any], parameters: Parameters, where: str) -> tuple[list[str], list[str]]:

@@ -42,7 +42,7 @@ def conditions(text: str, values: Values, where: str) -> list[Expression]:
     return [whole]
 
 
-def tabulated(function: Callable[[Mapping[str, Any]], Any], values: Values, where: str) -> Expression:
+def tabulate(function: Callable[[Mapping[str, Any]], Any], values: Values, where: str) -> Expression:
     """What ``function`` gives for each combination of the parameters that it reads, as tables where it differs. Raises
     FamilyError."""
     usual, read = {name: some[0] for name, some in values.items()}, set[str]()
@@ -60,10 +60,10 @@ def tabulated(function: Callable[[Mapping[str, Any]], Any], values: Values, wher
         ]
         if len(read) == len(names):
             words = {name: [word(value, where) for value in values[name]] for name in names}
-            return Expression(_looked_up(results, words, where), where)
+            return Expression(_write_tables(results, words, where), where)
 
 
-def _looked_up(results: Sequence[Any], words: dict[str, list[PolicyValue]], where: str) -> str:
+def _write_tables(results: Sequence[Any], words: dict[str, list[PolicyValue]], where: str) -> str:
     """A table for each parameter that changes anything: from the number of what the parameters before it leave of
     ``results``, and its own value, to the number of what is left then; in the end to a result."""
     tables = []
@@ -111,7 +111,7 @@ class _Watched(Mapping[str, Any]):
 
 def word(value: Any, where: str) -> PolicyValue:
     """A parameter's value as a policy's: whole numbers stay numbers, everything else is a word. Raises FamilyError."""
-    value = plain(value)
+    value = to_plain(value)
     if type(value) is int:
         return value
     text = str(value)
@@ -123,7 +123,7 @@ def word(value: Any, where: str) -> PolicyValue:
     return text
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A number of numpy as one of Python."""
     return value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
 
@@ -136,7 +136,7 @@ class _Written(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """What a word of a policy stands for is looked up, where it is no text."""
-        meant = [plain(value) for value in self._values.get(node.id, ())]
+        meant = [to_plain(value) for value in self._values.get(node.id, ())]
         if all(type(value) in (int, str) for value in meant):
             return node
         words: list[ast.expr | None] = [ast.Constant(word(value, node.id)) for value in meant]

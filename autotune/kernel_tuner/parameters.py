@@ -15,7 +15,7 @@ from typing import Any
 
 from autotune.declaration import Configuration, Constraint, Policy, PolicyValue, Space, Steps
 from autotune.errors import FamilyError
-from autotune.kernel_tuner.formula import conditions, expression, plain, tabulated, word
+from autotune.kernel_tuner.formula import conditions, expression, tabulate, to_plain, word
 
 BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 Formula = int | str | Callable[[Mapping[str, Any]], Any]
@@ -52,7 +52,7 @@ class Parameters:
             for name, some in self.values.items()
         }
 
-    def given(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Any]:
+    def get_given(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Any]:
         """The parameters of ``configuration``, in their own order and as they were given."""
         return {name: self._given[name][configuration[name]] for name in self.values}
 
@@ -69,8 +69,8 @@ class Parameters:
             reason = f"the restriction {restriction.strip()}"
             return [Constraint(one, reason) for one in conditions(restriction, self.values, where)]
         function, taken = restriction if isinstance(restriction, tuple) else (restriction, None)
-        called = _called(function, self.values, taken)
-        found = tabulated(lambda given: bool(called(given)), self.values, where)
+        called = _adapt(function, self.values, taken)
+        found = tabulate(lambda given: bool(called(given)), self.values, where)
         reason = f"{where}, the function {getattr(function, '__name__', 'given')}"
         return [] if found.text == "True" else [Constraint(found, reason)]
 
@@ -87,13 +87,13 @@ class Parameters:
     @cached_property
     def control(self) -> Configuration:
         """The first of them. Raises FamilyError."""
-        found = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
-        if found is None:
+        control = next(self.space.walk(steps=Steps(_MOST_STEPS)), None)
+        if control is None:
             raise FamilyError(
                 "no combination of the parameters is left by the restrictions: "
                 f"{' | '.join(sorted({c.reason for c in self.constraints})) or 'there are no values'}"
             )
-        return found
+        return control
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Parameters:
     def text(self, formula: Formula, where: str) -> str:
         """``formula`` as an expression. Raises FamilyError."""
         if callable(formula):
-            return tabulated(_called(formula, self.values), self.values, where).text
+            return tabulate(_adapt(formula, self.values), self.values, where).text
         if isinstance(formula, str):
             return expression(formula, self.values, where).text
         try:
@@ -139,7 +139,7 @@ class Parameters:
         if callable(problem_size):
             given = [partial(_axis, problem_size, axis) for axis in range(3)]
         else:
-            given = [_whole(size) for size in _three(problem_size)]
+            given = [_to_size(size) for size in _pad_to_three(problem_size)]
         sizes = [self.text(size, "problem size") for size in given]
         return [size if size.isalnum() else f"({size})" for size in sizes]
 
@@ -155,7 +155,7 @@ class Parameters:
         return " * ".join(texts) or "1"
 
 
-def _three(sizes: Any) -> tuple[Any, ...]:
+def _pad_to_three(sizes: Any) -> tuple[Any, ...]:
     """A problem size in three dimensions."""
     if isinstance(sizes, str) or not hasattr(sizes, "__len__"):
         sizes = (sizes,)
@@ -163,10 +163,10 @@ def _three(sizes: Any) -> tuple[Any, ...]:
 
 
 def _axis(problem_size: Callable[[Mapping[str, Any]], Any], axis: int, parameters: Mapping[str, Any]) -> Any:
-    return _three(problem_size(parameters))[axis]
+    return _pad_to_three(problem_size(parameters))[axis]
 
 
-def _whole(size: Any) -> int | str:
+def _to_size(size: Any) -> int | str:
     if isinstance(size, str):
         return size
     with suppress(TypeError, ValueError, OverflowError):  # of what is no number, NaN and infinity
@@ -175,14 +175,14 @@ def _whole(size: Any) -> int | str:
     raise FamilyError(f"problem size {size!r} is no whole number above 0")
 
 
-def _called(
+def _adapt(
     function: Callable[..., Any], values: Mapping[str, Sequence[Any]], taken: Sequence[str] | None = None
 ) -> Callable[[Mapping[str, Any]], Any]:
     """A function of the parameters as one of a mapping of them. It takes those in ``taken`` in turn; else one mapping,
     or those that it names. Raises FamilyError where it has no value."""
     if unknown := [name for name in taken or () if name not in values]:
         raise FamilyError(f"{unknown[0]!r} is no parameter (those are {', '.join(values)})")
-    named = None if taken is not None else _named(function, values)
+    named = None if taken is not None else _find_named(function, values)
 
     def call(given: Mapping[str, Any]) -> Any:
         try:
@@ -198,13 +198,13 @@ def _called(
                 f"the function {getattr(function, '__name__', function)!s} has no value for {told}: "
                 f"{type(problem).__name__}: {problem}"
             ) from problem
-        value = plain(value)
+        value = to_plain(value)
         return int(value) if isinstance(value, float) and math.isfinite(value) and value % 1 == 0 else value
 
     return call
 
 
-def _named(function: Callable[..., Any], values: Mapping[str, Sequence[Any]]) -> list[str] | None:
+def _find_named(function: Callable[..., Any], values: Mapping[str, Sequence[Any]]) -> list[str] | None:
     """The parameters that the function names; None for one that takes a mapping."""
     try:
         told = inspect.signature(function).parameters

@@ -47,8 +47,8 @@ def import_files(
             raise UsageError(
                 f"cannot import {path}: name .json files of Kernel Tuner's cache or of T4 results"
             )
-        named = _named(read_study(path), family, workload, device)
-        studies.append(_controlled(named, control) if control else named)
+        named = _rename(read_study(path), family, workload, device)
+        studies.append(_set_control(named, control) if control else named)
     if len({study.key for study in studies}) < len(studies):
         raise UsageError(
             "two of the files have the same family, workload and device: import them one by one, with names of "
@@ -57,13 +57,13 @@ def import_files(
     return studies
 
 
-def _named(study: Study, family: str, workload: str, device: str) -> Study:
+def _rename(study: Study, family: str, workload: str, device: str) -> Study:
     family, workload, device = family or study.family, workload or study.workload, device or study.device
     trials = tuple(replace(t, family=family, workload=workload, device=device) for t in study.trials)
     return replace(study, family=family, workload=workload, device=device, trials=trials)
 
 
-def _controlled(study: Study, control: str) -> Study:
+def _set_control(study: Study, control: str) -> Study:
     met = {name: tuple(dict.fromkeys(t.configuration[name] for t in study.trials)) for name in study.control}
     policies = tuple(Policy(name, values, study.control[name]) for name, values in met.items())
     chosen = Space(policies).configuration(control)

@@ -95,18 +95,18 @@ def result(
     parameters: Parameters, trial: Trial, metrics: Metrics, refused: Collection[str]
 ) -> dict[str, Any]:
     """One configuration as Kernel Tuner has it; milliseconds."""
-    given, told, measured = parameters.given(trial.configuration), entry(trial), trial.measurement
+    given, told, measured = parameters.get_given(trial.configuration), entry(trial), trial.measurement
     if measured and trial.configuration.id in refused:
         told = {"__error__": "RuntimeFailedConfig", "reason": "refused by verify"} | {
             n: told[n] for n in PHASES
         }
-    found = {**given, **told, **given}
+    merged = {**given, **told, **given}
     if "__error__" in told:
-        found["__error__"] = error(told["__error__"])
+        merged["__error__"] = error(told["__error__"])
     elif measured:
-        found["times"] = list(measured.times_ms) or [measured.median_ms]
-        metrics.add(found)
-    return found | {"timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z")}
+        merged["times"] = list(measured.times_ms) or [measured.median_ms]
+        metrics.add(merged)
+    return merged | {"timestamp": time.strftime("%Y-%m-%d %H:%M:%S%z")}
 
 
 def line(found: Mapping[str, Any], names: Iterable[str], verbose: bool) -> str:
@@ -174,7 +174,7 @@ def store_output_file(
 ) -> None:
     """Write results as a T4 file. Raises StoreError."""
     content = results_t4(results, tune_params, objective)
-    write_text(json_path(output_filename), json.dumps(content, default=_plain) + "\n")
+    write_text(json_path(output_filename), json.dumps(content, default=_to_plain) + "\n")
 
 
 def json_path(path: str | os.PathLike[str]) -> Path:
@@ -196,7 +196,7 @@ def store_results(
 ) -> None:
     """Write the configurations within ``top`` percent of the best one to a file, in place of what it has for the same
     device and problem size. Raises UsageError, StoreError."""
-    wanted, is_higher = goal(objective, objective_higher_is_better)
+    wanted, is_higher = choose_goal(objective, objective_higher_is_better)
     best = float(get_best_config(results, wanted, is_higher)[wanted])
     path = Path(results_filename)
     try:
@@ -217,10 +217,10 @@ def store_results(
             if isinstance(one.get(wanted), int | float) and abs(one[wanted] - best) <= abs(best) * top / 100
         ],
     }  # fmt: skip
-    write_text(path, json.dumps(told, indent="", default=_plain))
+    write_text(path, json.dumps(told, indent="", default=_to_plain))
 
 
-def goal(objective: str | None, is_higher: bool | None) -> tuple[str, bool]:
+def choose_goal(objective: str | None, is_higher: bool | None) -> tuple[str, bool]:
     """The figure by which results are ranked, and whether more of it is better: of a rate it is."""
     name = objective or "time"
     return name, name.endswith(("/s", "/W", "/J")) if is_higher is None else bool(is_higher)
@@ -231,7 +231,7 @@ def store_metadata_file(metadata_filename: str | os.PathLike[str]) -> None:
     write_text(json_path(metadata_filename), json.dumps(metadata_t4(), indent=2) + "\n")
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not written as JSON")

@@ -12,22 +12,22 @@ from autotune.kernel_tuner.cache import read_cache
 from autotune.kernel_tuner.exchange import PHASES
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import Metrics, environment, error, warn
-from autotune.search import Search, Strategy, can_be_listed, listed
+from autotune.search import Search, Strategy, can_be_listed, list_configurations
 
 _MEASURED = [name for name, ours in PHASES.items() if ours]  # the phases that a configuration takes
 
 
-def simulated(
+def simulate(
     path: Path, parameters: Parameters, search: Mapping[str, Any], metrics: Metrics, goal: tuple[str, bool],
     tell: Callable[[Mapping[str, Any]], None], began: float,
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:  # fmt: skip
     """The results of a ``search`` (the words of a sweep) that takes its times from the cache file ``path``; a limit in
     seconds is of the time that measuring took then. Raises StoreError, UsageError."""
     content = read_cache(path)
-    members = tuple(listed(parameters.space) or ()) if can_be_listed(parameters.space) else None
+    members = tuple(list_configurations(parameters.space) or ()) if can_be_listed(parameters.space) else None
 
     def entry(configuration: Configuration) -> Any:
-        return content["cache"].get(",".join(map(str, parameters.given(configuration).values())))
+        return content["cache"].get(",".join(map(str, parameters.get_given(configuration).values())))
 
     walk = Search(
         parameters.space, members,
@@ -42,18 +42,18 @@ def simulated(
         thought_ms += (time.perf_counter() - asked) * 1e3
         if chosen is None:
             break
-        found = _result(entry(chosen), metrics)
-        walk.tell(chosen, _cost(found, *goal))
-        spent_ms += sum(found.get(name) or 0.0 for name in _MEASURED)
-        results.append(found)
-        tell(found)
+        made = _result(entry(chosen), metrics)
+        walk.tell(chosen, _cost(made, *goal))
+        spent_ms += sum(made.get(name) or 0.0 for name in _MEASURED)
+        results.append(made)
+        tell(made)
     if walk.excluded:
         warn(f"{len(walk.excluded)} configurations are not in {path}: left out")
     if not any("time" in one for one in results):
         raise UsageError(f"{path} has a time for none of the {len(results)} configurations that were visited")
     worked_ms = (time.perf_counter() - began) * 1e3 - thought_ms
-    for found in results:
-        found |= {"strategy_time": thought_ms / len(results), "framework_time": worked_ms / len(results)}
+    for made in results:
+        made |= {"strategy_time": thought_ms / len(results), "framework_time": worked_ms / len(results)}
     return results, {
         "device_name": str(content.get("device_name", "")),
         "simulation": True,

@@ -15,15 +15,15 @@ _SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult
 
 def headers(text: str, folders: Sequence[Path]) -> dict[str, str]:
     """The texts of the headers that it includes by name in quotes, as far as they lie in ``folders``, with theirs."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     left = [text]
-    while left and len(found) < _MOST_HEADERS:
-        for name in source_files.quoted_includes(left.pop()):
+    while left and len(texts) < _MOST_HEADERS:
+        for name in source_files.find_quoted_includes(left.pop()):
             path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-            if path is not None and name not in found and ".." not in Path(name).parts:
-                found[name] = path.read_text(encoding="utf-8")
-                left.append(found[name])
-    return found
+            if path is not None and name not in texts and ".." not in Path(name).parts:
+                texts[name] = path.read_text(encoding="utf-8")
+                left.append(texts[name])
+    return texts
 
 
 def prologue(text: str, defined: Mapping[str, str], grid: Sequence[str], known: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from autotune import __version__
 from autotune.errors import StoreError
 from autotune.files import write_text
 from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry
-from autotune.record import Provenance, State, Study, added
+from autotune.record import Provenance, State, Study, describe_study
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
     {
@@ -49,7 +49,7 @@ def to_t4(study: Study) -> dict[str, Any]:
     """``study`` as a T4 results file: ``time`` in milliseconds is the objective, a median; single samples are not
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
     else 0."""
-    told = {**added(study), "device_name": study.about.device_name or study.device}
+    told = {**describe_study(study), "device_name": study.about.device_name or study.device}
     results = [
         (trial.configuration, {**entry(trial), "timestamp": study.about.date}) for trial in study.trials
     ]
@@ -147,8 +147,8 @@ def metadata_t4() -> dict[str, Any]:
 
 
 def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
-    found = {str(m["name"]): m for m in result.get("measurements") or ()}
-    told = {name: m["value"] for name, m in found.items() if "value" in m}
+    measurements = {str(m["name"]): m for m in result.get("measurements") or ()}
+    told = {name: m["value"] for name, m in measurements.items() if "value" in m}
     times = result.get("times") or {}
     phases = {
         PHASES[key][0]: float(times[name]) * factor
@@ -159,7 +159,7 @@ def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
     runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
     ms = 0.0
     if _STATES[invalidity] == "measured" and not runtimes:
-        ms = _figure(found[(result.get("objectives") or ["time"])[0]], factor)
+        ms = _figure(measurements[(result.get("objectives") or ["time"])[0]], factor)
     reason = f"T4: {invalidity}"
     study.add(result["configuration"], told, phases, _STATES[invalidity], reason, runtimes, ms)
 

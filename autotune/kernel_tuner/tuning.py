@@ -17,23 +17,23 @@ from autotune.compile import Cache, default_root
 from autotune.declaration import Configuration, Space, bind
 from autotune.device import open_backend, run_each
 from autotune.errors import CompilerError, NothingMeasured, UsageError
-from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, kept
+from autotune.kernel_tuner.asked_kernel import AskedKernel, KernelArgument, keep_contents
 from autotune.kernel_tuner.cache import read_cache, write_cache
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import (
     NOTHING,
     Metrics,
+    choose_goal,
     device_environment,
     environment,
-    goal,
     json_path,
     line,
     result,
     warn,
 )
-from autotune.kernel_tuner.simulation import simulated
+from autotune.kernel_tuner.simulation import simulate
 from autotune.record import Trial
-from autotune.search import can_be_listed, listed
+from autotune.search import can_be_listed, list_configurations
 
 _SEARCHES = {
     "brute_force": "exhaustive",
@@ -105,11 +105,11 @@ def tune_kernel(
     figures, parameters = Metrics(metrics or {}), _parameters(tune_params, restrictions)
     search = {**_search(strategy, strategy_options or {}, parameters.space), "seed": seed or 0}
     told = _Lines(parameters, figures, quiet, verbose)
-    aim = _goal(objectives or {objective or "time": objective_higher_is_better})
+    aim = _choose_goal(objectives or {objective or "time": objective_higher_is_better})
     if simulation_mode:
         if not cache:
             raise UsageError("simulation_mode reads times from a cache file: name it with cache=")
-        return simulated(json_path(cache), parameters, search, figures, aim, told.tell, began)
+        return simulate(json_path(cache), parameters, search, figures, aim, told.tell, began)
     aim = _measurable(aim, figures, search)
     if iterations is not None and iterations < 1:
         raise UsageError(
@@ -123,7 +123,7 @@ def tune_kernel(
         answer = None
     place, compared = _device(device), verify is None and answer is not None
     roles = _roles(asked, answer, verify, place)
-    expected = {one.output: one.expected for one in _written(roles)} if compared else None
+    expected = {one.output: one.expected for one in _select_written(roles)} if compared else None
     kernel = asked.kernel(roles, {"relative": _RELATIVE, "absolute": atol} if compared else None)
     with ExitStack() as held:
         folder = _store(cache) if cache else Path(held.enter_context(TemporaryDirectory("autotune")))
@@ -138,7 +138,7 @@ def tune_kernel(
                 raise
             raise NothingMeasured(str(problem).replace(f"({folder})", "which cache='NAME' keeps")) from None
     trials = study.record.selection
-    wrong = set() if verify is None else _refused(asked, roles, trials, verify, answer, atol, place)
+    wrong = set() if verify is None else _find_refused(asked, roles, trials, verify, answer, atol, place)
     results = [result(parameters, trial, figures, wrong) for trial in trials]
     if cache:
         write_cache(study.record, json_path(cache))
@@ -191,7 +191,7 @@ def run_kernel(
         kernel_name, kernel_source, problem_size, arguments, parameters, (grid_div_x, grid_div_y, grid_div_z),
         block_size_names, lang, smem_args, cmem_args, texmem_args, compiler_options, defines,
     )  # fmt: skip
-    (after,) = _runs(asked, kept(asked.arguments()), [{}], _device(device))
+    (after,) = _runs(asked, keep_contents(asked.arguments()), [{}], _device(device))
     return after
 
 
@@ -212,10 +212,10 @@ def _warn(**given: Any) -> None:
             warn(f"{name} is left out, which has no counterpart in autotune: {_NO_COUNTERPART[name]}")
 
 
-def _goal(objectives: Mapping[str, bool | None]) -> tuple[str, bool]:
+def _choose_goal(objectives: Mapping[str, bool | None]) -> tuple[str, bool]:
     if len(objectives) > 1:
         warn("more than one of objectives has no counterpart in autotune: results are ranked by the first")
-    return goal(*next(iter(objectives.items())))
+    return choose_goal(*next(iter(objectives.items())))
 
 
 def _measurable(aim: tuple[str, bool], metrics: Metrics, search: Mapping[str, Any]) -> tuple[str, bool]:
@@ -246,11 +246,11 @@ def _parameters(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> 
 
 
 def _device(device: int | str) -> str:
-    return f"cuda:{device}" if isinstance(device, int) else _found() if device == "auto" else device
+    return f"cuda:{device}" if isinstance(device, int) else _find_device() if device == "auto" else device
 
 
 @cache
-def _found() -> str:
+def _find_device() -> str:
     """The device of a call that names none: looked for, with a warning where it is the cpu, once in a process."""
     with closing(open_backend("auto")) as backend:
         return "cpu" if backend.device.kind == "cpu" else "cuda:0"
@@ -293,7 +293,7 @@ def _share(fraction: Any, space: Space) -> int:
     """So many configurations."""
     if not isinstance(fraction, int | float) or not 0 < fraction <= 1:
         raise UsageError(f"strategy_options: fraction is {fraction!r}, and a share is above 0 and at most 1")
-    members = listed(space) if can_be_listed(space) else None
+    members = list_configurations(space) if can_be_listed(space) else None
     if members is None:
         raise UsageError("strategy_options: the space is too large to take a fraction of: give max_fevals")
     return math.ceil(float(fraction) * len(members))
@@ -332,22 +332,24 @@ def _roles(
 ) -> list[KernelArgument]:
     """The arguments with what each is for. Where the text hands a pointer on, one run shows whether it is written; for
     a ``verify`` of the caller's, what is not written keeps what it held before."""
-    found = asked.arguments(answer)
-    if not all(one.is_certain for one in found):
-        found = _seen(asked, found, device)
+    arguments = asked.arguments(answer)
+    if not all(one.is_certain for one in arguments):
+        arguments = _observe_roles(asked, arguments, device)
     if verify is not None:
-        found = kept(found)
-    if not _written(found):
+        arguments = keep_contents(arguments)
+    if not _select_written(arguments):
         raise UsageError(
             f"kernel {asked.name} writes to none of its arguments, as far as its text tells: say which with answer="
         )
-    return found
+    return arguments
 
 
-def _seen(asked: AskedKernel, arguments: Sequence[KernelArgument], device: str) -> list[KernelArgument]:
+def _observe_roles(
+    asked: AskedKernel, arguments: Sequence[KernelArgument], device: str
+) -> list[KernelArgument]:
     """What a run shows of the pointers that the text hands on; where there can be none, or nothing changes, they are
     taken for written."""
-    every = kept(arguments)
+    every = keep_contents(arguments)
     try:
         (after,) = _runs(asked, every, [{}], device)
     except CompilerError:  # by the compiler that is a library; nvcc may have the headers
@@ -364,7 +366,7 @@ def _seen(asked: AskedKernel, arguments: Sequence[KernelArgument], device: str) 
     ]
 
 
-def _written(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:
+def _select_written(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:
     return [one for one in arguments if one.role in ("output", "inout")]
 
 
@@ -382,7 +384,7 @@ class _Lines:
     def unfinished(self) -> str:
         return ""
 
-    def compiled(self, done: int, total: int) -> None:
+    def report_compiled(self, done: int, total: int) -> None:
         """Nothing is said of it."""
 
     def update(self, trial: Trial, _done: int, _best_ms: float, _busy_share: float) -> None:
@@ -400,7 +402,7 @@ class _Lines:
             self.tell(best)
 
 
-def _refused(
+def _find_refused(
     asked: AskedKernel, arguments: Sequence[KernelArgument], trials: Sequence[Trial], verify: Callable[..., bool],
     answer: Sequence[Any] | None, atol: float, device: str,
 ) -> set[str]:  # fmt: skip

@@ -19,9 +19,9 @@ from .named_orders import orders_digest as orders_digest
 from .order import (
     Order as Order,
     find_gaps as find_gaps,
-    merged as merged,
-    reordered as reordered,
-    restored as restored,
+    merge as merge,
+    reorder as reorder,
+    restore as restore,
 )
 from .storage import ELEMENTS as ELEMENTS, STORAGES as STORAGES
 from .stored import (
@@ -37,7 +37,7 @@ from .views import (
     ALIAS as ALIAS,
     COPIED as COPIED,
     SAME as SAME,
-    converted as converted,
+    convert_layout as convert_layout,
     relation as relation,
     tile_edge as tile_edge,
     view_refusal as view_refusal,
@@ -47,6 +47,6 @@ from .window import (
     Window as Window,
     constant_places as constant_places,
     cut as cut,
-    shape_at_once as shape_at_once,
+    limit_shape as limit_shape,
     steps as steps,
 )

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from autotune.errors import WorkloadError
 from autotune.layout.image import Sampling
-from autotune.layout.storage import ELEMENTS, STORAGES, as_numbers
+from autotune.layout.storage import ELEMENTS, STORAGES, to_numbers
 
 # What C++ calls the numbers that can be declared: first as generated code has it, then as others write it.
 CPP_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -134,7 +134,7 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             f"{data.name}: it has masked elements, and a kernel knows no mask: say what they are, as array.filled(0)"
         )
     try:
-        given = as_numbers(np.asarray(array))
+        given = to_numbers(np.asarray(array))
     except ValueError as problem:
         raise WorkloadError(f"{data.name}: not an array: {problem}") from None
     if given.ndim != len(data.shape):
@@ -168,10 +168,10 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
             )
     if given.dtype == data.dtype and given.flags.c_contiguous:
         return given  # the very object, which numpy does not give back for records
-    return _converted(data, given)
+    return _convert(data, given)
 
 
-def _converted(data: Data, given: NDArray[Any]) -> NDArray[Any]:
+def _convert(data: Data, given: NDArray[Any]) -> NDArray[Any]:
     """``given`` as ``data`` declares it. Raises WorkloadError where a number would become another one: beyond the
     largest, or a whole number with more digits than a float has."""
     try:

@@ -38,7 +38,7 @@ class Curve:
         """Where each cell of a block is on the curve: one index for each axis of ``along``."""
         places = np.zeros((1,) * len(self.along), np.int64)
         while len(places) < side:
-            places = _doubled(places, self.kind)
+            places = _double(places, self.kind)
         return places
 
     def place(self, cell: Sequence[NDArray[np.int64]], side: int) -> NDArray[np.int64]:
@@ -67,7 +67,7 @@ def curve_of(value: object, shape: Sequence[str], where: str) -> Curve | None:
     side = int(matched[2] or 0)
     if matched[2] and (side < 2 or side & (side - 1)):
         raise FamilyError(f"{where}: curve {text}: a block's side is a power of two of at least 2")
-    along = tuple(range(len(shape))) if names is None else _along(names, shape, where)
+    along = tuple(range(len(shape))) if names is None else _find_axes(names, shape, where)
     if not 2 <= len(along) <= _MOST_RANK:
         raise FamilyError(
             f"{where}: a curve runs through two or three extents, and these are {len(along)} "
@@ -77,7 +77,7 @@ def curve_of(value: object, shape: Sequence[str], where: str) -> Curve | None:
     return Curve(matched[1], along, side)
 
 
-def _along(names: object, shape: Sequence[str], where: str) -> tuple[int, ...]:
+def _find_axes(names: object, shape: Sequence[str], where: str) -> tuple[int, ...]:
     """The axes that are named. Raises FamilyError, UnknownName."""
     if not isinstance(names, list) or not set(names) <= set(shape):
         raise UnknownName("extents of a curve", names, shape, where)
@@ -88,7 +88,7 @@ def _along(names: object, shape: Sequence[str], where: str) -> tuple[int, ...]:
     return tuple(axis for axis, name in enumerate(shape) if name in names)
 
 
-def _doubled(places: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
+def _double(places: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
     """The curve of twice the side."""
     rank, half = places.ndim, len(places)
     made = np.empty((2 * half,) * rank, np.int64)

@@ -20,7 +20,7 @@ from autotune.layout.bit_packing import PACKINGS
 from autotune.layout.dimensions import DIMENSIONS, layout_of
 from autotune.layout.image import EDGES, FILTERS, READS, Sampling
 from autotune.layout.layout import PLANES, Layout
-from autotune.layout.order import Order, merged, reordered
+from autotune.layout.order import Order, merge, reorder
 from autotune.layout.stored import Stored
 from autotune.layout.views import view_room
 
@@ -78,7 +78,7 @@ def layouts_digest() -> str:
 def dimension_digest(name: str) -> str:
     """The same of the values of one dimension that go beyond these, for families that have some: each with other
     choices beside it, on all arrays that can take it."""
-    return _digest(_beyond(name))
+    return _digest(_sample_outside(name))
 
 
 def _digest(probes: Iterable[tuple[str, Stored]]) -> str:
@@ -109,14 +109,14 @@ def _probes() -> Iterator[tuple[str, Stored]]:
         Layout(data=row, memory="texture"),
     ):
         yield layout.cpp, view_room(layout, {"i": _SHAPE[0], "j": _SHAPE[1], "pitch": 7})
-    order = Order.of(np.array([3, 0, 4, 1, 2]), _SHAPE[0])
-    moved = reordered(_RECORD, _array(_RECORD), {"i": order})
+    order = Order.make(np.array([3, 0, 4, 1, 2]), _SHAPE[0])
+    moved = reorder(_RECORD, _array(_RECORD), {"i": order})
     pair = [Layout(data=replace(_RECORD, name=name), group=(2, n)) for n, name in enumerate(("a", "b"))]
-    for layout, stored in zip(pair, merged(pair, [moved, _array(_RECORD)]), strict=True):
+    for layout, stored in zip(pair, merge(pair, [moved, _array(_RECORD)]), strict=True):
         yield layout.cpp, stored
 
 
-def _beyond(name: str) -> Iterator[tuple[str, Stored]]:
+def _sample_outside(name: str) -> Iterator[tuple[str, Stored]]:
     samplings = (Sampling(*each) for each in product(EDGES, READS, FILTERS))
     numbers = np.linspace(-3, 5, 3 * int(np.prod(_SHAPE)), dtype=np.float32) ** 7
     arrays = [

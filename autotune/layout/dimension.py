@@ -45,7 +45,7 @@ class Dimension:
     needs: str = ""
     not_with: Mapping[str, str] = field(default_factory=dict)
 
-    def usual_of(self, data: Data) -> Any:
+    def get_usual(self, data: Data) -> Any:
         """The value of an array for which nothing is said."""
         return self.usual(data) if callable(self.usual) else self.usual
 
@@ -55,19 +55,19 @@ class Dimension:
 
     def keeps_rows(self, value: Any, data: Data) -> bool:
         """Whether an image may have the value."""
-        return self.leaves_rows(value, data) if self.leaves_rows else bool(value == self.usual_of(data))
+        return self.leaves_rows(value, data) if self.leaves_rows else bool(value == self.get_usual(data))
 
     def meaning(self, value: Any, data: Data, where: str) -> Any:
         """What a value stands for. Raises FamilyError, UnknownName."""
         if self.values and value not in self.values:
             raise UnknownName(f"{self.name} layout", value, self.values, where)
-        found = self.read(value, data, where)
-        if (count := self.together(found)) >= _MOST_TOGETHER:
+        meaning = self.read(value, data, where)
+        if (count := self.together(meaning)) >= _MOST_TOGETHER:
             raise FamilyError(
                 f"{where}: {self.name} {value} joins {count} elements, and compiled code counts fewer than "
                 f"{_MOST_TOGETHER}: take less"
             )
-        return found
+        return meaning
 
     def text(self, layout: Layout) -> str:
         """What ``autotune show`` says."""
@@ -77,7 +77,7 @@ class Dimension:
         """Those of an export's ``Layout``. Raises FamilyError for a layout that no export has."""
         return self.exported(layout) if self.exported else {self.name: getattr(layout, self.name)}
 
-    def chosen(self, layout: Layout, value: Any, where: str) -> Layout:
+    def apply(self, layout: Layout, value: Any, where: str) -> Layout:
         """The layout with a value of this dimension. Raises FamilyError, UnknownName."""
         meaning = self.meaning(value, layout.data, where)
         return self.put(layout, meaning) if self.put else replace(layout, **{self.name: meaning})

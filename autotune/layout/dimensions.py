@@ -19,7 +19,7 @@ from autotune.layout.image import IMAGE_HEADER, Sampling
 from autotune.layout.layout import IMAGES, PLANES, Layout
 from autotune.layout.mapping import TILE_HEADER
 from autotune.layout.storage import HEADER as STORAGE_HEADER
-from autotune.layout.storage import STORAGES, Storage, allowed_storages, storage_of
+from autotune.layout.storage import STORAGES, Storage, list_storages, storage_of
 from autotune.layout.swizzle import SWIZZLE
 
 _KNOWN_TILES = ("none", "8x8 (a size for each extent)", "{extent: size}")
@@ -62,7 +62,7 @@ _EXPORTED_DIMS = {
 }  # fmt: skip
 
 
-def _exported_dims(layout: Layout) -> Mapping[str, Any]:
+def _export_dims(layout: Layout) -> Mapping[str, Any]:
     if layout.is_plane:
         width, rows = layout.data.plane
         return {"dims": f"Dims::{_EXPORTED_DIMS[layout.dims]}", "plane_width": width, "plane_rows": rows}
@@ -86,7 +86,7 @@ DIMS = Dimension(
     usual="1d",
     values=("1d", *PLANES, *IMAGES),
     read=_dims,
-    exported=_exported_dims,
+    exported=_export_dims,
     header=IMAGE_HEADER,
     is_more=lambda value: value in IMAGES,
     probes=IMAGES,
@@ -149,7 +149,7 @@ class Padding:
         return multiple, -(-self.plus // element_bytes) if self.is_plus_in_bytes else self.plus
 
 
-def padding_of(value: object, where: str) -> Padding:
+def read_padding(value: object, where: str) -> Padding:
     """What a layout policy's value says: ``32`` (elements), ``128B``, ``32+1``, ``128B+16B``. Raises FamilyError,
     UnknownName."""
     matched = re.fullmatch(r"([0-9]+)(B?)(?:\+([0-9]+)(B?))?", str(value))
@@ -161,12 +161,12 @@ def padding_of(value: object, where: str) -> Padding:
     return Padding(multiple, plus, bool(matched[2]), bool(matched[4]))
 
 
-def _padded(layout: Layout, padding: Padding) -> Layout:
+def _pad(layout: Layout, padding: Padding) -> Layout:
     multiple, plus = padding.elements(layout.row_bytes)  # which the other choices decide
     return replace(layout, padding=multiple, plus=plus)
 
 
-def _shown_padding(layout: Layout) -> str:
+def _show_padding(layout: Layout) -> str:
     text = f"{layout.padding}+{layout.plus}".removesuffix("+0")
     return "" if text == "1" else text
 
@@ -174,9 +174,9 @@ def _shown_padding(layout: Layout) -> str:
 PADDING = Dimension(
     name="padding",
     usual=1,
-    read=lambda value, _, where: padding_of(value, where),
-    put=_padded,
-    shown=_shown_padding,
+    read=lambda value, _, where: read_padding(value, where),
+    put=_pad,
+    shown=_show_padding,
     exported=lambda layout: {"padding": layout.padding, "plus": layout.plus},
     is_more=lambda value: isinstance(value, str),
     probes=("2+1",),
@@ -225,14 +225,14 @@ TILES = Dimension(
 )
 
 
-def _shown_curve(layout: Layout) -> str:
+def _show_curve(layout: Layout) -> str:
     if not (curve := layout.curve):
         return ""
     along = ", ".join(layout.data.shape[axis] for axis in curve.along)
     return f"{curve.kind}{curve.side or ''} along {along}"
 
 
-def _exported_curve(layout: Layout) -> Mapping[str, Any]:
+def _export_curve(layout: Layout) -> Mapping[str, Any]:
     if not (curve := layout.curve):
         return {}
     return {"curve": f"Curve::{curve.kind}", "along": layout.mapping.along, "side": curve.side}
@@ -243,8 +243,8 @@ CURVE = Dimension(
     usual="none",
     together=lambda curve: curve.side if curve else 1,  # along one axis
     read=lambda value, data, where: curve_of(value, data.shape, where),
-    shown=_shown_curve,
-    exported=_exported_curve,
+    shown=_show_curve,
+    exported=_export_curve,
     header=Curve.header,
     probes=("morton", "morton2", "hilbert", "hilbert2"),
     is_of_views=True,
@@ -275,7 +275,7 @@ def _vector(value: Any, data: Data, where: str) -> int:
     return value
 
 
-def _exported_packing(layout: Layout) -> Mapping[str, Any]:
+def _export_packing(layout: Layout) -> Mapping[str, Any]:
     if not (packing := layout.packing):
         return {}
     data = layout.data
@@ -293,7 +293,7 @@ PACKING = Dimension(
     values=tuple(PACKINGS),
     read=_packing,
     shown=lambda layout: layout.packing.name if layout.packing else "",
-    exported=_exported_packing,
+    exported=_export_packing,
 )
 VECTOR = Dimension(
     name="vector",
@@ -319,8 +319,8 @@ def _storage(value: Any, data: Data, where: str) -> Storage | None:
             "all fields of a record"
         )
     (declared,) = types
-    if value not in allowed_storages(declared):
-        raise UnknownName(f"storage of {declared}", value, allowed_storages(declared), where)
+    if value not in list_storages(declared):
+        raise UnknownName(f"storage of {declared}", value, list_storages(declared), where)
     storage = storage_of(value, declared)
     if storage and storage.is_scaled and data.role != "input" and (storage.by_row or data.low is None):
         raise FamilyError(
@@ -330,7 +330,7 @@ def _storage(value: Any, data: Data, where: str) -> Storage | None:
     return storage
 
 
-def _exported_storage(layout: Layout) -> Mapping[str, Any]:
+def _export_storage(layout: Layout) -> Mapping[str, Any]:
     if not (storage := layout.storage):
         return {}
     return {
@@ -347,7 +347,7 @@ STORAGE = Dimension(
     values=("float64", *STORAGES),
     read=_storage,
     shown=lambda layout: layout.storage.name if layout.storage else "",
-    exported=_exported_storage,
+    exported=_export_storage,
     header=STORAGE_HEADER,
     probes=tuple(STORAGES),
     is_of_views=True,
@@ -402,5 +402,5 @@ def layout_of(data: Data, choices: Mapping[str, Any], like: Layout | None = None
     layout = like or Layout(data=data)
     for name, dimension in DIMENSIONS.items():
         if name in choices:
-            layout = dimension.chosen(layout, choices[name], f"data {data.name}")
+            layout = dimension.apply(layout, choices[name], f"data {data.name}")
     return layout

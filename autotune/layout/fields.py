@@ -24,11 +24,11 @@ class FieldGroups:
     groups: tuple[tuple[int, ...], ...]
 
     @staticmethod
-    def of(names: Sequence[Sequence[str]], fields: Sequence[tuple[str, int]]) -> "FieldGroups":
+    def make(names: Sequence[Sequence[str]], fields: Sequence[tuple[str, int]]) -> "FieldGroups":
         """From the names of each group's fields and the (name, bytes) of all, which lie one behind the other."""
         begins = accumulate((size for _, size in fields), initial=0)
         found = {name: (begin, size) for begin, (name, size) in zip(begins, fields, strict=False)}
-        pieces = [list(_joined(found[name] for name in group)) for group in names]
+        pieces = [list(_join(found[name] for name in group)) for group in names]
         texel = math.gcd(WIDEST, *(number for piece in chain(*pieces) for number in piece))
         groups = tuple(
             tuple(part for begin, size in group for part in range(begin // texel, (begin + size) // texel))
@@ -63,7 +63,7 @@ class FieldGroups:
         return f"Apart<{', '.join(groups)}>"
 
 
-def _joined(fields: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _join(fields: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """(begin, bytes) of each, or of several where one follows the other in the record as well."""
     begin, size = next(fields)
     for other, more in fields:

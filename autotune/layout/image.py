@@ -58,7 +58,7 @@ class Raster:
     is_surface: bool = False
     is_pitched: bool = False
 
-    def refusal(self, name: str, limits: Limits) -> str:
+    def explain_refusal(self, name: str, limits: Limits) -> str:
         """Why a device with ``limits`` has no such texture or surface; empty when it has."""
         most: tuple[int, ...]
         if self.is_pitched:

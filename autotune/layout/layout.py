@@ -38,7 +38,7 @@ class Layout:
     same index space. ``padding`` rounds the contiguous extent up to a multiple, and ``plus`` elements follow each row.
     ``tiles`` has a size for each extent, or none; ``curve`` and ``steps`` are as in ``mapping``. ``storage`` is how
     each number is held, None for as it is declared. Orders are applied to the arrays before they come here (see
-    ``order.reordered``). ``sizes`` are the extents that every array of a kernel has, 0 for others: they are constants
+    ``order.reorder``). ``sizes`` are the extents that every array of a kernel has, 0 for others: they are constants
     there, and change nothing in memory.
     """
 
@@ -66,7 +66,7 @@ class Layout:
             object.__setattr__(self, "sizes", (0,) * len(self.data.shape))
 
     @classmethod
-    def plain(cls, data: Data) -> "Layout":
+    def make_plain(cls, data: Data) -> "Layout":
         """Elements one behind the other, each as it is declared."""
         return cls(data=data, storage=STORAGES.get(data.element))
 
@@ -85,7 +85,7 @@ class Layout:
         if not (names := fields.names_of(self.records)):
             return None
         sizes = [self.storage.bytes if self.storage else np.dtype(f.type).itemsize for f in self.data.fields]
-        return FieldGroups.of(names, [*zip(self.data.dtype.names or (), sizes, strict=True)])
+        return FieldGroups.make(names, [*zip(self.data.dtype.names or (), sizes, strict=True)])
 
     @cached_property
     def value_bytes(self) -> int:
@@ -233,11 +233,11 @@ class Layout:
         return float(self.scales.fixed) if self.scales and self.scales.fixed is not None else 0.0
 
     def _scales_in(self, line: NDArray[Any], shape: Sequence[int]) -> NDArray[np.float32]:
-        return self.scales.of(line, self._texels(shape), shape) if self.scales else np.ones(1, np.float32)
+        return self.scales.get(line, self._texels(shape), shape) if self.scales else np.ones(1, np.float32)
 
     # -- addresses --------------------------------------------------------------------------------------
 
-    def address(self, element: Any, part: Any, part_stride: int) -> Any:
+    def compute_address(self, element: Any, part: Any, part_stride: int) -> Any:
         """Texel address of ``part`` of linear ``element``; works on integers and on arrays (records.cuh, dims.cuh)."""
         members, member = self.group
         element = element * members + member
@@ -334,7 +334,7 @@ class Layout:
         if scales := self.stored_scales:
             line[scales.tail(self._texels(shape), shape)[0] :].view(np.uint8)[...] = 0xFF
         marked = np.full((*self.extents(shape), self.value_bytes), 0xFF, np.uint8)
-        self._move(self._arranged(marked), line, self.room(shape).part_stride, out=True)
+        self._move(self._arrange(marked), line, self.room(shape).part_stride, out=True)
 
     def plane(self, line: NDArray[Any]) -> Bytes:
         """The buffer of a ``line``: the last step, dims."""
@@ -354,8 +354,8 @@ class Layout:
         return _UNITS.get(self.value_bytes) or np.dtype((np.void, self.value_bytes))
 
     def _move(self, values: NDArray[Any], line: NDArray[Any], part_stride: int, *, out: bool) -> None:
-        """Texels between ``values`` (elements, parts) and their places in ``line``, by ``address`` for 1d: slices
-        where the places of a part are evenly spaced, one by one in runs (aosoa)."""
+        """Texels between ``values`` (elements, parts) and their places in ``line``, by ``compute_address`` for 1d:
+        slices where the places of a part are evenly spaced, one by one in runs (aosoa)."""
         members, member = self.group
         for part in range(self.parts):
             if self.lanes == 1:
@@ -392,12 +392,12 @@ class Layout:
         else:
             plain = np.ascontiguousarray(array, self.data.dtype)
             raw = plain.view(np.uint8).reshape(*array.shape, self.value_bytes)
-        return self._arranged(raw)
+        return self._arrange(raw)
 
-    def _arranged(self, raw: Bytes) -> NDArray[Any]:
+    def _arrange(self, raw: Bytes) -> NDArray[Any]:
         """Bytes (extents as a kernel sees them, value bytes) -> texels (elements as they are stored, parts)."""
         whole = np.ascontiguousarray(raw).view(self._value)[..., 0]
-        stored: NDArray[Any] = np.ascontiguousarray(self.mapping.arranged(whole)).view(self._texel)
+        stored: NDArray[Any] = np.ascontiguousarray(self.mapping.arrange(whole)).view(self._texel)
         return stored.reshape(-1, self.parts)
 
     def _array(
@@ -407,7 +407,7 @@ class Layout:
         shape: Sequence[int],
         scales: NDArray[np.float32],
     ) -> NDArray[Any]:
-        taken = self.mapping.taken(values.view(self._value)[..., 0], extents)
+        taken = self.mapping.restore(values.view(self._value)[..., 0], extents)
         raw = np.ascontiguousarray(taken).view(np.uint8).reshape(*extents, self.value_bytes)
         if self.storage:
             codes = np.ascontiguousarray(raw).view(self.storage.code)
@@ -431,7 +431,7 @@ class Layout:
         extents = self.extents(self.sizes)
         if self.is_image or self.is_by_rows:
             return Known(extents, (1,) * len(extents))
-        strides = self.mapping.known_strides(extents)
+        strides = self.mapping.compute_known_strides(extents)
         if self.data.pitch:
             strides = (*(0 for _ in extents[1:]), 1)
         has_runs = self.stored_scales or self.field_groups or (self.lanes == 0 and self.parts > 1)

@@ -34,7 +34,7 @@ class Step(Protocol):
     @property
     def span(self) -> int: ...
 
-    def moved(self, at: Sequence[Any], axes: Sequence[int], extents: Sequence[int], /) -> list[Any]:
+    def move(self, at: Sequence[Any], axes: Sequence[int], extents: Sequence[int], /) -> list[Any]:
         """Where the index ``at`` goes: whole numbers or arrays of them, one for each axis of the array, which lie in
         the order ``axes``."""
 
@@ -105,13 +105,13 @@ class Mapping:
     def grid(self, extents: Sequence[int]) -> Grid:
         """At these extents. A call asks for the same one several times, and the next call again."""
         sizes = tuple(extents)
-        if (found := self._grids.get(sizes)) is None:
+        if (grid := self._grids.get(sizes)) is None:
             if len(self._grids) >= _MOST_GRIDS:
                 self._grids.clear()
-            found = self._grids[sizes] = self._made(sizes)
-        return found
+            grid = self._grids[sizes] = self._make_grid(sizes)
+        return grid
 
-    def _made(self, extents: Sequence[int]) -> Grid:
+    def _make_grid(self, extents: Sequence[int]) -> Grid:
         tile = self.tile or (1,) * len(extents)
         side = [1] * len(extents)
         if self.curve:
@@ -133,7 +133,7 @@ class Mapping:
 
     def element(self, indices: Sequence[Any], extents: Sequence[int]) -> Any:
         """The element at ``indices``, whole numbers or arrays of them, one for each axis."""
-        grid, at = self.grid(extents), self._moved(indices, extents)
+        grid, at = self.grid(extents), self._move(indices, extents)
         element: Any = 0
         cell: list[Any] = []
         inner = 1
@@ -149,12 +149,12 @@ class Mapping:
 
     # -- whole arrays, as they are moved on the host ------------------------------------------------------
 
-    def arranged(self, array: NDArray[Any]) -> NDArray[Any]:
+    def arrange(self, array: NDArray[Any]) -> NDArray[Any]:
         """The elements of ``array`` in the order in which they are stored; zeros where none is."""
         grid = self.grid(array.shape)
         if self.steps or grid.padded != array.shape:
             padded = np.zeros(grid.padded, array.dtype)
-            padded[self._whole(array.shape)] = array
+            padded[self._find_elements(array.shape)] = array
             array = padded
         blocks = array.reshape(grid.cut).transpose(self._order)
         if self.curve:
@@ -166,8 +166,8 @@ class Mapping:
             rows = np.concatenate([rows, np.zeros((len(rows), grid.plus), rows.dtype)], axis=1)
         return rows.reshape(-1)
 
-    def taken(self, stored: NDArray[Any], extents: Sequence[int]) -> NDArray[Any]:
-        """The array of ``extents`` back from its elements as they are stored: the inverse of ``arranged``."""
+    def restore(self, stored: NDArray[Any], extents: Sequence[int]) -> NDArray[Any]:
+        """The array of ``extents`` back from its elements as they are stored: the inverse of ``arrange``."""
         grid = self.grid(extents)
         row = grid.counts[self.axes[-1]] * math.prod(grid.side) * math.prod(grid.tile)
         line = stored.reshape(-1, row + grid.plus)[:, :row]
@@ -175,7 +175,7 @@ class Mapping:
             line = line.reshape(-1, math.prod(grid.side), math.prod(grid.tile))[:, self._places(grid)]
         blocks = line.reshape([grid.cut[place] for place in self._order])
         array = blocks.transpose(np.argsort(self._order)).reshape(grid.padded)
-        found: NDArray[Any] = array[self._whole(extents)]
+        found: NDArray[Any] = array[self._find_elements(extents)]
         return found
 
     @cached_property
@@ -187,21 +187,21 @@ class Mapping:
         assert self.curve is not None
         return self.curve.places(grid.side[self.along[0]]).reshape(-1)
 
-    def _moved(self, indices: Sequence[Any], extents: Sequence[int]) -> list[Any]:
+    def _move(self, indices: Sequence[Any], extents: Sequence[int]) -> list[Any]:
         """Where the steps lead to."""
         at = list(indices)
         for step in self.steps:
-            at = step.moved(at, self.axes, extents)
+            at = step.move(at, self.axes, extents)
         return at
 
-    def _whole(self, extents: Sequence[int]) -> tuple[Any, ...]:
+    def _find_elements(self, extents: Sequence[int]) -> tuple[Any, ...]:
         """Where the elements of an array of these extents are among those that pad it."""
         inside = tuple(map(slice, extents))
-        return tuple(self._moved(np.ogrid[inside], extents)) if self.steps else inside
+        return tuple(self._move(np.ogrid[inside], extents)) if self.steps else inside
 
     # -- what the compiler needs to know ------------------------------------------------------------------
 
-    def known_strides(self, extents: Sequence[int]) -> tuple[int, ...]:
+    def compute_known_strides(self, extents: Sequence[int]) -> tuple[int, ...]:
         """The strides at ``extents``, 0 where an extent of 0, which is not known yet, decides one."""
         if self.curve and not self.curve.side and not all(extents[axis] for axis in self.along):
             return (0,) * len(extents)

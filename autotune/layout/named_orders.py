@@ -22,7 +22,7 @@ def random_order(extent: int, seed: int = 0) -> Permutation:
     return np.random.default_rng(seed).permutation(extent).astype(np.int64)
 
 
-def sorted_order(key: NDArray[Any], descending: bool = False) -> Permutation:
+def sort_by(key: NDArray[Any], descending: bool = False) -> Permutation:
     """By ascending or descending ``key``, one number for each index; equal ones as they are given."""
     if not descending:
         return np.argsort(key, kind="stable").astype(np.int64)
@@ -65,36 +65,36 @@ def b_tree(extent: int, width: int) -> Permutation:
 
 def breadth_first(links: Links, roots: Iterable[int] = ()) -> Permutation:
     """Tree after tree, level by level."""
-    return Trees.of(links, roots).elements
+    return Trees.make(links, roots).elements
 
 
 def depth_first(links: Links, roots: Iterable[int] = ()) -> Permutation:
     """Each element, then all that hangs below its first link, then below its second."""
-    trees = Trees.of(links, roots)
-    return trees.by(trees.preorder)
+    trees = Trees.make(links, roots)
+    return trees.order_by(trees.preorder)
 
 
 def breadth_first_blocks(links: Links, levels: int, block: int, roots: Iterable[int] = ()) -> Permutation:
     """The first ``levels`` of all trees, tree after tree and level by level; then blocks of ``block`` levels, in the
     order of the same queue, each of them depth first (Trapnell, Schatz 2009: MUMmerGPU 2.0)."""
-    trees = Trees.of(links, roots)
+    trees = Trees.make(links, roots)
     band = np.maximum(-1, (trees.depth - levels) // block)
     within = np.where(band < 0, np.arange(len(band)), trees.preorder)
     return trees.elements[np.lexsort((within, band))]
 
 
-def hot_first(links: Links, counts: NDArray[Any], roots: Iterable[int] = ()) -> Permutation:
+def order_hot_first(links: Links, counts: NDArray[Any], roots: Iterable[int] = ()) -> Permutation:
     """Depth first, each element followed by the one below it with the largest count; equal ones in links' order."""
     _, ranks = np.unique(counts, return_inverse=True)
-    return depth_first(links.by(-ranks.reshape(-1)), roots)
+    return depth_first(links.sort_by(-ranks.reshape(-1)), roots)
 
 
 def van_emde_boas(links: Links, roots: Iterable[int] = (), together: bool = False) -> Permutation:
     """The upper half of a tree's levels, then each tree below them, each of them stored likewise (Frigo, Leiserson,
     Prokop, Ramachandran 1999: Cache-Oblivious Algorithms). With ``together`` what hangs below one element stays side
     by side."""
-    trees = Trees.of(links, roots)
-    return trees.by(trees.halves(together))
+    trees = Trees.make(links, roots)
+    return trees.order_by(trees.halve(together))
 
 
 def reverse_cuthill_mckee(links: Links) -> Permutation:
@@ -103,9 +103,9 @@ def reverse_cuthill_mckee(links: Links) -> Permutation:
     reversed by George, 1971)."""
     begin, end, extent = links.sources, links.targets, links.extent
     pairs = np.unique(np.concatenate([begin * extent + end, end * extent + begin]))
-    mutual = Links.of(pairs // max(1, extent), pairs % max(1, extent), extent)
+    mutual = Links.from_pairs(pairs // max(1, extent), pairs % max(1, extent), extent)
     degrees = np.diff(mutual.begins)
-    return breadth_first(mutual.by(degrees), sorted_order(degrees))[::-1].copy()
+    return breadth_first(mutual.sort_by(degrees), sort_by(degrees))[::-1].copy()
 
 
 @cache
@@ -113,10 +113,10 @@ def orders_digest() -> str:
     """sha256 over what each of these makes of a small graph: part of what a measurement in one of them depends on.
     Taken of what comes out, as ``layouts_digest`` is."""
     extent, counts = 24, np.arange(24) * 7 % 5
-    tree = Links.of(np.repeat(np.arange(extent), 2), np.arange(1, 2 * extent + 1) * 5 % 31, extent)
+    tree = Links.from_pairs(np.repeat(np.arange(extent), 2), np.arange(1, 2 * extent + 1) * 5 % 31, extent)
     made = [
-        random_order(extent, 3), sorted_order(counts), sorted_order(counts, descending=True),
-        reverse_cuthill_mckee(tree), hot_first(tree, counts),
+        random_order(extent, 3), sort_by(counts), sort_by(counts, descending=True),
+        reverse_cuthill_mckee(tree), order_hot_first(tree, counts),
         *(walk(tree, roots) for walk in (breadth_first, depth_first, van_emde_boas) for roots in ([], [4, 9])),
         van_emde_boas(tree, together=True), breadth_first_blocks(tree, 2, 2), b_tree(extent, 1), b_tree(extent, 3),
     ]  # fmt: skip

@@ -30,7 +30,7 @@ class Order:
     new: NDArray[np.integer]
 
     @staticmethod
-    def of(permutation: Any, extent: int, where: str = "order") -> "Order":
+    def make(permutation: Any, extent: int, where: str = "order") -> "Order":
         """From ``permutation[new] = old``. Raises FamilyError when it is no permutation of ``extent`` numbers."""
         old: Any = np.asarray(permutation)
         if old.shape != (extent,) or old.dtype.kind not in "iu":
@@ -42,11 +42,11 @@ class Order:
         if extent and int(old.min()) >= 0 and int(old.max()) < extent:
             new[old] = np.arange(extent, dtype=new.dtype)
         if extent and int(new.min()) < 0:
-            raise FamilyError(f"{where}: {_no_permutation(old, extent)}")
+            raise FamilyError(f"{where}: {_explain_no_permutation(old, extent)}")
         return Order(old, new)
 
 
-def _no_permutation(old: NDArray[np.integer], extent: int) -> str:
+def _explain_no_permutation(old: NDArray[np.integer], extent: int) -> str:
     """What is wrong with what names no index of ``extent`` once."""
     rule = f"an order is every number from 0 to {extent - 1} once, permutation[new] = old"
     astray = np.flatnonzero((old < 0) | (old >= extent))
@@ -56,7 +56,7 @@ def _no_permutation(old: NDArray[np.integer], extent: int) -> str:
     return f"{int(times.argmax())} is in it {int(times.max())} times and {int(times.argmin())} is missing; {rule}"
 
 
-def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
+def reorder(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
     """``array`` with each index space in ``orders`` permuted, and links into those spaces renumbered.
 
     A link value outside the space (a null) stays as it is.
@@ -64,16 +64,18 @@ def reordered(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> N
     moved = array
     for axis, space in enumerate(data.shape):
         if space in orders:
-            moved = _taken(moved, orders[space].old, axis)
-    return _renumbered(data, moved, {space: order.new for space, order in orders.items()}, moved is not array)
+            moved = _take(moved, orders[space].old, axis)
+    return _renumber_links(
+        data, moved, {space: order.new for space, order in orders.items()}, moved is not array
+    )
 
 
-def restored(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
-    """The inverse of ``reordered``: index spaces back in place, links back to the old numbers."""
-    return reordered(data, array, {space: Order(order.new, order.old) for space, order in orders.items()})
+def restore(data: Data, array: NDArray[Any], orders: Mapping[str, Order]) -> NDArray[Any]:
+    """The inverse of ``reorder``: index spaces back in place, links back to the old numbers."""
+    return reorder(data, array, {space: Order(order.new, order.old) for space, order in orders.items()})
 
 
-def _taken(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArray[Any]:
+def _take(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArray[Any]:
     """``array.take(places, axis)``. Memory is what it waits for, so several threads move a large array."""
     if axis or len(places) <= _PART:
         return array.take(places, axis=axis)
@@ -82,11 +84,11 @@ def _taken(array: NDArray[Any], places: NDArray[np.integer], axis: int) -> NDArr
     def move(part: slice) -> None:
         moved[part] = array[places[part]]  # much faster than take, for records
 
-    _in_parts(len(places), move)
+    _work_in_parts(len(places), move)
     return moved
 
 
-def _renumbered(
+def _renumber_links(
     data: Data, array: NDArray[Any], numbers: Mapping[str, NDArray[np.integer]], is_own: bool
 ) -> NDArray[Any]:
     """``array`` with each link into a space of ``numbers`` replaced by ``numbers[space][link]``; a value outside
@@ -108,10 +110,10 @@ def _renumber(links: NDArray[Any], known: NDArray[np.integer]) -> None:
             inside = (some >= 0) & (some < len(known))
             some[inside] = known[some[inside]]
 
-    _in_parts(len(links), replace_in)
+    _work_in_parts(len(links), replace_in)
 
 
-def _in_parts(count: int, work: Callable[[slice], None]) -> None:
+def _work_in_parts(count: int, work: Callable[[slice], None]) -> None:
     """``work`` on the elements 0 to ``count`` in parts, on several threads where there are several parts."""
     parts = [slice(begin, min(count, begin + _PART)) for begin in range(0, count, _PART)]
     if len(parts) < 2:
@@ -122,7 +124,7 @@ def _in_parts(count: int, work: Callable[[slice], None]) -> None:
         list(threads.map(work, parts))
 
 
-def merged(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:
+def merge(layouts: Sequence[Layout], arrays: Sequence[NDArray[Any]]) -> list[Stored]:
     """Store arrays of one index space in one buffer (grouping: merged); every Stored shares it.
 
     The layouts must be alike but for their place in the group. Raises WorkloadError when values differ in size.

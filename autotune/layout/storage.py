@@ -84,7 +84,7 @@ class Storage:
             )
 
     def _check_scale(self, name: str, numbers: NDArray[Any], scales: NDArray[np.float32]) -> None:
-        half = _along_rows(scales, numbers.ndim) * np.float32(0.5)
+        half = _reshape_along_rows(scales, numbers.ndim) * np.float32(0.5)
         lost = np.count_nonzero(np.abs(numbers) <= half) - np.count_nonzero(numbers == 0)
         whole = np.count_nonzero(numbers)
         if 2 * lost > whole:
@@ -117,9 +117,9 @@ class Storage:
         with np.errstate(over="ignore", invalid="ignore"):
             single = numbers.astype(np.float32, copy=False)
             if self.exponent and self.name != "float32" and numbers.dtype == np.float64:
-                single = _to_odd(numbers, single)
+                single = _round_to_odd(numbers, single)
             if self.is_scaled:
-                quotient = np.rint(single / _along_rows(scales, single.ndim))
+                quotient = np.rint(single / _reshape_along_rows(scales, single.ndim))
                 whole = np.clip(
                     np.nan_to_num(quotient, posinf=np.inf, neginf=-np.inf), -self.largest, self.largest
                 )
@@ -133,9 +133,9 @@ class Storage:
             if (nans := np.isnan(single)).any():
                 rounded[nans] = bits[nans] >> 16 | 0x40
             return rounded
-        return self._small(single)
+        return self._encode_small(single)
 
-    def _small(self, single: NDArray[np.float32]) -> NDArray[Any]:
+    def _encode_small(self, single: NDArray[np.float32]) -> NDArray[Any]:
         """Of a float8: the exponent's place, and how many units of the last place there are, rounded; a carry goes
         where it belongs by itself."""
         magnitude = np.where(np.isnan(single), np.float32(0), np.abs(single)).astype(np.float64)
@@ -156,7 +156,7 @@ class Storage:
         """The numbers that ``codes`` stand for."""
         if self.is_scaled:
             whole = np.ascontiguousarray(codes).view(f"i{self.bytes}").astype(np.float32)
-            return whole * _along_rows(scales, whole.ndim)
+            return whole * _reshape_along_rows(scales, whole.ndim)
         if self.name in ("float16", "float32"):
             return np.ascontiguousarray(codes).view(self.name).astype(np.float32)
         if self.name == "bfloat16":
@@ -164,14 +164,14 @@ class Storage:
         return np.asarray(_table(self)[codes], np.float32)
 
 
-def _to_odd(numbers: NDArray[np.float64], single: NDArray[np.float32]) -> NDArray[np.float32]:
+def _round_to_odd(numbers: NDArray[np.float64], single: NDArray[np.float32]) -> NDArray[np.float32]:
     """``single``, the nearest float32 to ``numbers``, made the one towards 0 with its last bit set where it is not
     equal to them: rounded again, that is rounded once (storage.cuh: RoundedOnce)."""
     odd = (single.view(np.uint32) - (np.abs(single) > np.abs(numbers))) | 1
     return np.where(single == numbers, single, odd.astype(np.uint32).view(np.float32))
 
 
-def _along_rows(scales: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
+def _reshape_along_rows(scales: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
     return scales.reshape(-1, *(1,) * (rank - 1))
 
 
@@ -222,7 +222,7 @@ class Scales:
         begin, count, unit = self.tail(texels, shape)
         return line[begin : begin + count * unit].view(np.float32).reshape(count, -1)[:, 0]
 
-    def of(self, line: NDArray[Any], texels: int, shape: Sequence[int]) -> NDArray[np.float32]:
+    def get(self, line: NDArray[Any], texels: int, shape: Sequence[int]) -> NDArray[np.float32]:
         """Those that hold, stored or not."""
         return self.room(line, texels, shape) if self.fixed is None else self.fixed.reshape(1)
 
@@ -253,7 +253,7 @@ STORAGES: Mapping[str, Storage] = MappingProxyType(
 _NO_NAME = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def as_numbers(array: NDArray[Any]) -> NDArray[Any]:
+def to_numbers(array: NDArray[Any]) -> NDArray[Any]:
     """``array`` as float32 where it holds a float that numpy has no name for."""
     return array.astype(np.float32) if array.dtype.name in _NO_NAME else array
 
@@ -268,10 +268,10 @@ def storage_of(name: str, declared: str) -> Storage | None:
     if name == declared:
         return None
     if name not in STORAGES:
-        raise UnknownName("storage", name, allowed_storages(declared))
+        raise UnknownName("storage", name, list_storages(declared))
     return STORAGES[name]
 
 
-def allowed_storages(declared: str) -> tuple[str, ...]:
+def list_storages(declared: str) -> tuple[str, ...]:
     """What elements of the ``declared`` type can be stored as."""
     return (declared, *(name for name in STORAGES if name != declared))

@@ -53,7 +53,7 @@ class Known:
     part_stride: int = 1
     are_passed: bool = False
 
-    def given(
+    def list_given(
         self, extents: tuple[int, ...], strides: tuple[int, ...], part_stride: int
     ) -> list[tuple[int, ...]]:
         """What a kernel is given: those extents, strides and part stride that are not known."""
@@ -94,7 +94,7 @@ class Stored:
         stride what its type does not say."""
         index, none = f"u{self.index_bits // 8}", (0,) * len(self.extents)
         known = self.known or Known(none, none, 0)
-        given = known.given(self.extents, self.strides, self.part_stride)
+        given = known.list_given(self.extents, self.strides, self.part_stride)
         kinds = zip(("extents", "strides", "part_stride"), ("u4", index, index), given, strict=True)
         members: list[Any] = [("handle", "u8")]
         members += [(name, kind, (len(numbers),)) for name, kind, numbers in kinds]
@@ -103,7 +103,7 @@ class Stored:
             accessor[name] = numbers
         return accessor.tobytes()
 
-    def refusal(self, data: Data, limits: Limits) -> str:
+    def explain_refusal(self, data: Data, limits: Limits) -> str:
         """Why this, which ``data`` declares, does not fit on a device with ``limits``; empty when it does."""
         name, texels = data.name, self.texels
         if self.not_an_image:
@@ -120,7 +120,7 @@ class Stored:
             if allowed < self.nbytes <= limits.constant_bytes:
                 reason += ", its part of it: constant_bytes in family.yaml says the most that each array there takes"
             return reason
-        if self.raster is not None and (reason := self.raster.refusal(name, limits)):
+        if self.raster is not None and (reason := self.raster.explain_refusal(name, limits)):
             return reason
         is_line = self.plane is None and self.raster is None
         if self.memory == "texture" and is_line and texels > limits.texture_1d_texels:

@@ -34,7 +34,7 @@ class Swizzle:
         """Where a column of a row lies, and which lies there: whole numbers, or arrays of them."""
         return column ^ (row % self.groups * self.width)
 
-    def moved(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:
+    def move(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:
         row, column = axes[-2:]
         return [self.column(at[row], each) if axis == column else each for axis, each in enumerate(at)]
 
@@ -51,7 +51,7 @@ class Swizzle:
         return {"groups": self.groups, "width_of_group": self.width}
 
 
-def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
+def parse_swizzle(value: object, shape: Sequence[str], where: str) -> Swizzle | None:
     """What a layout policy's value says: ``none``, ``xor<groups>``, ``xor<groups>x<width>``. Raises FamilyError,
     UnknownName."""
     if value == "none":
@@ -59,21 +59,21 @@ def swizzle_of(value: object, shape: Sequence[str], where: str) -> Swizzle | Non
     matched = re.fullmatch(r"xor([0-9]+)(?:x([0-9]+))?", str(value))
     if not matched:
         raise UnknownName("swizzle layout", value, ("none", "xor<groups>", "xor<groups>x<width>"), where)
-    found = Swizzle(int(matched[1]), int(matched[2] or 1))
-    for what, number in (("groups", found.groups), ("width", found.width)):
+    swizzle = Swizzle(int(matched[1]), int(matched[2] or 1))
+    for what, number in (("groups", swizzle.groups), ("width", swizzle.width)):
         if number < 1 or number & (number - 1):
             raise FamilyError(f"{where}: swizzle {value}: {what} {number} is not a power of two")
     if len(shape) < 2:
         raise FamilyError(
             f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to tell apart"
         )
-    return None if found.groups == 1 else found
+    return None if swizzle.groups == 1 else swizzle
 
 
 SWIZZLE = step_dimension(
     "swizzle",
     Swizzle,
-    lambda value, data, where: swizzle_of(value, data.shape, where),
+    lambda value, data, where: parse_swizzle(value, data.shape, where),
     Swizzle.header,
     probes=("xor2x2",),
 )

@@ -23,7 +23,7 @@ class Links:
     targets: NDArray[np.int64]
 
     @staticmethod
-    def of(sources: NDArray[Any], targets: NDArray[Any], extent: int) -> "Links":
+    def from_pairs(sources: NDArray[Any], targets: NDArray[Any], extent: int) -> "Links":
         """From pairs, those of one source in the order that they are given in; without those of an element to itself,
         and without a target outside of the extent, which is no link."""
         kept = (sources != targets) & (targets >= 0) & (targets < extent)
@@ -34,8 +34,8 @@ class Links:
         return Links(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), targets)
 
     @staticmethod
-    def of_rows(targets: NDArray[Any]) -> "Links":
-        """From where each element leads to, (extent, links), in that order; with what ``of`` leaves out."""
+    def from_rows(targets: NDArray[Any]) -> "Links":
+        """From where each element leads to, (extent, links), in that order; with what ``from_pairs`` leaves out."""
         extent = len(targets)
         kept = (targets >= 0) & (targets < extent) & (targets != np.arange(extent)[:, None])
         begins = np.zeros(extent + 1, np.int64)
@@ -55,7 +55,7 @@ class Links:
         """What nothing leads to."""
         return np.flatnonzero(np.bincount(self.targets, minlength=self.extent) == 0).tolist()
 
-    def by(self, weights: NDArray[Any]) -> "Links":
+    def sort_by(self, weights: NDArray[Any]) -> "Links":
         """Each element's links by ascending weight of where they lead to; equal ones stay as they are."""
         return Links(self.begins, self.targets[np.lexsort((weights[self.targets], self.sources))])
 
@@ -70,7 +70,7 @@ class Trees:
     depth: Places
 
     @staticmethod
-    def of(links: Links, roots: Iterable[int] = ()) -> "Trees":
+    def make(links: Links, roots: Iterable[int] = ()) -> "Trees":
         """From ``roots``, by default what nothing leads to; then from each element that no root leads to, the smallest
         index first."""
         walk = _Walk(links)
@@ -81,7 +81,7 @@ class Trees:
                 walk.tree(int(root))
         return Trees(walk.elements, walk.parent, walk.depth)
 
-    def by(self, places: Places) -> Permutation:
+    def order_by(self, places: Places) -> Permutation:
         """The elements, each at the place given for it."""
         order = np.empty(len(places), np.int64)
         order[places] = self.elements
@@ -111,24 +111,24 @@ class Trees:
         """By place, the place depth first: each before what hangs below it, the first child at once."""
         before = np.cumsum(self.sizes) - self.sizes
         roots = np.flatnonzero(self.parent < 0)
-        found = np.empty(len(self.parent), np.int64)
-        found[roots] = roots  # tree after tree, in either order
+        places = np.empty(len(self.parent), np.int64)
+        places[roots] = roots  # tree after tree, in either order
         first = np.ones(len(self.parent), np.bool_)  # of its parent's children
         first[1:] = (self.parent[1:] != self.parent[:-1]) | (self.parent[1:] < 0)
         begins = np.flatnonzero(first)[np.cumsum(first) - 1]  # the first child of the same parent
         after = before - before[begins] + 1  # siblings' elements, and the parent
-        one, parent, gap = found.data, self.parent.data, after.data
+        one, parent, gap = places.data, self.parent.data, after.data
         for level in self.levels[1:]:
             if len(level) < _FEW:
                 for place in level.tolist():
                     one[place] = one[parent[place]] + gap[place]
             else:
-                found[level] = found[self.parent[level]] + after[level]
-        return found
+                places[level] = places[self.parent[level]] + after[level]
+        return places
 
-    def halves(self, together: bool) -> Places:
+    def halve(self, together: bool) -> Places:
         """By place, the place after van Emde Boas (see ``named_orders.van_emde_boas``)."""
-        found = np.empty(len(self.parent), np.int64)
+        after = np.empty(len(self.parent), np.int64)
         roots = np.flatnonzero(self.parent < 0)
         tree = np.cumsum(self.parent < 0) - 1
         heights = np.zeros(len(roots), np.int64)
@@ -137,10 +137,10 @@ class Trees:
             own = np.flatnonzero(heights[tree] == height)
             by_depth = own[np.argsort(self.depth[own], kind="stable")]
             levels = np.split(by_depth, np.cumsum(np.bincount(self.depth[own]))[:-1])
-            halved = _Halved.of(levels, self.parent, together)
-            for places, within in zip(levels, halved.within(0, int(height))[0], strict=True):
-                found[places] = roots[tree[places]] + within
-        return found
+            halved = _Halved.make(levels, self.parent, together)
+            for places, within in zip(levels, halved.place_within(0, int(height))[0], strict=True):
+                after[places] = roots[tree[places]] + within
+        return after
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class _Halved:
     group: Sequence[Places]
 
     @staticmethod
-    def of(levels: Sequence[Places], parent: Places, together: bool) -> "_Halved":
+    def make(levels: Sequence[Places], parent: Places, together: bool) -> "_Halved":
         above = [np.arange(len(levels[0]))]
         above += [np.searchsorted(upper, parent[lower]) for upper, lower in pairwise(levels)]
         group = [np.arange(len(level)) for level in levels]
@@ -160,7 +160,7 @@ class _Halved:
             group[1:] = [np.cumsum(np.diff(each, prepend=each[:1]) != 0) for each in above[1:]]
         return _Halved(above, group)
 
-    def within(self, top: int, end: int) -> tuple[list[Places], Places]:
+    def place_within(self, top: int, end: int) -> tuple[list[Places], Places]:
         """Of the levels from ``top`` up to ``end``: the place of each element among those below one group of the top
         level, and how many those are for each group."""
         group = self.group[top]
@@ -168,8 +168,8 @@ class _Halved:
             sizes = np.bincount(group)
             return [np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group]], sizes
         cut = top + (end - top) // 2
-        upper, above = self.within(top, cut)
-        lower, below = self.within(cut, end)
+        upper, above = self.place_within(top, cut)
+        lower, below = self.place_within(cut, end)
         of = self.above[cut]
         for level in range(cut - 1, top, -1):
             of = self.above[level][of]
@@ -206,13 +206,13 @@ class _Walk:
         while begin < end:
             self._met, depth = end, depth + 1
             if end - begin < _FEW:
-                self._some(begin, end)
+                self._visit_range(begin, end)
             else:
                 self._level(begin, end)
             self.depth[end : self._met] = depth
             begin, end = end, self._met
 
-    def _some(self, begin: int, end: int) -> None:
+    def _visit_range(self, begin: int, end: int) -> None:
         """What hangs below the places from ``begin`` to ``end``."""
         begins, targets, seen = self._links.begins.data, self._links.targets.data, self.seen.data
         elements, parent = self.elements.data, self.parent.data

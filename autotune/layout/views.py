@@ -27,7 +27,7 @@ _LINEAR = ("global", "readonly")
 _TILE_BYTES = 40_000  # of the 48 KiB that a block has without asking for more
 
 
-def converted(of: Layout, alike: Layout, memory: str = "") -> Layout:
+def convert_layout(of: Layout, alike: Layout, memory: str = "") -> Layout:
     """The layout of a view in ``memory`` (its array's where it is the array itself, else global) of an array that is
     stored as ``of``; ``alike`` has what the view chooses, and all else as the array has it."""
     if (
@@ -100,4 +100,4 @@ def view_refusal(layout: Layout, stored: Stored, of: Stored, limits: Limits) -> 
             f"{data.name}: rows {pitch} bytes apart, and a texture needs a multiple of {limits.texture_pitch_bytes}; "
             f"round up extent {data.pitch or data.shape[-1]}"
         )
-    return stored.refusal(layout.data, limits)
+    return stored.explain_refusal(layout.data, limits)

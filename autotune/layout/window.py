@@ -39,7 +39,7 @@ def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> 
     there = {name: layout for name, layout in layouts.items() if layout.memory == "constant"}
     most = {name: layout.data.constant_bytes for name, layout in there.items()}
     whole = Limits().constant_bytes
-    if sum(map(_whole_texels, most.values())) > whole:
+    if sum(map(_round_up_to_texel, most.values())) > whole:
         for name, layout in there.items():
             if sizes.keys() >= set(layout.data.shape):
                 size = layout.room(layout.data.shape_for(sizes)).nbytes
@@ -50,19 +50,19 @@ def constant_places(layouts: Mapping[str, Layout], sizes: Mapping[str, int]) -> 
         share = left if most[name] < whole else left // unknown // _TEXEL * _TEXEL
         unknown -= most[name] >= whole
         parts[name] = min(most[name], share)
-        left -= _whole_texels(parts[name])
+        left -= _round_up_to_texel(parts[name])
     places, offset = {}, 0
     for name in there:
         places[name] = offset, parts[name]
-        offset += _whole_texels(parts[name])
+        offset += _round_up_to_texel(parts[name])
     return places
 
 
-def _whole_texels(size: int) -> int:
+def _round_up_to_texel(size: int) -> int:
     return -(-size // _TEXEL) * _TEXEL
 
 
-def shape_at_once(layout: Layout, extent: str, shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:
+def limit_shape(layout: Layout, extent: str, shape: tuple[int, ...], limits: Limits) -> tuple[int, ...]:
     """As much of an array of ``shape`` as a kernel sees at once: all of it, but no more than fits where it is in
     constant memory and windowed along ``extent`` (one element, where not even that fits; an empty extent is none)."""
     if layout.memory != "constant" or not extent:
@@ -85,15 +85,15 @@ def steps(
 ) -> dict[str, int]:
     """Elements in a window by extent: what the most demanding array that is ``windowed`` (name: extent) along it
     allows. Extents of which nothing lies in constant memory are left out."""
-    found: dict[str, int] = {}
+    by_extent: dict[str, int] = {}
     for name, extent in windowed.items():
         layout = layouts[name]
         if layout.memory == "constant":
-            count = shape_at_once(layout, extent, layout.data.shape_for(sizes), limits)[
+            count = limit_shape(layout, extent, layout.data.shape_for(sizes), limits)[
                 layout.data.shape.index(extent)
             ]
-            found[extent] = min(count, found.get(extent, count))
-    return found
+            by_extent[extent] = min(count, by_extent.get(extent, count))
+    return by_extent
 
 
 def cut(layout: Layout, extent: str, array: NDArray[Any], step: int) -> tuple[Stored, tuple[Window, ...]]:

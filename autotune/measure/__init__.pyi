@@ -12,13 +12,17 @@ from .figure import (
     spread as spread,
     unit as unit,
 )
-from .profiled_process import WatchedResult as WatchedResult, WatchedTask as WatchedTask, watched as watched
+from .profiled_process import (
+    WatchedResult as WatchedResult,
+    WatchedTask as WatchedTask,
+    run_watched as run_watched,
+)
 from .reference import (
     GivenOutputs as GivenOutputs,
     Reference as Reference,
     SweptDevice as SweptDevice,
-    answered as answered,
-    expected_outputs as expected_outputs,
+    evaluate_reference as evaluate_reference,
+    compute_expected as compute_expected,
 )
 from .sampling import (
     CPU as CPU,

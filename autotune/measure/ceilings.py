@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Batch, Cache, Geometry, VariantSource, compile_one
-from autotune.device import Backend, Module, Placed, raw
+from autotune.device import Backend, Module, Placed, make_raw
 from autotune.layout import handle
 from autotune.measure.figure import spread
 
@@ -71,7 +71,7 @@ def batch() -> Batch:
     return Batch(source, (), (VariantSource(key, "Ceilings", struct, _KERNELS),))
 
 
-def measured_ceilings(backend: Backend, cache: Cache) -> dict[str, Any]:
+def measure_ceilings(backend: Backend, cache: Cache) -> dict[str, Any]:
     """Run every microbenchmark. Raises CompilerError, LaunchError."""
     built = compile_one(batch(), backend.toolchain(), cache, "the microbenchmarks do not compile: ")
     device = backend.device
@@ -150,7 +150,7 @@ class _Run:
 
 def _room(backend: Backend, placed: ExitStack, nbytes: int) -> int:
     """The address of ``nbytes`` of device memory, cleared, until ``placed`` is closed."""
-    made: Placed = backend.place(raw(nbytes))
+    made: Placed = backend.place(make_raw(nbytes))
     free: Callable[[], None] = made.free
     placed.callback(free)
     backend.fill(made, 0)

@@ -49,9 +49,9 @@ class Deviations:
     expected: Mapping[str, NDArray[Any]]
     _known: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
 
-    def of(self, execution: Execution) -> dict[str, float]:
+    def compute(self, execution: Execution) -> dict[str, float]:
         """By output, or field of one (``hits.score``), what the latest run of ``execution`` left."""
-        found: dict[str, float] = {}
+        deviations: dict[str, float] = {}
         for name, expected in self.expected.items():
             orders = execution.variant.configuration.id if execution.orders else ""
             key = (
@@ -62,8 +62,8 @@ class Deviations:
                 if len(self._known) >= _MOST:
                     self._known.clear()
                 self._known[key] = _errors(name, execution.restore(name, expected.shape), expected)
-            found |= self._known[key]
-        return found
+            deviations |= self._known[key]
+        return deviations
 
 
 def _errors(name: str, got: NDArray[Any], expected: NDArray[Any]) -> dict[str, float]:

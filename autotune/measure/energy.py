@@ -96,7 +96,7 @@ class EnergyMeter:
     seconds: float
 
     @classmethod
-    def of(cls, backend: Backend, seconds: float = 0.0) -> "EnergyMeter":
+    def open(cls, backend: Backend, seconds: float = 0.0) -> "EnergyMeter":
         """Of the backend's device, on which nothing runs, by queues of ``seconds`` (0: as long as its counter takes).
         Raises DeviceError where nothing tells its energy."""
         counter = energy_counter(backend.device)
@@ -109,12 +109,12 @@ class EnergyMeter:
 
     def _queue(self, execution: Execution, call_ms: float) -> tuple[float, float]:
         """Joules of a call, and watts: of a longer queue where the counter moved too seldom in one of ``seconds``."""
-        run, at_once = _launched_together(self.backend, execution, call_ms)
+        run, at_once = _bundle_launches(self.backend, execution, call_ms)
         seconds = self.seconds
         while seconds <= max(_MOST_S, self.seconds):
             times = max(1, math.ceil((_LEAD_S + seconds) * 1e3 / (call_ms * at_once)))
-            readings, elapsed_ms = _watched(self.backend, run, self.counter, times)
-            power = watts(readings, readings[0].seconds + _LEAD_S) or _between_ends(readings)
+            readings, elapsed_ms = _read_while_running(self.backend, run, self.counter, times)
+            power = watts(readings, readings[0].seconds + _LEAD_S) or _average_power(readings)
             if power > 0:
                 return power * elapsed_ms / 1e3 / (times * at_once), power
             seconds *= 2
@@ -134,7 +134,7 @@ def idle_watts(counter: Counter) -> float:
     return watts(readings)
 
 
-def _between_ends(readings: Sequence[Reading]) -> float:
+def _average_power(readings: Sequence[Reading]) -> float:
     """Mean power from the first reading to the last, where so much time lies between that it does not matter when the
     counter moved: calls that the host waits for leave none between."""
     first, last = readings[0], readings[-1]
@@ -142,7 +142,7 @@ def _between_ends(readings: Sequence[Reading]) -> float:
     return (last.joules - first.joules) / spent_s if spent_s > _LONG_S else 0.0
 
 
-def _launched_together(
+def _bundle_launches(
     backend: Backend, execution: Execution, call_ms: float
 ) -> tuple[Callable[[], None], int]:
     """Calls of a millisecond together, as one graph; one call where the family drives the launches itself."""
@@ -157,7 +157,7 @@ def _launched_together(
     return backend.record(calls), count
 
 
-def _watched(
+def _read_while_running(
     backend: Backend, run: Callable[[], None], counter: Counter, times: int
 ) -> tuple[list[Reading], float]:
     """The counter's readings while ``run`` is done so many ``times``, and the milliseconds that took."""

@@ -17,7 +17,7 @@ import pandas as pd
 
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
-from autotune.measure.profiled_process import WatchedResult, WatchedTask, watched
+from autotune.measure.profiled_process import WatchedResult, WatchedTask, run_watched
 from autotune.processes import python
 
 _SECTOR_BYTES = 32
@@ -108,7 +108,7 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
 )  # fmt: skip
 
 
-def parsed(text: str) -> pd.DataFrame:
+def parse(text: str) -> pd.DataFrame:
     """What ``ncu --csv --page raw`` printed in base units: a row a launch, with ``kernel`` and ``struct`` (its only
     template argument) and a column for each known metric, in ns and bytes. Raises ValueError when it has no table."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
@@ -128,11 +128,11 @@ def parsed(text: str) -> pd.DataFrame:
 def counters(
     frame: pd.DataFrame, runs: Sequence[Sequence[Any]], kernels: tuple[str, ...]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Configuration id -> kernel -> counter -> value, from ``parsed``. ``runs`` are those of a ``WatchedResult``: what
+    """Configuration id -> kernel -> counter -> value, from ``parse``. ``runs`` are those of a ``WatchedResult``: what
     was launched for which configuration, in turn. Sums are over all launches of a kernel, rates and shares their mean
     weighted by time; what was not counted is left out. Raises ValueError when the two do not agree."""
-    rows = frame[frame["kernel"].isin([_last(kernel) for kernel in kernels])]
-    made = [(struct, _last(kernel)) for _, struct, launched in runs for kernel in launched]
+    rows = frame[frame["kernel"].isin([_strip_namespaces(kernel) for kernel in kernels])]
+    made = [(struct, _strip_namespaces(kernel)) for _, struct, launched in runs for kernel in launched]
     seen = list(rows[["struct", "kernel"]].itertuples(index=False, name=None))
     known = [
         (struct if wanted else "", kernel) for (wanted, _), (struct, kernel) in zip(made, seen, strict=False)
@@ -140,15 +140,15 @@ def counters(
     if len(seen) != len(made) or known != made:
         raise ValueError(f"it has {len(rows)} launches that are not the {len(made)} that were made")
     owner = pd.Series([i for i, run in enumerate(runs) for _ in run[2]], index=rows.index, dtype=int)
-    found: Counters = {}
+    by_configuration: Counters = {}
     for i, (named, _, launched) in enumerate(runs):
         for kernel in dict.fromkeys(launched):
-            metrics = _over_launches(rows[(owner == i) & (rows["kernel"] == _last(kernel))])
-            found.setdefault(named, {})[kernel] = _values(metrics)
-    return found
+            metrics = _average_launches(rows[(owner == i) & (rows["kernel"] == _strip_namespaces(kernel))])
+            by_configuration.setdefault(named, {})[kernel] = _values(metrics)
+    return by_configuration
 
 
-def _last(kernel: str) -> str:
+def _strip_namespaces(kernel: str) -> str:
     """Its name without the namespaces around it."""
     return kernel.rsplit("::", maxsplit=1)[-1]
 
@@ -166,7 +166,7 @@ def _values(metrics: Metrics) -> dict[str, float]:
     return values
 
 
-def _over_launches(rows: pd.DataFrame) -> dict[str, float]:
+def _average_launches(rows: pd.DataFrame) -> dict[str, float]:
     times = rows["gpu__time_duration.sum"] if "gpu__time_duration.sum" in rows else pd.Series(1.0, rows.index)
     metrics: dict[str, float] = {"launches": float(len(rows))}
     for name in rows.columns:
@@ -198,8 +198,8 @@ def profile(
     """Run ``task`` under ``ncu``: configuration id -> kernel -> counter -> value, and what ran. ``cold`` has caches
     flushed before each run of a kernel. Raises DeviceError with what to do when ncu or the driver refuses."""
     for metrics in ((*METRICS, *MORE_METRICS), METRICS):
-        told = partial(command, ncu, metrics, kernels, cold=cold)
-        seen = watched(task, told, "the profiled run", seconds)
+        told = partial(build_command, ncu, metrics, kernels, cold=cold)
+        seen = run_watched(task, told, "the profiled run", seconds)
         if "ERR_NVGPUCTRPERM" in seen.said:
             raise DeviceError(
                 "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM): run as root, or have "
@@ -211,20 +211,20 @@ def profile(
         raise DeviceError(f"the profiled run failed (exit code {seen.code}): {seen.tail}")
     result = seen.result
     try:
-        found = counters(parsed(seen.log), result.runs, tuple(kernels))
+        found = counters(parse(seen.log), result.runs, tuple(kernels))
     except ValueError as problem:
         raise DeviceError(f"cannot read what ncu printed: {problem}: {seen.tail}") from None
     return {one: of for one, of in found.items() if one not in result.failed}, result
 
 
-def command(
+def build_command(
     ncu: str, metrics: Sequence[str], kernels: Sequence[str], log: Path, task: Path, *, cold: bool
 ) -> list[str]:
     """The command line: clocks as they are, caches as the workload has them."""
     return [
         ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
         "--cache-control", "all" if cold else "none", "--target-processes", "application-only",
-        "--kernel-name", f"regex:{'|'.join(map(_last, kernels))}", "--metrics", ",".join(metrics),
+        "--kernel-name", f"regex:{'|'.join(map(_strip_namespaces, kernels))}", "--metrics", ",".join(metrics),
         "--log-file", str(log),
         *python("autotune.measure.profiled_process", str(task)),
     ]  # fmt: skip

@@ -83,7 +83,7 @@ class WatchedRun:
         return " | ".join(lines[-4:]) or "it said nothing"
 
 
-def watched(
+def run_watched(
     task: WatchedTask, command: Callable[[Path, Path], list[str]], what: str, seconds: float
 ) -> WatchedRun:
     """``task`` in this process's like, under the program that ``command(log, task file)`` begins with. Raises
@@ -116,7 +116,7 @@ def run(task: WatchedTask, backend: Backend) -> WatchedResult:
     resident = Resident(counting, inputs, most=1)
     try:
         for named in task.configurations:
-            variant = Variant.of(family, family.space.configuration(named), inputs.options)
+            variant = Variant.make(family, family.space.configuration(named), inputs.options)
             (built,) = compile_batch(
                 batch(family, (variant,)), backend.toolchain(task.compiler), Cache(default_root())
             )

@@ -29,7 +29,7 @@ from autotune.measure.verify import GUARD_BYTES, PATTERNS, Verifier, difference
 _KEEP_BYTES = 64 << 20  # a larger reference is made again: reading it back is no faster
 
 
-def expected_outputs(
+def compute_expected(
     family: Family, inputs: Inputs, cache_root: Path, swept: "SweptDevice | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
@@ -38,7 +38,7 @@ def expected_outputs(
 
     Raises FamilyError when the reference does not give what the family declares.
     """
-    family = family.typed(inputs.options)
+    family = family.apply_types(inputs.options)
     reference = getattr(family.module, "reference", None)
     if family.is_own_reference or not (reference or family.reference):
         why = (
@@ -49,14 +49,14 @@ def expected_outputs(
             "with reference: in family.yaml"
         )
     path = cache_root / "references" / f"{family.name}-{_key(family, inputs, swept)[:32]}.npz"
-    if kept := _kept(path, cache_root, family, inputs):
+    if kept := _read_kept(path, cache_root, family, inputs):
         return kept
     begin = time.perf_counter()
     if reference is not None:
         made = reference(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
-        outputs = checked(family, inputs, made)
+        outputs = check_outputs(family, inputs, made)
     else:
-        outputs = _of_configuration(family, inputs, Cache(cache_root), swept)
+        outputs = _run_configuration(family, inputs, Cache(cache_root), swept)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
     refuse_nothing(family, outputs)
     if sum(array.nbytes for array in outputs.values()) <= _KEEP_BYTES:
@@ -72,7 +72,7 @@ class SweptDevice:
     toolchain: Toolchain
 
 
-def _of_configuration(
+def _run_configuration(
     family: Family, inputs: Inputs, cache: Cache, swept: SweptDevice | None
 ) -> dict[str, NDArray[Any]]:
     from autotune.device import CpuBackend
@@ -94,9 +94,9 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
     content is in the outputs before."""
     backend, kernel = on.backend, family.reference_family
     configuration = kernel.space.configuration(kernel.reference)
-    variant, names = Variant.of(kernel, configuration, inputs.options), inputs.names(configuration)
+    variant, names = Variant.make(kernel, configuration, inputs.options), inputs.names(configuration)
     where = f"family {family.name}: its reference, {family.reference},"
-    if reason := variant.exclusion(names, backend.device.limits):
+    if reason := variant.explain_exclusion(names, backend.device.limits):
         raise DeviceError(f"{where} cannot run here: {reason}")
     failed = f"{where} does not compile:\n"
     module = backend.load(compile_one(batch(kernel, (variant,)), on.toolchain, cache, failed))
@@ -104,15 +104,15 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
         resident, verifier = Resident(backend, inputs, guard=GUARD_BYTES), Verifier(backend, kernel, {})
         try:
             execution = resident.execution(variant, module)
-            found = []
+            answers = []
             for byte in PATTERNS:
-                reason, outputs = verifier.made(execution, byte)
+                reason, outputs = verifier.run_reference(execution, byte)
                 if reason:
                     raise FamilyError(f"{where} {reason}")
-                found.append(outputs)
+                answers.append(outputs)
         finally:
             resident.close()
-    first, second = found
+    first, second = answers
     for name, expected in first.items():
         if reason := difference(name, second[name], expected, kernel.tolerances(names)):
             raise FamilyError(
@@ -120,7 +120,7 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
                 f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
                 f"{name}; else mend the kernel, or widen the tolerance"
             )
-    _refuse_unwritten(first, set(kernel.cleared(names)), where)
+    _refuse_unwritten(first, set(kernel.list_cleared(names)), where)
     return first
 
 
@@ -163,7 +163,7 @@ def _host_compiler() -> str:
         return "no host compiler"
 
 
-def _kept(
+def _read_kept(
     path: Path, root: Path, family: Family, inputs: Inputs
 ) -> tuple[dict[str, NDArray[Any]], float] | None:
     """What was computed before; None for a file that is missing, torn, foreign, or not this user's own."""
@@ -182,10 +182,10 @@ def _kept(
     return (outputs, elapsed_ms) if is_whole else None
 
 
-def checked(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+def check_outputs(family: Family, inputs: Inputs, made: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """What a reference made, canonical. Raises FamilyError for what is not as declared."""
     outputs = {}
-    for data in family.typed(inputs.options).outputs:
+    for data in family.apply_types(inputs.options).outputs:
         if data.name not in made:
             raise FamilyError(
                 f"the reference of family {family.name} gives no {data.name!r} (it gives {sorted(made)})"
@@ -257,7 +257,7 @@ class GivenOutputs:
         return digest.hexdigest()
 
 
-def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutputs:
+def evaluate_reference(family: Family, inputs: Inputs, reference: Reference) -> GivenOutputs:
     """What ``reference`` says of ``inputs``. Raises WorkloadError for what is not as the outputs are declared, and
     whatever a function raises."""
     began = time.perf_counter()
@@ -265,14 +265,14 @@ def answered(family: Family, inputs: Inputs, reference: Reference) -> GivenOutpu
     made = (
         reference if function is None else function(dict(inputs.arrays), {**inputs.options, **inputs.scalars})
     )
-    given = {name: foreign.fetched(array) for name, array in _by_name(family, made).items()}
+    given = {name: foreign.fetch(array) for name, array in _by_name(family, made).items()}
     names = [data.name for data in family.outputs]
     if unknown := [name for name in given if name not in names]:
         raise WorkloadError(
             f"the reference gives {unknown[0]!r}, which is no output of family {family.name} ({', '.join(names)})"
         )
     try:
-        outputs = checked(family, inputs, given)
+        outputs = check_outputs(family, inputs, given)
         refuse_nothing(family, outputs)
     except FamilyError as problem:
         raise WorkloadError(str(problem)) from None

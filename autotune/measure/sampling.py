@@ -55,7 +55,7 @@ class Protocol:
         """A JSON-ready dict."""
         return asdict(self)
 
-    def exactly(self, samples: int) -> "Protocol":
+    def fix_samples(self, samples: int) -> "Protocol":
         """This many samples of every configuration, whatever they say, and none timed again: for comparing with
         tuners that do so."""
         unlimited = replace(self, target_spread=0.0, seconds=_NO_LIMIT, abandon=_NO_LIMIT)
@@ -110,7 +110,7 @@ class _Sampler:
     def __call__(self, count: int) -> list[float]:
         while True:
             times = self.of.backend.sample(self.plan, count, self.of.cold)
-            reason = self.of.watch.throttled() if self.of.watch else ""
+            reason = self.of.watch.find_throttling() if self.of.watch else ""
             if not reason:
                 return times
             if self.retaken >= self.of.protocol.retakes:
@@ -230,7 +230,7 @@ def _turns(keys: Collection[Any], rounds: int) -> Iterator[tuple[int, Any]]:
 Producer = Callable[[Execution, float], Mapping[str, float]]
 
 # What measures a figure that takes calls of its own, on a device that may not tell it (DeviceError).
-PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.of})
+PRODUCERS: Mapping[str, Callable[[Backend], Producer]] = MappingProxyType({"energy_j": EnergyMeter.open})
 
 
 def produce(
@@ -238,12 +238,12 @@ def produce(
 ) -> dict[Any, dict[str, Figure]]:
     """The figures of each execution, of a sample in each of ``rounds``, in turn as in ``Timing.interleave``. Raises
     what ``producer`` does."""
-    found: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
+    readings: dict[Any, list[Mapping[str, float]]] = {key: [] for key in executions}
     for _, key in _turns(executions, rounds):
         if rounds > 1:
             executions[key].prepare()
-        found[key].append(producer(executions[key], call_ms[key]))
-    return {key: _figures(samples) for key, samples in found.items()}
+        readings[key].append(producer(executions[key], call_ms[key]))
+    return {key: _figures(samples) for key, samples in readings.items()}
 
 
 def _figures(samples: Sequence[Mapping[str, float]]) -> dict[str, Figure]:

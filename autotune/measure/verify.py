@@ -87,16 +87,16 @@ class Verifier:
             fastest = min(fastest, elapsed)
             if self.expected is None and number == 0 and not self._is_kept(execution):
                 self._keep(execution)
-                reason = self._outside(execution) or self._inputs(execution)
+                reason = self._check_guards(execution) or self._inputs(execution)
             else:
-                reason = self.left(execution)
+                reason = self.check_left(execution)
             if reason:
                 return reason, fastest
             if self._bits is not None:
                 self._bits.add(self._bits_of(execution))
             if fastest > once_above_ms and execution.graphs == recorded:
                 break
-        return self._unlike_control(execution) if self.expected is None else "", fastest
+        return self._compare_with_control(execution) if self.expected is None else "", fastest
 
     def repeat(self, execution: Execution, cold: bool) -> tuple[str, bool]:
         """Six runs, on every pattern and in every order that the device has: why one is wrong (or empty), and whether
@@ -106,30 +106,30 @@ class Verifier:
         found, self._bits = self._bits, None
         return reason, not reason and len(found) == 1
 
-    def left(self, execution: Execution) -> str:
+    def check_left(self, execution: Execution) -> str:
         """What the latest runs of ``execution`` did wrong, by what they left: its outputs, the guards as they were
         filled for the latest verified run, its inputs (which are mended); or empty."""
-        return self._outside(execution) or self._inputs(execution) or self.outputs(execution)
+        return self._check_guards(execution) or self._inputs(execution) or self.outputs(execution)
 
     def outputs(self, execution: Execution) -> str:
-        """How the outputs differ from the reference, as ``left``."""
+        """How the outputs differ from the reference, as ``check_left``."""
         if self.expected is None:
             return self._differs_from_own(execution)
         return next(
             (reason for data in self.family.outputs if (reason := self._compare(execution, data.name))), ""
         )
 
-    def made(self, execution: Execution, byte: int) -> tuple[str, dict[str, NDArray[Any]]]:
+    def run_reference(self, execution: Execution, byte: int) -> tuple[str, dict[str, NDArray[Any]]]:
         """One run on a pattern, to become a reference: why it is none (or empty), and the outputs as plain arrays."""
         self._run(execution, False, byte, is_shuffled=byte != PATTERNS[0])
-        if reason := self._outside(execution) or self._inputs(execution):
+        if reason := self._check_guards(execution) or self._inputs(execution):
             return reason, {}
         shapes = {data.name: data.shape_for(execution.names) for data in self.family.outputs}
         return "", {name: execution.restore(name, shape) for name, shape in shapes.items()}
 
     def mend(self, execution: Execution) -> bool:
         """Inputs that something wrote to as they were; whether there are any."""
-        changed = [item for item in execution.inputs if item.changed(self.backend)]
+        changed = [item for item in execution.inputs if item.has_changed(self.backend)]
         for item in changed:
             item.mend(self.backend)
         return bool(changed)
@@ -151,7 +151,7 @@ class Verifier:
         # Backwards (an even seed) when it is verified first, which turns every pair of blocks and threads round; in an
         # order that is drawn when it is verified again.
         seed = 2 * zlib.crc32(execution.variant.configuration.id.encode()) + (byte == AGAIN[1])
-        with self.backend.shuffled(seed) if is_shuffled else nullcontext():
+        with self.backend.shuffle(seed) if is_shuffled else nullcontext():
             elapsed = self.backend.sample(execution.run, 1, cold)[0]
         self.ran_ms += elapsed
         self.last_ms = elapsed
@@ -160,14 +160,14 @@ class Verifier:
     def _fill_around(self, execution: Execution, byte: int) -> None:
         for item in execution.inputs:
             item.fill_slack(self.backend, byte)
-        for placed in self._guarded(execution).values():
+        for placed in self._list_guarded(execution).values():
             for guard in placed.guards:
                 self.backend.fill(guard, byte)
         if execution.uses_constant:
             self.backend.fill_constants(execution.module, byte)
             execution.prepare()
 
-    def _guarded(self, execution: Execution) -> dict[str, Placed]:
+    def _list_guarded(self, execution: Execution) -> dict[str, Placed]:
         """Each memory of its own, under the name of the first array in it."""
         return {
             name: linear(placed)
@@ -177,8 +177,8 @@ class Verifier:
 
     # -- after it -------------------------------------------------------------------------------------------
 
-    def _outside(self, execution: Execution) -> str:
-        for name, placed in self._guarded(execution).items():
+    def _check_guards(self, execution: Execution) -> str:
+        for name, placed in self._list_guarded(execution).items():
             around = [np.flatnonzero(self.backend.download(one) != self._byte) for one in placed.guards]
             if not any(found.size for found in around):
                 continue
@@ -194,13 +194,13 @@ class Verifier:
 
     def _inputs(self, execution: Execution) -> str:
         for item in execution.inputs:
-            if item.changed(self.backend):
-                reason = self._written(execution, item)
+            if item.has_changed(self.backend):
+                reason = self._describe_write(execution, item)
                 item.mend(self.backend)
                 return reason
         return ""
 
-    def _written(self, execution: Execution, item: PlacedInput) -> str:
+    def _describe_write(self, execution: Execution, item: PlacedInput) -> str:
         """Which input it is, and where it differs as far as that can be told."""
         for name, given in item.canonical.items():
             if where := difference(name, execution.restore(name, given.shape), given, {}):
@@ -261,7 +261,8 @@ class Verifier:
         shapes, left_out = self._shapes(execution), {}
         # After two patterns what neither run wrote is no number twice, or two numbers that are far apart.
         is_alike = self._first.byte != self._byte and all(
-            self._is_number(execution, name) and not self._apart(execution, name, self._first.copies[name])
+            self._is_number(execution, name)
+            and not self._count_mismatches(execution, name, self._first.copies[name])
             for name in shapes
         )
         for name, shape in shapes.items() if not is_alike else ():
@@ -282,7 +283,7 @@ class Verifier:
         self._left_out[execution.variant.configuration] = left_out
         return ""
 
-    def _unlike_control(self, execution: Execution) -> str:
+    def _compare_with_control(self, execution: Execution) -> str:
         """Which element the control writes and ``execution`` does not, and which array only one of them changes: where
         nothing says what is right, who does less would win."""
         configuration, control = execution.variant.configuration, self.family.space.control
@@ -324,10 +325,12 @@ class Verifier:
             return False
         return self.family.tolerances(execution.names)[name].nan != tolerance.WRONG
 
-    def _apart(self, execution: Execution, name: str, right: Placed) -> int:
+    def _count_mismatches(self, execution: Execution, name: str, right: Placed) -> int:
         within = self.family.tolerances(execution.names)[name]
         kind = self.family.data[name].dtype
-        return self.backend.apart(execution.placed[name], right, kind, (within.relative, within.absolute))
+        return self.backend.count_mismatches(
+            execution.placed[name], right, kind, (within.relative, within.absolute)
+        )
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"
@@ -341,9 +344,9 @@ class Verifier:
         is_plain = layout.is_dense(expected.shape) and not moved
         if is_plain and (is_number or _is_exact(expected.dtype)) and (right := self._reference(name, layout)):
             apart = (
-                self._apart(execution, name, right.placed)
+                self._count_mismatches(execution, name, right.placed)
                 if is_number
-                else self.backend.apart(placed, right.placed)
+                else self.backend.count_mismatches(placed, right.placed)
             )
             if not apart and right.is_whole(self.backend):
                 return ""
@@ -365,7 +368,7 @@ class Verifier:
             assert self.expected is not None
             self._resident[key] = None
             with suppress(LaunchError):
-                self._resident[key] = _Reference.of(self.backend, layout.apply(self.expected[name]))
+                self._resident[key] = _Reference.make(self.backend, layout.apply(self.expected[name]))
         return self._resident[key]
 
     def close(self) -> None:
@@ -385,7 +388,7 @@ class _Reference:
     checksum: int
 
     @classmethod
-    def of(cls, backend: Backend, stored: Stored) -> Self:
+    def make(cls, backend: Backend, stored: Stored) -> Self:
         placed = backend.place(stored)
         return cls(placed, backend.checksum(placed))
 
@@ -436,18 +439,18 @@ def difference(
         parts = (difference(f"{name}.{f}", got[f], expected[f], tolerances) for f in got.dtype.names)
         return next((part for part in parts if part), "")
     within = tolerances.get(name, Tolerance())
-    wrong = _wrong(got, expected, within)
+    wrong = _find_wrong(got, expected, within)
     count, allowed = int(np.count_nonzero(wrong)), within.may_differ(expected.size)
     if count <= allowed:
         return ""
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     return (
         f"{name}: {count} of {expected.size} elements differ, the first at {list(first)}: "
-        f"{got[first]!s}, expected {expected[first]!s}{_beside(name, expected.dtype, within, allowed)}"
+        f"{got[first]!s}, expected {expected[first]!s}{_describe_tolerance(name, expected.dtype, within, allowed)}"
     )
 
 
-def _wrong(got: NDArray[Any], expected: NDArray[Any], within: Tolerance) -> NDArray[np.bool_]:
+def _find_wrong(got: NDArray[Any], expected: NDArray[Any], within: Tolerance) -> NDArray[np.bool_]:
     """Which elements are off by more than the bounds of ``within``."""
     if expected.dtype.kind in "iub":
         wrong = np.asarray(got != expected)
@@ -470,7 +473,7 @@ def _distance(got: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
     return apart
 
 
-def _beside(name: str, dtype: np.dtype[Any], within: Tolerance, allowed: int) -> str:
+def _describe_tolerance(name: str, dtype: np.dtype[Any], within: Tolerance, allowed: int) -> str:
     """What a reason says of the tolerance."""
     if dtype.kind in "iub" and within.declared == tolerance.FOR_FLOATS:
         return (

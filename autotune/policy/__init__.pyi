@@ -7,19 +7,24 @@ from .file import (
     read_policy_file as read_policy_file,
 )
 from .frozen import Frozen as Frozen, resolve_frozen as resolve_frozen
-from .merge import covering as covering, merged as merged, new_entries as new_entries, update as update
+from .merge import (
+    record_coverage as record_coverage,
+    merge_winners as merge_winners,
+    new_entries as new_entries,
+    update as update,
+)
 from .prediction import feature_values as feature_values
 from .refined import keep_refined as keep_refined
 from .selection import (
     Candidate as Candidate,
     Policies as Policies,
-    admitted as admitted,
+    admit as admit,
     basis as basis,
-    beyond_proved as beyond_proved,
+    find_beyond_proved as find_beyond_proved,
     candidates as candidates,
     choose as choose,
     file_of as file_of,
     find as find,
-    of_objective as of_objective,
-    untuned as untuned,
+    select_objective as select_objective,
+    explain_untuned as explain_untuned,
 )

@@ -26,13 +26,13 @@ def file_refusal(family: Family, file: PolicyFile, kind: str) -> str:
     """Why ``file`` as a whole is of no use for ``family`` on devices of that ``kind``; empty when it is."""
     if file.family != family.name or file.device.kind != kind:
         return f"it is for {file.family} on {file.device.kind} {file.device.name}"
-    reasons = [stale(family, item) for item in file.entries.values()]
+    reasons = [describe_staleness(family, item) for item in file.entries.values()]
     return f"every entry is {reasons[0]}" if reasons and all(reasons) else ""
 
 
 def entry_refusal(family: Family, item: Entry, device: Device) -> str:
     """Why an entry may not be used by ``family`` as it is now on ``device``, whatever the input; empty when it may."""
-    return stale(family, item) or unmet_need(item.needs, device)
+    return describe_staleness(family, item) or unmet_need(item.needs, device)
 
 
 def unmet_need(of_kernels: Mapping[str, Mapping[str, int]], device: Device) -> str:
@@ -58,12 +58,12 @@ def unmet_need(of_kernels: Mapping[str, Mapping[str, int]], device: Device) -> s
     return ""
 
 
-def stale(family: Family, item: Entry) -> str:
-    what = changed(family, item)
+def describe_staleness(family: Family, item: Entry) -> str:
+    what = find_change(family, item)
     return f"stale: the {what} changed since it was measured; sweep again" if what else ""
 
 
-def changed(family: Family, item: Entry) -> str:
+def find_change(family: Family, item: Entry) -> str:
     """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
     digests = (
         ("kernel source", item.source_digest, family.source_digest),
@@ -73,19 +73,19 @@ def changed(family: Family, item: Entry) -> str:
     return next((what for what, recorded, now in digests if recorded != now), "")
 
 
-def other_options(measured: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+def check_options(measured: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     for name, value in options.items():
         if str(measured.get(name, value)) != str(value):
             return f"measured with {name}={measured[name]}, not {value}"
     return ""
 
 
-def other_accuracy(family: Family, configuration: Configuration, wanted: str) -> str:
+def check_accuracy(family: Family, configuration: Configuration, wanted: str) -> str:
     found = accuracy_class(configuration, family.accuracy)
     return "" if found == wanted else f"of accuracy class {found}, and {wanted} is asked for"
 
 
-def known_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
+def find_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
     """The configuration in today's space: a policy that did not exist then takes its default."""
     chosen = dict(family.space.control)
     try:
@@ -94,18 +94,18 @@ def known_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Conf
     except AutotuneError as problem:
         return None, str(problem)
     configuration = Configuration(chosen)
-    return configuration, family.space.exclusion(configuration)
+    return configuration, family.space.explain_exclusion(configuration)
 
 
-def own_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
-    """``known_configuration``, which has to be of the family's own accuracy class."""
-    configuration, reason = known_configuration(family, values)
+def find_own_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
+    """``find_configuration``, which has to be of the family's own accuracy class."""
+    configuration, reason = find_configuration(family, values)
     if configuration is not None and not reason:
-        reason = other_accuracy(family, configuration, accuracy_asked(family))
+        reason = check_accuracy(family, configuration, resolve_accuracy(family))
     return configuration, reason
 
 
-def accuracy_asked(family: Family, asked: Mapping[str, Any] | None = None) -> str:
+def resolve_accuracy(family: Family, asked: Mapping[str, Any] | None = None) -> str:
     """The accuracy class that ``asked`` (policy -> value) names, the family's own for what it leaves out. Raises
     UnknownName for a policy that the family's ``accuracy`` does not list."""
     chosen = {name: family.space.policy(name).default for name in family.accuracy}
@@ -121,10 +121,10 @@ class Claim:
 
     def __init__(self, family: Family, item: Entry) -> None:
         self._family, self.item = family, item
-        self._known, self._wrong = known_configuration(family, item.configuration)
+        self._known, self._wrong = find_configuration(family, item.configuration)
         self._aim = find_objective(item.objective)
 
-    def refusal(self, device: Device) -> str:
+    def explain_refusal(self, device: Device) -> str:
         """Why the entry may not be used on ``device``; empty when it may."""
         return entry_refusal(self._family, self.item, device) or self._wrong
 
@@ -151,24 +151,24 @@ class Claim:
         took, measured = now.cost(item.objective), now.measurement.figure(aim.figure)
         spread = (measured.spread if measured else None) or 0.0
         allowed = 1 + tolerance + max(TIE, min(MOST, math.hypot(spread, item.cost_spread)))
-        found: list[str] = []
+        contradictions: list[str] = []
         if took > item.cost * allowed:
             more = loss_percent(took / item.cost - 1)
-            found.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
+            contradictions.append(f"takes {aim.text(took)}, {more} more than the recorded {aim.noun}")
         against = trials.get(self._family.space.control) if item.margin_over_control else None
         if against and against.measurement:
-            found += self._moved(margin(against, now, item.objective), allowed, tolerance)
+            contradictions += self._describe_move(margin(against, now, item.objective), allowed, tolerance)
         others = [t for t in trials.values() if t.measurement and t is not against]
         best = min(others, key=lambda t: t.cost(item.objective))
         if took > best.cost(item.objective) * (1 + noise(best, now, item.objective)):
             role = "the runner-up " if best.configuration.id == item.runner_up else ""
-            found.append(
+            contradictions.append(
                 f"{role}{best.configuration.id} is now {'faster' if aim.is_time else 'cheaper'} than the winner: "
                 f"{aim.text(best.cost(item.objective))}, winner {aim.text(took)}"
             )
-        return found
+        return contradictions
 
-    def _moved(self, now: Margin, allowed: float, tolerance: float) -> list[str]:
+    def _describe_move(self, now: Margin, allowed: float, tolerance: float) -> list[str]:
         claimed, ratio, aim = self.item.margin_over_control, now.ratio, self._aim
         if ratio >= claimed / allowed and (claimed < 1 or ratio >= 1 / (allowed - tolerance)):
             return []

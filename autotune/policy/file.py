@@ -17,7 +17,7 @@ import yaml
 
 from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
-from autotune.files import replaced
+from autotune.files import replace_file
 from autotune.hardware import Device
 from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
 
@@ -138,8 +138,8 @@ class Kept:
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
     """What decides for inputs that no entry matches, where it loses no more than the nearest entry when each entry is
-    left out in turn (``prediction.predictions_left_out``). ``options`` and ``accuracy`` are those of the entries it is
-    made from, ``left_out`` the mean regret of either, empty where there are too few entries to say. The best of
+    left out in turn (``prediction.compute_left_out_losses``). ``options`` and ``accuracy`` are those of the entries
+    it is made from, ``left_out`` the mean regret of either, empty where there are too few entries to say. The best of
     ``kept`` loses at most ``kept_regret`` on any entry. ``covered`` is what a plan of sweeps was made for: by parameter
     the lowest and the highest value; ``covered_regret`` what 95 % of the inputs there should keep to.
     ``multiprocessors`` are the device's, 0 where they are not known; ``reach`` and ``load_counts`` as in
@@ -193,10 +193,10 @@ def read_policy_file(path: Path) -> PolicyFile:
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
     except OSError as problem:
         raise PolicyFileError(f"cannot read {path}: {problem.strerror or problem}") from None
-    return parsed(yamlfile.read(path, PolicyFileError), path)
+    return parse(yamlfile.read(path, PolicyFileError), path)
 
 
-def parsed(content: dict[str, Any], path: Path) -> PolicyFile:
+def parse(content: dict[str, Any], path: Path) -> PolicyFile:
     """The policy file that ``content``, read from ``path``, is. Raises PolicyFileError."""
     schema = content.get("schema")
     if schema != SCHEMA:
@@ -235,7 +235,7 @@ def _policy_file(content: Mapping[str, Any], path: Path) -> PolicyFile:
     return PolicyFile(**{**{key: value for key, value in content.items() if key != "schema"}, **told})
 
 
-def device_told(kind: str, name: str, compute_capability: str = "", driver: str = "") -> Device:
+def make_device(kind: str, name: str, compute_capability: str = "", driver: str = "") -> Device:
     """The device that a file or record tells of, with the limits of its compute capability as far as they are known."""
     arch = f"sm_{compute_capability.replace('.', '')}" if compute_capability else "unknown"
     return Device(kind="cpu" if kind == "cpu" else "cuda", name=name, arch=arch, driver=driver)
@@ -251,7 +251,7 @@ def _device(content: Mapping[str, Any]) -> Device:
         raise ValueError(
             f"device compute_capability is {content['compute_capability']!r}, not of the form 9.0"
         )
-    return device_told(**content)
+    return make_device(**content)
 
 
 def entry_name(workload: str, accuracy: str, objective: str) -> str:
@@ -262,14 +262,14 @@ def entry_name(workload: str, accuracy: str, objective: str) -> str:
 
 def _entry(name: str, content: Mapping[str, Any]) -> Entry:
     figures = {key: Figure(**value) for key, value in content.get("figures", {}).items()}
-    found = Entry(**{"name": name, "workload": name, **content, "figures": figures})
-    if found.objective not in OBJECTIVES:
-        raise ValueError(f"entry {name}: objective {found.objective!r} is not one of {', '.join(OBJECTIVES)}")
-    aim = OBJECTIVES[found.objective]
-    if missing := [one for one in aim.figures if not aim.is_time and one not in found.figures]:
+    entry = Entry(**{"name": name, "workload": name, **content, "figures": figures})
+    if entry.objective not in OBJECTIVES:
+        raise ValueError(f"entry {name}: objective {entry.objective!r} is not one of {', '.join(OBJECTIVES)}")
+    aim = OBJECTIVES[entry.objective]
+    if missing := [one for one in aim.figures if not aim.is_time and one not in entry.figures]:
         raise ValueError(f"entry {name}: objective {aim.name} without the figure {missing[0]}")
-    workload = name.removesuffix(f" ({found.objective})").removesuffix(f" ({found.accuracy})")
-    return replace(found, workload=workload)
+    workload = name.removesuffix(f" ({entry.objective})").removesuffix(f" ({entry.accuracy})")
+    return replace(entry, workload=workload)
 
 
 def content(file: PolicyFile) -> dict[str, Any]:
@@ -278,35 +278,35 @@ def content(file: PolicyFile) -> dict[str, Any]:
         "schema": SCHEMA,
         "family": file.family,
         "device": {name: getattr(file.device, name) for name in _DEVICE},
-        "default": _sorted(file.default),
+        "default": _sort(file.default),
         "default_regret": file.default_regret,
         "default_over": list(file.default_over),
     }
     if rule := file.prediction:
-        kept = {name: _plain(one) for name, one in rule.kept.items()}
-        plain["prediction"] = _sorted({**_plain(rule), "kept": kept})
+        kept = {name: _to_plain(one) for name, one in rule.kept.items()}
+        plain["prediction"] = _sort({**_to_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
     if file.frozen:
         plain["frozen"] = True
-    plain["entries"] = {name: _plain(item) for name, item in sorted(file.entries.items())}
+    plain["entries"] = {name: _to_plain(item) for name, item in sorted(file.entries.items())}
     return plain
 
 
-def _plain(item: Entry | Kept | Prediction) -> dict[str, Any]:
+def _to_plain(item: Entry | Kept | Prediction) -> dict[str, Any]:
     """Its fields, names in them sorted, without those that are empty or as they are where they are left out."""
     usual = {f.name: f.default for f in fields(item) if not f.name.endswith("digest")}
     plain = {}
     for name, value in asdict(item).items():
         if name in _OWN or value == usual.get(name) or (value == {} and name != "options"):
             continue
-        plain[name] = _sorted(value) if isinstance(value, dict) else value
+        plain[name] = _sort(value) if isinstance(value, dict) else value
     return plain
 
 
-def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
+def _sort(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _sorted(value) if isinstance(value, Mapping) else value
+        key: _sort(value) if isinstance(value, Mapping) else value
         for key, value in sorted(mapping.items())
         if value is not None
     }
@@ -315,14 +315,14 @@ def _sorted(mapping: Mapping[str, Any]) -> dict[str, Any]:
 def write(path: Path, file: PolicyFile) -> None:
     text = "# Written by autotune; may be edited. `autotune sweep` merges new measurements into it.\n"
     text += yaml.safe_dump(content(file), sort_keys=False, width=110, allow_unicode=True)
-    with replaced(path, 0o644) as temporary, temporary.open("w", encoding="utf-8") as opened:
+    with replace_file(path, 0o644) as temporary, temporary.open("w", encoding="utf-8") as opened:
         opened.write(text)
         opened.flush()
         os.fsync(opened.fileno())
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[Path]:
+def lock(path: Path) -> Iterator[Path]:
     """Where ``path`` leads to, a link followed, while nobody else may write there. Raises PolicyFileError when it is
     locked for long, or cannot be written."""
     import filelock

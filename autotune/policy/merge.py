@@ -16,14 +16,14 @@ from autotune.policy.file import (
     Entry,
     NewerSchema,
     PolicyFile,
-    device_told,
     entry_name,
     file_name,
-    locked,
+    lock,
+    make_device,
     read_policy_file,
     write,
 )
-from autotune.policy.teaching import of_trial, taught
+from autotune.policy.teaching import read_needs, teach
 from autotune.record import (
     Decision,
     Measurement,
@@ -32,8 +32,8 @@ from autotune.record import (
     Trial,
     accuracy_class,
     decide_classes,
+    find_newest,
     minimax,
-    newest,
 )
 
 _ABOUT = (
@@ -50,14 +50,14 @@ def update(folder: Path, studies: Sequence[Study], objective: str = KERNEL) -> P
     cannot be written, or when the file is of a later autotune."""
     first = studies[-1]
     named = folder / file_name(first.family, first.device)
-    with locked(named) as path:
-        write(path, merged(_before(path, first), studies, objective))
+    with lock(named) as path:
+        write(path, merge_winners(_read_before(path, first), studies, objective))
     return named
 
 
-def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
+def record_coverage(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> None:
     """Tell in the policy file at ``path`` what range a plan covered, and what 95 % of it should keep to."""
-    with locked(path) as real:
+    with lock(path) as real:
         now = read_policy_file(real)
         if now.prediction:
             covered = {name: {"low": low, "high": high} for name, (low, high) in over.items()}
@@ -65,7 +65,7 @@ def covering(path: Path, over: Mapping[str, tuple[int, int]], regret: float) -> 
             write(real, replace(now, prediction=rule))
 
 
-def _before(path: Path, study: Study) -> PolicyFile | None:
+def _read_before(path: Path, study: Study) -> PolicyFile | None:
     """The file as it is, or None. What is no policy file of this family and device is put aside."""
     if not path.exists():
         return None
@@ -84,11 +84,11 @@ def _before(path: Path, study: Study) -> PolicyFile | None:
     return None
 
 
-def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str = KERNEL) -> PolicyFile:
+def merge_winners(before: PolicyFile | None, studies: Sequence[Study], objective: str = KERNEL) -> PolicyFile:
     """``before`` with the winners of those ``studies`` that were made on the same sources as the latest of them. An
     entry of another workload stays; one of the same workload is replaced unless it is the better one (see
-    ``_stays``)."""
-    first = newest(studies)
+    ``_is_better``)."""
+    first = find_newest(studies)
     studies = [s for s in studies if all(getattr(s.about, k) == getattr(first.about, k) for k in _SOURCES)]
     about = first.about
     kept: dict[str, Entry] = dict(before.entries) if before else {}
@@ -96,15 +96,15 @@ def merged(before: PolicyFile | None, studies: Sequence[Study], objective: str =
     for study in studies:
         for new in new_entries(study, objective):
             old = kept.get(new.name)
-            if old is not None and _stays(old, new, study):
+            if old is not None and _is_better(old, new, study):
                 stayed = True
             else:
                 kept[new.name] = new
-    told, rule = taught(kept, studies, before.prediction if before else None, about.compared)
+    told, rule = teach(kept, studies, before.prediction if before else None, about.compared)
     chosen, over = _default(before, stayed, studies, kept, objective)
     return PolicyFile(
         family=first.family,
-        device=device_told(about.device_kind, about.device_name, about.compute_capability, about.driver),
+        device=make_device(about.device_kind, about.device_name, about.compute_capability, about.driver),
         entries=dict(sorted(told.items())),
         default=dict(chosen.configuration),
         default_regret=round(chosen.regret, 4),
@@ -137,7 +137,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     return Entry(
         name=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
         workload=study.workload,
-        features=_compared(about.compared, {**about.features, **about.scalars}),
+        features=_select_numbers(about.compared, {**about.features, **about.scalars}),
         options=dict(about.options),
         accuracy=accuracy,
         configuration=dict(decision.winner.configuration),
@@ -149,14 +149,14 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         tie_set=[t.configuration.id for t in decision.tie_set],
         **_runner_up(decision.runner_up, find_objective(decision.objective)),
         margin_over_control=decision.over_control.claim,
-        binding_resource=_binding_resource(decision.winner),
-        needs=of_trial(decision.winner),
+        binding_resource=_find_binding_resource(decision.winner),
+        needs=read_needs(decision.winner),
         transform_ms=round(measurement.value("transform_ms"), 4),
         transfer_ms=round(measurement.value("transfer_ms"), 4),
         objective=decision.objective,
         figures=_figures(measurement, find_objective(decision.objective)),
-        proved=_proved(study, decision.winner),
-        searched=_searched(study),
+        proved=_describe_proof(study, decision.winner),
+        searched=_describe_searched(study),
         break_even=pair.launches if pair else 0,
         break_even_with=(pair.single if decision.objective == KERNEL else pair.lasting).id if pair else "",
         libraries=dict(about.libraries),
@@ -192,7 +192,7 @@ def _figure(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def _proved(study: Study, winner: Trial) -> dict[str, Any]:
+def _describe_proof(study: Study, winner: Trial) -> dict[str, Any]:
     """Nothing where a record does not tell."""
     if not winner.proof:
         return {}
@@ -201,7 +201,7 @@ def _proved(study: Study, winner: Trial) -> dict[str, Any]:
     return {"sizes": sizes, "version": winner.proof, **({"against": against} if against else {})}
 
 
-def _searched(study: Study) -> dict[str, Any]:
+def _describe_searched(study: Study) -> dict[str, Any]:
     """How much of the whole space the study holds, whichever selections it was swept in."""
     about = study.about.searched
     if not about:
@@ -211,13 +211,13 @@ def _searched(study: Study) -> dict[str, Any]:
     return {"tried": len(study.trials), **whole, **limits}
 
 
-def _compared(told: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:
+def _select_numbers(told: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:
     """Those extents and scalars that the family's features read; all of a study from before it told them."""
     read = {name for text in told.values() for name in Expression(text).names} if told else numbers.keys()
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 
 
-def _binding_resource(trial: Trial) -> str:
+def _find_binding_resource(trial: Trial) -> str:
     """What limits the occupancy of the kernel that takes the most time."""
     assert trial.measurement is not None
     spent = trial.measurement.kernel_ms
@@ -225,7 +225,7 @@ def _binding_resource(trial: Trial) -> str:
     return profile.limited_by if profile else ""
 
 
-def _stays(old: Entry, new: Entry, study: Study) -> bool:
+def _is_better(old: Entry, new: Entry, study: Study) -> bool:
     """Whether the old entry is the better one. Measured on other sources, input or compiler, the later one is. On the
     same, the old one stays when it is faster and the new sweep did not try its configuration, or when it was measured
     with more samples and a narrower interval and the new one is not faster beyond both intervals."""
@@ -261,11 +261,11 @@ def _default(
     is_other = objective != KERNEL and before and any(e.objective == KERNEL for e in before.entries.values())
     if before and (is_other or stayed or set(before.default_over) - set(over)):
         return Minimax(Configuration(before.default), before.default_regret), list(before.default_over)
-    found = minimax({w: times[w] for w in over})
-    if found is None:  # nothing was measured everywhere: the entry that won by most stands in
+    chosen = minimax({w: times[w] for w in over})
+    if chosen is None:  # nothing was measured everywhere: the entry that won by most stands in
         best = max(kept.values(), key=lambda e: e.margin_over_control)
         return Minimax(Configuration(best.configuration), 0.0), []
     winners = {Configuration(kept[w].configuration) for w in over if w in kept}
     if len(over) == 1 and len(winners) == 1:  # with one study its winner, tie-break included
         return Minimax(next(iter(winners)), 0.0), over
-    return found, over
+    return chosen, over

@@ -6,7 +6,7 @@ features, but for steps: a Gaussian process through what was measured, with a st
 Williams, Gaussian Processes for Machine Learning, 2006, section 2.7), one for each configuration's time over the best
 of its entry and one for the best. Between entries it interpolates, and far from them the straight line remains. With
 each entry left out in turn it is compared with what the nearest entry says; that also chooses how far it reaches
-(``shaped``).
+(``fit_shape``).
 
 A plan of sweeps begins with the middle of the range and its corners, opposite ones in turn. When entries are enough to
 predict from, the place is taken where the prediction is expected to lose most: the expected improvement of any other
@@ -27,7 +27,7 @@ from autotune.declaration import Configuration, Expression, Value
 from autotune.errors import FamilyError
 from autotune.policy.file import Entry, PolicyFile, Prediction
 from autotune.record import TIE
-from autotune.search import GaussianProcess, expected_improvement
+from autotune.search import GaussianProcess, compute_expected_improvement
 
 Features = Mapping[str, float]
 Point = Mapping[str, int]
@@ -60,15 +60,15 @@ _FIRST = 6  # sizes, before predictions say where to go
 def feature_values(declared: Mapping[str, Expression], numbers: Mapping[str, Value]) -> dict[str, float]:
     """The declared features with ``numbers`` (extents and scalars) bound. One that has no value there (a
     division by zero) is left out."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, expression in declared.items():
         try:
             value = float(expression.evaluate(numbers))
         except (FamilyError, TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(value):
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def distance(a: Features, b: Features) -> float:
@@ -86,7 +86,7 @@ def distance(a: Features, b: Features) -> float:
     return math.sqrt(total)
 
 
-def nearest(known: Mapping[str, Features], asked: Features) -> list[str]:
+def rank_by_distance(known: Mapping[str, Features], asked: Features) -> list[str]:
     """The names in ``known``, nearest first; equally near ones by name, where the last bits of a logarithm, which are
     not the same on every processor, count for nothing."""
     return sorted(known, key=lambda name: (round(distance(known[name], asked), 9), name))
@@ -131,9 +131,7 @@ class Taught:
     load_counts: float = 0.0
     winners: Mapping[str, Configuration] = field(default_factory=dict)
 
-    def predicted(
-        self, asked: Features, blocks: Mapping[Configuration, int] | None = None
-    ) -> list[Predicted]:
+    def predict(self, asked: Features, blocks: Mapping[Configuration, int] | None = None) -> list[Predicted]:
         """What each configuration should take on an input of the features ``asked``, with so many ``blocks`` there, the
         fastest first; but of those that are less than 1 % behind (``record.TIE``) first what won on the nearest entry.
         Empty where a feature is missing, or is not above 0."""
@@ -148,17 +146,17 @@ class Taught:
         loads = self._loads(configurations, blocks or {})
         ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
-        found = [
+        predicted = [
             Predicted(
                 c, float(f"{math.exp(min(level[0] + ratio, 700.0)):.5g}"), spread
             )  # as on any processor
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
-        return self._settled(found, asked)
+        return self._settle(predicted, asked)
 
-    def _settled(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
+    def _settle(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
         ranks: dict[Configuration, int] = {}
-        for rank, entry in enumerate(nearest(self.features, asked)):
+        for rank, entry in enumerate(rank_by_distance(self.features, asked)):
             if entry in self.winners:
                 ranks.setdefault(self.winners[entry], rank)
         ahead = min((one.ms for one in found), default=0.0) * (1 + TIE)
@@ -178,13 +176,13 @@ class Taught:
         if not self.multiprocessors or not self.load_counts:
             return None
         counts = [self.blocks.get(entry, {}) for entry in self.rows]
-        found = np.zeros((len(counts) + 1, len(configurations)))
+        loads = np.zeros((len(counts) + 1, len(configurations)))
         for column, configuration in enumerate(configurations):
             seen = [one.get(configuration, 0) for one in (*counts, blocks)]
             needed = [*(configuration in row for row in self.rows.values()), True]
             if all(seen[i] > 0 for i, is_needed in enumerate(needed) if is_needed):
-                found[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
-        return self.load_counts * found
+                loads[:, column] = [math.log(max(1, math.ceil(n / self.multiprocessors))) for n in seen]
+        return self.load_counts * loads
 
     def place(self, asked: Features) -> Whereabouts:
         """Where ``asked`` lies among the entries."""
@@ -196,7 +194,7 @@ class Taught:
         beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
         return Whereabouts(nearest, away, beyond)
 
-    def without(self, entry: str) -> "Taught":
+    def leave_out(self, entry: str) -> "Taught":
         """As if that entry had not been measured."""
         return replace(
             self,
@@ -206,7 +204,7 @@ class Taught:
         )
 
 
-def taught_by(
+def learn_from_times(
     rule: Prediction,
     entries: Mapping[str, Entry],
     features: Mapping[str, Features],
@@ -224,12 +222,14 @@ def taught_by(
     )  # fmt: skip
 
 
-def taught_at(file: PolicyFile | None, points: Mapping[str, Point]) -> Taught | None:
+def learn_at_points(file: PolicyFile | None, points: Mapping[str, Point]) -> Taught | None:
     """What ``file`` knows of the entries at ``points``, by the numbers there; None where that is too little."""
     if file is None or file.prediction is None:
         return None
     rule = replace(file.prediction, reach=REACH, load_counts=0.0)  # which are for the declared features
-    found = taught_by(rule, file.entries, {n: point for n, point in points.items() if n in file.entries})
+    found = learn_from_times(
+        rule, file.entries, {n: point for n, point in points.items() if n in file.entries}
+    )
     return found if len(found.rows) > 1 else None
 
 
@@ -239,12 +239,12 @@ class _Smooth:
 
     reach: float
 
-    def across(self, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+    def compute_covariance(self, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         away = math.sqrt(3) / self.reach * np.sqrt(((rows[:, None] - others[None]) ** 2).sum(axis=2))
         about: Floats = (1 + away) * np.exp(-away) + _SLOPE**2 * (rows @ others.T) + _LEVEL**2
         return about
 
-    def itself(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def compute_variance(self, rows: NDArray[Any]) -> NDArray[Any]:
         of_each: Floats = 1 + _SLOPE**2 * (rows**2).sum(axis=1) + _LEVEL**2
         return of_each
 
@@ -258,7 +258,7 @@ def process(
     mean, spread = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     beside = np.zeros((len(known) + 1, values.shape[1])) if beside is None else beside
     places = np.vstack([known, asked]) - known.mean(axis=0)
-    for columns in _alike(values, beside):
+    for columns in _group_columns(values, beside):
         there = ~np.isnan(values[:, columns[0]])
         if not there.any():
             continue
@@ -270,7 +270,7 @@ def process(
     return mean, spread
 
 
-def _alike(values: Floats, beside: Floats) -> Iterator[list[int]]:
+def _group_columns(values: Floats, beside: Floats) -> Iterator[list[int]]:
     """The columns that were found at the same places, together."""
     groups: dict[bytes, list[int]] = {}
     for column in range(values.shape[1]):
@@ -305,12 +305,12 @@ def cover(
     at_worst = max(lost, default=0.0)
     for one in tuple(chosen):  # an early one may have become needless
         rest = [c for c in chosen if c != one]
-        if rest and _at_worst(times, rest) <= max(at_worst, regret):
+        if rest and _compute_worst_loss(times, rest) <= max(at_worst, regret):
             chosen = rest
-    return tuple(chosen), _at_worst(times, chosen)
+    return tuple(chosen), _compute_worst_loss(times, chosen)
 
 
-def with_winners(
+def add_winners(
     chosen: Sequence[Configuration], winners: Sequence[Configuration], most: int = MOST_KEPT
 ) -> tuple[Configuration, ...]:
     """``chosen`` and the ``winners`` of entries, those of most entries first, until there are ``most``: noise decides
@@ -320,7 +320,9 @@ def with_winners(
     return tuple(dict.fromkeys([*chosen, *often]))[: max(most, len(chosen))]
 
 
-def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[Configuration]) -> float:
+def _compute_worst_loss(
+    times: Sequence[Mapping[Configuration, float]], chosen: Sequence[Configuration]
+) -> float:
     return max(
         (min(row.get(c, math.inf) for c in chosen) / min(row.values()) - 1 for row in times), default=0.0
     )
@@ -329,33 +331,35 @@ def _at_worst(times: Sequence[Mapping[Configuration, float]], chosen: Sequence[C
 # -- what it costs ------------------------------------------------------------------------------------------
 
 
-def shaped(taught: Taught, rows: Rows) -> Taught:
+def fit_shape(taught: Taught, rows: Rows) -> Taught:
     """``taught`` with the reach, and the count of blocks, that lose least when each entry is left out in turn."""
     tried = [
         replace(taught, reach=reach, load_counts=counts)
         for reach, counts in _SHAPES
         if not counts or taught.multiprocessors
     ]
-    return min(tried, key=lambda one: sum(map(math.log1p, predictions_left_out(one, rows))))
+    return min(tried, key=lambda one: sum(map(math.log1p, compute_left_out_losses(one, rows))))
 
 
-def predictions_left_out(taught: Taught, rows: Rows) -> list[float]:
+def compute_left_out_losses(taught: Taught, rows: Rows) -> list[float]:
     """What each entry loses when it is left out in turn and predictions from the others decide: the time of what is
     taken over the entry's best in ``rows``, minus 1. Only what was measured on it counts."""
     lost = []
     for entry, row in rows.items():
-        found = taught.without(entry).predicted(taught.features[entry], taught.blocks.get(entry))
-        lost.append(_lost(row, [one.configuration for one in found]))
+        found = taught.leave_out(entry).predict(taught.features[entry], taught.blocks.get(entry))
+        lost.append(_compute_loss(row, [one.configuration for one in found]))
     return lost
 
 
-def nearest_left_out(taught: Taught, rows: Rows) -> list[float]:
+def compute_nearest_losses(taught: Taught, rows: Rows) -> list[float]:
     """What each entry loses with the winner of the nearest of the others."""
-    near = {entry: nearest(taught.without(entry).features, taught.features[entry]) for entry in rows}
-    return [_lost(row, [taught.winners[name] for name in near[entry]]) for entry, row in rows.items()]
+    near = {
+        entry: rank_by_distance(taught.leave_out(entry).features, taught.features[entry]) for entry in rows
+    }
+    return [_compute_loss(row, [taught.winners[name] for name in near[entry]]) for entry, row in rows.items()]
 
 
-def _lost(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:
+def _compute_loss(row: Mapping[Configuration, float], order: Sequence[Configuration]) -> float:
     return next((row[c] for c in order if c in row), max(row.values())) / min(row.values()) - 1
 
 
@@ -371,7 +375,7 @@ class Range:
     numbers: Mapping[str, tuple[int, int]]
     holds: Callable[[Point], bool] = lambda _point: True
 
-    def at(self, shares: Sequence[float]) -> dict[str, int]:
+    def get_point(self, shares: Sequence[float]) -> dict[str, int]:
         """The point so far between low and high."""
         return {
             name: round(low * (high / low) ** share)
@@ -385,15 +389,16 @@ class Range:
         low = list(itertools.product((0.0, 1.0), repeat=sides))[: 2 ** (sides - 1)]
         ends = [(0.5,) * sides, *(e for one in low for e in (one, tuple(1 - share for share in one)))]
         for one in ends:
-            pulled = (self.at([end + (0.5 - end) * step / 20 for end in one]) for step in range(21))
+            pulled = (self.get_point([end + (0.5 - end) * step / 20 for end in one]) for step in range(21))
             if (found := next(filter(self.holds, pulled), None)) is not None:
                 yield found
 
-    def inner(self) -> Iterator[dict[str, int]]:
+    def draw_points(self) -> Iterator[dict[str, int]]:
         """Points that leave no large gap, as far as they count, without end."""
         primes = _PRIMES[: len(self.numbers)]
         places = (
-            self.at([_radical_inverse(index, prime) for prime in primes]) for index in itertools.count(1)
+            self.get_point([_radical_inverse(index, prime) for prime in primes])
+            for index in itertools.count(1)
         )
         return (point for point in places if self.holds(point))
 
@@ -411,22 +416,24 @@ def next_point(
     """Where to sweep next; None where every place that is looked at was swept. ``features`` are those of an input."""
     first = [point for point in over.corners() if point not in swept]
     if taught is None or (len(swept) < _FIRST and first):
-        return first[0] if first else next((p for p in _looked_at(over) if p not in swept), None)
-    places = [point for point in (*first, *_looked_at(over)) if point not in swept]
-    return max(places, key=lambda point: expected_regret(taught.predicted(features(point))), default=None)
+        return first[0] if first else next((p for p in _sample_points(over) if p not in swept), None)
+    places = [point for point in (*first, *_sample_points(over)) if point not in swept]
+    return max(
+        places, key=lambda point: compute_expected_regret(taught.predict(features(point))), default=None
+    )
 
 
-def promised(over: Range, taught: Taught, features: Callable[[Point], Features]) -> float:
+def estimate_promise(over: Range, taught: Taught, features: Callable[[Point], Features]) -> float:
     """What 95 % of the range should keep to: the expected regret there of what would be taken."""
-    found = sorted(expected_regret(taught.predicted(features(point))) for point in _looked_at(over))
+    found = sorted(compute_expected_regret(taught.predict(features(point))) for point in _sample_points(over))
     return found[min(len(found) - 1, math.ceil(_SHARE * len(found)) - 1)]
 
 
-def _looked_at(over: Range) -> Iterator[dict[str, int]]:
-    return itertools.islice(over.inner(), _LOOKED_AT)
+def _sample_points(over: Range) -> Iterator[dict[str, int]]:
+    return itertools.islice(over.draw_points(), _LOOKED_AT)
 
 
-def expected_regret(found: Sequence[Predicted]) -> float:
+def compute_expected_regret(found: Sequence[Predicted]) -> float:
     """What the first of ``found`` is expected to lose against the one of the others that is the greatest risk; 0 for
     nothing. Errors are taken to be normal on a logarithmic scale and independent."""
     if len(found) < 2:
@@ -434,4 +441,4 @@ def expected_regret(found: Sequence[Predicted]) -> float:
     first, *others = found
     gaps = np.array([math.log(other.ms / first.ms) for other in others])
     spreads = np.array([math.hypot(first.spread, other.spread) for other in others])
-    return float(expected_improvement(0.0, gaps, spreads).max())
+    return float(compute_expected_improvement(0.0, gaps, spreads).max())

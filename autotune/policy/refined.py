@@ -14,8 +14,8 @@ from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
-from autotune.policy.acceptance import changed
-from autotune.policy.file import Entry, PolicyFile, locked, read_policy_file, write
+from autotune.policy.acceptance import find_change
+from autotune.policy.file import Entry, PolicyFile, lock, read_policy_file, write
 from autotune.record import TIE, accuracy_class
 
 _log = logging.getLogger("autotune")
@@ -31,7 +31,7 @@ def keep_refined(
     needs."""
     entry = _entry(family, device, compiler, inputs, taken, times)
     try:
-        with _ONE_AT_A_TIME, locked(refined_path(own_policies(), family.name, device)) as real:
+        with _ONE_AT_A_TIME, lock(refined_path(own_policies(), family.name, device)) as real:
             before = _read(real)
             known = dict(before.entries) if before else {}
             known[entry.name] = _merge(family, known.get(entry.name), entry)
@@ -74,7 +74,11 @@ def _merge(family: Family, old: Entry | None, new: Entry) -> Entry:
     configuration the least time counts, and of the two winners the faster one stays (by its id where they are less
     than 1 % apart). An entry of other sources, compiler or driver gives way."""
     alike = ("compiler", "driver", "options", "features", "accuracy")
-    if old is None or changed(family, old) or any(getattr(old, key) != getattr(new, key) for key in alike):
+    if (
+        old is None
+        or find_change(family, old)
+        or any(getattr(old, key) != getattr(new, key) for key in alike)
+    ):
         return new
     times = dict(old.refined["times_ms"])
     for name, ms in new.refined["times_ms"].items():
@@ -103,14 +107,14 @@ def _read(path: Path) -> PolicyFile | None:
         return None
 
 
-def with_refined(own: PolicyFile, family: Family, device: Device, folders: Sequence[Path]) -> PolicyFile:
+def add_refined(own: PolicyFile, family: Family, device: Device, folders: Sequence[Path]) -> PolicyFile:
     """``own`` with what calls found on inputs that it has no entry for, from the first of ``folders`` that has any."""
     for folder in folders:
-        if (found := _read(refined_path(folder, family.name, device))) is not None:
+        if (refined := _read(refined_path(folder, family.name, device))) is not None:
             known = [(dict(e.features), dict(e.options), e.accuracy) for e in own.entries.values()]
             more = {
                 name: e
-                for name, e in found.entries.items()
+                for name, e in refined.entries.items()
                 if e.refined and (dict(e.features), dict(e.options), e.accuracy) not in known
             }
             return replace(own, entries={**own.entries, **more})

@@ -31,19 +31,19 @@ from autotune.errors import AutotuneError, DeviceError, NothingMeasured, PolicyF
 from autotune.hardware import Device
 from autotune.measure import find_objective
 from autotune.policy.acceptance import (
-    accuracy_asked,
+    check_accuracy,
+    check_options,
+    describe_staleness,
     entry_refusal,
     file_refusal,
-    known_configuration,
-    other_accuracy,
-    other_options,
-    stale,
+    find_configuration,
+    resolve_accuracy,
     unmet_need,
 )
 from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
 from autotune.policy.frozen import Frozen, refuse_guess, resolve_frozen
-from autotune.policy.prediction import Features, Taught, feature_values, nearest, taught_by
-from autotune.policy.refined import with_refined
+from autotune.policy.prediction import Features, Taught, feature_values, learn_from_times, rank_by_distance
+from autotune.policy.refined import add_refined
 from autotune.record import accuracy_class
 
 _SWEPT = "a sweep of this program"  # where a file of entries that were not read from one came from
@@ -106,7 +106,7 @@ def find(
         seen.add(os.path.realpath(path))
         if own is None and _is_there(path):
             own = _usable(family, path, device.kind, passed)
-        for other in _beside(path, device):
+        for other in _find_similar(path, device):
             found = _usable(family, other, device.kind, [])
             if found and found.device.compute_capability == device.compute_capability:
                 alike.setdefault(other.name, found)
@@ -114,7 +114,7 @@ def find(
         return None, passed
     is_frozen = resolve_frozen(frozen, own)
     if own is not None and not is_frozen:
-        own = with_refined(own, family, device, folders)
+        own = add_refined(own, family, device, folders)
     return Policies(device, own, tuple(alike.values()), is_frozen), passed
 
 
@@ -124,7 +124,9 @@ def file_of(family: Family, name: str, folders: Iterable[Path]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def untuned(family: Family, device: Device, folders: Sequence[Path], passed: Iterable[Candidate]) -> str:
+def explain_untuned(
+    family: Family, device: Device, folders: Sequence[Path], passed: Iterable[Candidate]
+) -> str:
     """What a person should know where ``find`` found nothing: how to get a policy file, and where it is looked for."""
     why = "".join(f"; {c.origin}: {c.refusal}" for c in passed)
     shipped = families().get(family.name)
@@ -145,20 +147,20 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _beside(path: Path, device: Device) -> list[Path]:
+def _find_similar(path: Path, device: Device) -> list[Path]:
     """The policy files of other devices in the folder of ``path`` that seem to be of the same compute capability: those
     of a hundred others need not be parsed for it. A cpu has none to share."""
     if not device.compute_capability:
         return []
     named = re.compile(rb"compute_capability:\s*['\"]?" + re.escape(device.compute_capability).encode())
-    found = []
+    paths = []
     with suppress(OSError):
         for other in sorted(path.parent.glob("*.yaml")):
             if other.name != path.name and other.is_file():
                 with other.open("rb") as file:
                     if named.search(file.read(_HEAD)):
-                        found.append(other)
-    return found
+                        paths.append(other)
+    return paths
 
 
 def _usable(
@@ -166,22 +168,24 @@ def _usable(
 ) -> PolicyFile | None:
     """The file, or None with a candidate in ``passed`` that says why not."""
     try:
-        found = read_policy_file(source) if isinstance(source, Path) else source
-        reason = file_refusal(family, found, kind)
+        file = read_policy_file(source) if isinstance(source, Path) else source
+        reason = file_refusal(family, file, kind)
     except PolicyFileError as problem:
         reason = str(problem)
     if reason:
         origin = str(source) if isinstance(source, Path) else _SWEPT
         passed.append(Candidate("file", None, origin, refusal=reason))
         return None
-    return found
+    return file
 
 
-def beyond_proved(policies: Policies | None, configuration: Configuration, sizes: Mapping[str, int]) -> str:
+def find_beyond_proved(
+    policies: Policies | None, configuration: Configuration, sizes: Mapping[str, int]
+) -> str:
     """Which of ``sizes`` are above those that the entries' sweeps proved ``configuration`` for, as ``n=5 (proved up to
     4)``; empty where one entry has them all, or none is of that configuration."""
     files = policies.files if policies else ()
-    found = ""
+    beyond = ""
     for item in (item for file in files for item in file.entries.values()):
         if dict(item.configuration) != dict(configuration):
             continue
@@ -190,8 +194,8 @@ def beyond_proved(policies: Policies | None, configuration: Configuration, sizes
         above = {name: size for name, size in sizes.items() if 0 < most[name] < size}
         if not above:
             return ""
-        found = found or ", ".join(f"{n}={size} (proved up to {most[n]:g})" for n, size in above.items())
-    return found
+        beyond = beyond or ", ".join(f"{n}={size} (proved up to {most[n]:g})" for n, size in above.items())
+    return beyond
 
 
 def candidates(
@@ -213,15 +217,15 @@ def candidates(
     Entries of another ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
     find_objective(objective)
     kind = policies.device.kind if policies else kind
-    classes = admitted(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
+    classes = admit(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
     lists = []
     for values in classes:
         asked = _Asked(
-            family, options, numbers, feature_values(family.features, numbers), accuracy_asked(family, values)
+            family, options, numbers, feature_values(family.features, numbers), resolve_accuracy(family, values)
         )  # fmt: skip
-        listed = _of_files(asked, policies, objective) if policies else []
-        lists.append([*listed, *_untuned(asked, values, kind)])
-    found = [candidate for listed in sorted(lists, key=_soonest) for candidate in listed]
+        listed = _list_candidates(asked, policies, objective) if policies else []
+        lists.append([*listed, *_list_untuned(asked, values, kind)])
+    found = [candidate for listed in sorted(lists, key=_get_soonest) for candidate in listed]
     if not reproducible and not (policies and policies.frozen):
         return found
     return [
@@ -236,10 +240,8 @@ def _unwanted(candidate: Candidate, family: Family, policies: Policies | None, r
     seen: list[Entry | None] = [candidate.entry]
     if candidate.entry is None:
         entries = [item for file in (policies.files if policies else ()) for item in file.entries.values()]
-        known = [item for item in entries if not stale(family, item)]
-        seen = [
-            e for e in known if known_configuration(family, e.configuration)[0] == candidate.configuration
-        ]
+        known = [item for item in entries if not describe_staleness(family, item)]
+        seen = [e for e in known if find_configuration(family, e.configuration)[0] == candidate.configuration]
     if not reproducible or (seen and all(item.reproducible for item in seen if item)):
         return ""
     return (
@@ -258,31 +260,31 @@ class _Asked:
     wanted: str
 
 
-def _of_files(asked: _Asked, policies: Policies, objective: str) -> list[Candidate]:
+def _list_candidates(asked: _Asked, policies: Policies, objective: str) -> list[Candidate]:
     listed: list[Candidate] = []
     for whole in policies.files:
-        file = of_objective(whole, objective)
-        found = _entries(asked, policies.device, file)
+        file = select_objective(whole, objective)
+        candidates = _entries(asked, policies.device, file)
         if whole is not policies.own:
-            listed += [replace(c, match="capability", expected_ms=0.0) for c in found]
+            listed += [replace(c, match="capability", expected_ms=0.0) for c in candidates]
             continue
-        near = sum(c.match == "exact" for c in found)  # these are first
-        listed += [*found[:near], *_predicted(asked, policies.device, file), *found[near:]]
+        near = sum(c.match == "exact" for c in candidates)  # these are first
+        listed += [*candidates[:near], *_predict(asked, policies.device, file), *candidates[near:]]
     return [*listed, *(_default(asked, policies.device, file) for file in policies.files)]
 
 
-def _untuned(asked: _Asked, accuracy: Mapping[str, Any], kind: str) -> Iterator[Candidate]:
+def _list_untuned(asked: _Asked, accuracy: Mapping[str, Any], kind: str) -> Iterator[Candidate]:
     """What the family says by itself."""
     family, space = asked.family, asked.family.space
     if kind in space.presets:
         for configuration in space.configurations(kind)[:1]:
-            refusal = other_accuracy(family, configuration, asked.wanted)
+            refusal = check_accuracy(family, configuration, asked.wanted)
             yield Candidate("preset", configuration, f"the family's preset {kind}", refusal=refusal)
     given = {name: space.policy(name).value(value) for name, value in accuracy.items()}
     yield Candidate("control", Configuration({**space.control, **given}), "the family's defaults")
 
 
-def _soonest(listed: Sequence[Candidate]) -> tuple[bool, float]:
+def _get_soonest(listed: Sequence[Candidate]) -> tuple[bool, float]:
     """The first candidate that stands: one whose time on this input is known before others, then the shorter time."""
     first = next((c for c in listed if not c.refusal and c.configuration is not None), None)
     if first is None:
@@ -290,7 +292,7 @@ def _soonest(listed: Sequence[Candidate]) -> tuple[bool, float]:
     return not first.expected_ms, first.expected_ms or (first.entry.median_ms if first.entry else math.inf)
 
 
-def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
+def select_objective(file: PolicyFile, objective: str) -> PolicyFile:
     """``file`` with the entries of ``objective``, or all where it has none; what decides between entries is for the
     kernels' time."""
     entries = {name: item for name, item in file.entries.items() if item.objective == objective}
@@ -301,55 +303,57 @@ def of_objective(file: PolicyFile, objective: str) -> PolicyFile:
 
 def _entries(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
     """The entries of ``file``, each once: those of the same features, then the nearest."""
-    family, found = asked.family, []
+    family, candidates = asked.family, []
     known = {name: feature_values(family.features, item.features) for name, item in file.entries.items()}
-    for name in nearest(known, asked.features):
+    for name in rank_by_distance(known, asked.features):
         item, match = file.entries[name], "exact" if known[name] == asked.features else "nearest"
-        configuration, wrong = known_configuration(family, item.configuration)
-        refusal = entry_refusal(family, item, device) or other_options(item.options, asked.options) or wrong
+        configuration, wrong = find_configuration(family, item.configuration)
+        refusal = entry_refusal(family, item, device) or check_options(item.options, asked.options) or wrong
         if not refusal and configuration is not None:
-            refusal = other_accuracy(family, configuration, asked.wanted)
+            refusal = check_accuracy(family, configuration, asked.wanted)
         origin = f"{file.path or _SWEPT}: {item.name}"
         expected_ms = item.median_ms if match == "exact" else 0.0
-        found.append(Candidate(match, configuration, origin, expected_ms, refusal, item))
-    return found
+        candidates.append(Candidate(match, configuration, origin, expected_ms, refusal, item))
+    return candidates
 
 
 def basis(family: Family, file: PolicyFile, options: Mapping[str, Any], wanted: str) -> Taught | None:
     """What predictions for inputs with these ``options`` in the accuracy class ``wanted`` are made from: the entries
     that are not stale; None where the file's prediction is for others, or not better than the nearest entry."""
     rule = file.prediction
-    if rule is None or not rule.is_better or other_options(rule.options, options) or rule.accuracy != wanted:
+    if rule is None or not rule.is_better or check_options(rule.options, options) or rule.accuracy != wanted:
         return None
     features: dict[str, Features] = {}
     for name, item in file.entries.items():
         known = feature_values(family.features, item.features)
-        is_alike = item.accuracy == rule.accuracy and not other_options(item.options, options)
+        is_alike = item.accuracy == rule.accuracy and not check_options(item.options, options)
         is_whole = known.keys() == family.features.keys() and min(known.values(), default=0.0) > 0
-        if is_alike and is_whole and not stale(family, item):
+        if is_alike and is_whole and not describe_staleness(family, item):
             features[name] = known
-    found = taught_by(rule, file.entries, features, lambda values: known_configuration(family, values)[0])
+    found = learn_from_times(
+        rule, file.entries, features, lambda values: find_configuration(family, values)[0]
+    )
     return found if len(found.rows) > 1 else None
 
 
-def _predicted(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
+def _predict(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]:
     """The kept configurations by what they should take, the fastest first."""
     family = asked.family
-    found = basis(family, file, asked.options, asked.wanted)
-    if found is None or file.prediction is None:
+    rests_on = basis(family, file, asked.options, asked.wanted)
+    if rests_on is None or file.prediction is None:
         return []
     of_each = [
-        (known_configuration(family, one.configuration)[0], one) for one in file.prediction.kept.values()
+        (find_configuration(family, one.configuration)[0], one) for one in file.prediction.kept.values()
     ]
     kept = {configuration: one for configuration, one in of_each if configuration is not None}
     blocks = {configuration: _blocks(asked, configuration, one) for configuration, one in kept.items()}
     return [
         Candidate(
-            "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(found.rows)} entries", one.ms,
-            family.space.exclusion(one.configuration) or unmet_need(kept[one.configuration].needs, device),
+            "predicted", one.configuration, f"{file.path or _SWEPT}: from {len(rests_on.rows)} entries", one.ms,
+            family.space.explain_exclusion(one.configuration) or unmet_need(kept[one.configuration].needs, device),
             spread=one.spread,
         )
-        for one in found.predicted(asked.features, blocks)
+        for one in rests_on.predict(asked.features, blocks)
     ]  # fmt: skip
 
 
@@ -359,21 +363,21 @@ def _blocks(asked: _Asked, configuration: Configuration, kept: Kept) -> int:
     if kernel := family.kernels.get(kept.kernel):
         with suppress(AutotuneError):
             names = {**asked.numbers, **asked.options, **configuration, **kept.numbers}
-            variant = Variant.of(family, configuration, asked.options)
+            variant = Variant.make(family, configuration, asked.options)
             return math.prod(variant.geometry(kernel, names).grid)
     return 0
 
 
 def _default(asked: _Asked, device: Device, file: PolicyFile) -> Candidate:
     family = asked.family
-    configuration, wrong = known_configuration(family, file.default)
+    configuration, wrong = find_configuration(family, file.default)
     measured = file.entries.values()  # none in a file that was written by hand
-    is_stale = measured and all(stale(family, e) for e in measured)
+    is_stale = measured and all(describe_staleness(family, e) for e in measured)
     refusal = "stale: every entry it was chosen over is" if is_stale else ""
     if configuration is not None:
         needs = next((e.needs for e in measured if dict(e.configuration) == dict(file.default)), {})
         refusal = refusal or wrong or unmet_need(needs, device)
-        refusal = refusal or other_accuracy(family, configuration, asked.wanted)
+        refusal = refusal or check_accuracy(family, configuration, asked.wanted)
     return Candidate("default", configuration, f"{file.path or _SWEPT}: default", 0.0, refusal or wrong)
 
 
@@ -400,7 +404,7 @@ def choose(
 # -- bounds on the error ------------------------------------------------------------------------------------
 
 
-def admitted(family: Family, policies: Policies | None, bound: float) -> list[Mapping[str, PolicyValue]]:
+def admit(family: Family, policies: Policies | None, bound: float) -> list[Mapping[str, PolicyValue]]:
     """The classes as values of the family's accuracy policies: each whose results were off by no more than
     ``bound``, relative to the reference's largest magnitude (``measure.deviation``), on every workload; the family's
     own where no entry tells an error at all. Raises UsageError where none is left."""
@@ -418,14 +422,14 @@ def admitted(family: Family, policies: Policies | None, bound: float) -> list[Ma
     own = {name: family.space.policy(name).default for name in family.accuracy}
     if not worst:
         return [own]
-    found = [values for values, error in worst.values() if error <= bound]
-    if not found:
+    admitted = [values for values, error in worst.values() if error <= bound]
+    if not admitted:
         told = ", ".join(f"{name} {error:.2g}" for name, (_, error) in sorted(worst.items()))
         raise UsageError(
             f"{family.name}: max_error={bound:g} admits nothing that was measured ({told}); ask for one of "
             "these, or sweep more exact configurations"
         )
-    return sorted(found, key=lambda values: values != own)
+    return sorted(admitted, key=lambda values: values != own)
 
 
 def _errors_by_class(
@@ -433,16 +437,16 @@ def _errors_by_class(
 ) -> dict[str, tuple[Mapping[str, PolicyValue], float]]:
     """By accuracy class: its values, and the largest error of its entries that are not stale; nothing of a class in
     which one tells none."""
-    found: dict[str, tuple[Mapping[str, PolicyValue], float]] = {}
+    worst_of: dict[str, tuple[Mapping[str, PolicyValue], float]] = {}
     unknown = set()
     for file in policies.files if policies else ():
         for item in file.entries.values():
-            if stale(family, item) or not {*family.accuracy} <= item.configuration.keys():
+            if describe_staleness(family, item) or not {*family.accuracy} <= item.configuration.keys():
                 continue
             values = {name: item.configuration[name] for name in family.accuracy}
             name = accuracy_class(values, family.accuracy)
             if not item.errors:
                 unknown.add(name)
             worst = max(item.errors.values(), default=0.0)
-            found[name] = values, max(worst, found[name][1] if name in found else 0.0)
-    return {name: told for name, told in found.items() if name not in unknown}
+            worst_of[name] = values, max(worst, worst_of[name][1] if name in worst_of else 0.0)
+    return {name: told for name, told in worst_of.items() if name not in unknown}

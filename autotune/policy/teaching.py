@@ -9,13 +9,13 @@ from statistics import geometric_mean
 from autotune.declaration import Configuration, Expression
 from autotune.policy.file import Entry, Kept, Prediction
 from autotune.policy.prediction import (
+    add_winners,
+    compute_left_out_losses,
+    compute_nearest_losses,
     cover,
     feature_values,
-    nearest_left_out,
-    predictions_left_out,
-    shaped,
-    taught_by,
-    with_winners,
+    fit_shape,
+    learn_from_times,
 )
 from autotune.record import Study, Trial
 
@@ -37,7 +37,7 @@ class _Known:
     numbers: Mapping[Configuration, Mapping[str, int]]
 
 
-def taught(
+def teach(
     entries: Mapping[str, Entry],
     studies: Sequence[Study],
     before: Prediction | None,
@@ -50,10 +50,10 @@ def taught(
     if len(group) < 2 or not compared:
         return {name: replace(item, times_ms={}, blocks={}) for name, item in entries.items()}, None
     before = before or Prediction(options={})
-    known = _known(group, studies, before)
+    known = _collect_known(group, studies, before)
     winners = [Configuration(item.configuration) for item in group.values()]
     fewest, regret = cover(known.rows, sorted(known.needs, key=lambda c: c.id))
-    names = _names(with_winners(fewest, winners), before)
+    names = _names(add_winners(fewest, winners), before)
     told = dict(entries)
     for name, item in entries.items():
         row, grids = known.rows.get(name, {}), known.blocks.get(name, {})
@@ -78,7 +78,7 @@ def taught(
         covered=before.covered, covered_regret=before.covered_regret,
         multiprocessors=next(filter(None, counts), before.multiprocessors),
     )  # fmt: skip
-    return told, _compared(rule, {name: told[name] for name in group}, known, compared)
+    return told, _compare_costs(rule, {name: told[name] for name in group}, known, compared)
 
 
 def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
@@ -90,7 +90,7 @@ def _group(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return max(groups.values(), key=len, default={})
 
 
-def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction) -> _Known:
+def _collect_known(group: Mapping[str, Entry], studies: Sequence[Study], before: Prediction) -> _Known:
     kept = {name: Configuration(one.configuration) for name, one in before.kept.items()}
     needs: dict[Configuration, Needs] = {kept[name]: one.needs for name, one in before.kept.items()}
     kernels = {kept[name]: one.kernel for name, one in before.kept.items()} | _kernels(studies)
@@ -106,7 +106,7 @@ def _known(group: Mapping[str, Entry], studies: Sequence[Study], before: Predict
             rows[name] |= _times(study)
             measured = [t for t in study.trials if t.measurement]
             blocks[name] |= {t.configuration: _blocks(t, kernels.get(t.configuration, "")) for t in measured}
-            needs |= {t.configuration: of_trial(t) for t in measured if t.proved}
+            needs |= {t.configuration: read_needs(t) for t in measured if t.proved}
             numbers |= {t.configuration: p.numbers for t in measured for p in t.profiles if p.numbers}
         rows[name][Configuration(item.configuration)] = item.median_ms
     needs |= {Configuration(item.configuration): item.needs for item in group.values()}
@@ -139,7 +139,7 @@ def _blocks(trial: Trial, kernel: str) -> int:
     return next((profile.blocks for profile in trial.profiles if profile.kernel == kernel), 0)
 
 
-def of_trial(trial: Trial) -> Needs:
+def read_needs(trial: Trial) -> Needs:
     """What the kernels of a trial need, as an entry has it."""
     return {
         p.kernel: {"block_size": p.block_size, "registers": p.registers, "shared_bytes": p.shared_bytes}
@@ -156,7 +156,7 @@ def _names(chosen: Sequence[Configuration], before: Prediction) -> dict[Configur
     return {c: old[c] if c in old else next(free) for c in chosen}
 
 
-def _compared(
+def _compare_costs(
     rule: Prediction, group: Mapping[str, Entry], known: _Known, compared: Mapping[str, str]
 ) -> Prediction:
     """``rule`` with what it costs and what the nearest entry costs, where there are entries enough to say so."""
@@ -165,11 +165,14 @@ def _compared(
     whole = all(f.keys() == declared.keys() and min(f.values()) > 0 for f in features.values())
     if len(group) < _FEWEST or not whole:
         return rule
-    basis = taught_by(rule, group, features)
+    basis = learn_from_times(rule, group, features)
     worth = {Configuration(one.configuration) for one in rule.kept.values()} | {*basis.winners.values()}
     rows = {name: {c: ms for c, ms in row.items() if c in worth} for name, row in known.rows.items()}
-    basis = shaped(basis, rows)
-    lost = {"nearest": nearest_left_out(basis, rows), "prediction": predictions_left_out(basis, rows)}
+    basis = fit_shape(basis, rows)
+    lost = {
+        "nearest": compute_nearest_losses(basis, rows),
+        "prediction": compute_left_out_losses(basis, rows),
+    }
     return replace(
         rule, reach=basis.reach, load_counts=basis.load_counts,
         left_out={name: round(geometric_mean(1 + regret for regret in each) - 1, 4) for name, each in lost.items()},

@@ -35,13 +35,15 @@ def measure_aging(
     """Run the step once, and time the turns behind it; of ``values`` the one with the least time a turn is chosen."""
     told = {"kind": "aging", "step": step, "assignment": assignment.id, "values": list(values)}
     if not (known := record.find(**told)):
-        step_ms, turns = _timed(machine, assignment, step, min(2 * max(values), _OLDEST))
+        step_ms, turns = _time_segments(machine, assignment, step, min(2 * max(values), _OLDEST))
         record.add({**told, "step_ms": step_ms, "turn_ms": [float(f"{ms:.5g}") for ms in turns]})
         known = record.find(**told)
-    return judged(step, known[0]["step_ms"], known[0]["turn_ms"], values)
+    return judge(step, known[0]["step_ms"], known[0]["turn_ms"], values)
 
 
-def _timed(machine: Machine, assignment: Assignment, step: str, oldest: int) -> tuple[float, list[float]]:
+def _time_segments(
+    machine: Machine, assignment: Assignment, step: str, oldest: int
+) -> tuple[float, list[float]]:
     once = replace(assignment, periods={**assignment.periods, step: 1_000_000})
     listed = list(segments(machine.bound, once.periods, oldest))
     machine.start()
@@ -51,7 +53,7 @@ def _timed(machine: Machine, assignment: Assignment, step: str, oldest: int) -> 
     return (of_step[0] if of_step else 0.0), turns
 
 
-def judged(step: str, step_ms: float, turns: Sequence[float], values: Sequence[int]) -> Aged:
+def judge(step: str, step_ms: float, turns: Sequence[float], values: Sequence[int]) -> Aged:
     """What the times say. A turn that is older than any that was timed takes what the oldest quarter took."""
     old = fmean(turns[-max(1, len(turns) // 4) :])
 

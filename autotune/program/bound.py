@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Family, Inputs
 from autotune.errors import AutotuneError, UsageError, WorkloadError
 from autotune.layout import Data, canonical, check_links
-from autotune.program.declared import Given, Held, Program, held_to
+from autotune.program.declared import Given, Held, Program, parse_held
 from autotune.program.steps import (
     NEVER,
     Choose,
@@ -21,7 +21,7 @@ from autotune.program.steps import (
     Repeat,
     Step,
     Swap,
-    known,
+    check_known,
     number,
     scalar,
     walk,
@@ -90,7 +90,7 @@ class BoundProgram:
 def bind_program(program: Program, given: Given) -> BoundProgram:
     """``program`` on what is given. Raises UsageError, WorkloadError, UnknownName with the array and the step for what
     does not fit together."""
-    return _Binding(program, given).bound()
+    return _Binding(program, given).bind()
 
 
 class _Binding:
@@ -101,9 +101,9 @@ class _Binding:
         self._scalars = {**program.scalars, **given.scalars}
         declared = sorted(name for name, array in program.arrays.items() if array.is_given)
         for name in given.scalars:
-            known("scalar", name, program.scalars, self._where)
+            check_known("scalar", name, program.scalars, self._where)
         for name in given.arrays:
-            known("array to give", name, declared, self._where)
+            check_known("array to give", name, declared, self._where)
         for name in declared:
             if name not in given.arrays:
                 role = program.arrays[name].role
@@ -117,7 +117,7 @@ class _Binding:
         self._read: set[str] = set()
         self._written: set[str] = set()
 
-    def bound(self) -> BoundProgram:
+    def bind(self) -> BoundProgram:
         for step in walk(self._program.steps):
             self._visit(step)
         self._check_roles()
@@ -188,13 +188,13 @@ class _Binding:
             )
             shapes[data.name] = np.broadcast_to(np.zeros((), data.dtype), shape)
         for name in call.scalars:
-            known("scalar", name, family.callers_scalars, f"{place}, family {family.name}")
+            check_known("scalar", name, family.callers_scalars, f"{place}, family {family.name}")
         scalars = {
             n: scalar(value, self._scalars, f"{place}: scalar {n}") for n, value in call.scalars.items()
         }
         try:
-            inputs = Inputs.of(family, shapes, call.options, scalars)
-            held = family.space.held_to(held_to(call.held))
+            inputs = Inputs.make(family, shapes, call.options, scalars)
+            held = family.space.select_values(parse_held(call.held))
         except AutotuneError as problem:
             taken = ", ".join(f"{data} is {bound[data]} {shape.shape}" for data, shape in shapes.items())
             raise UsageError(f"{place}: {problem} ({taken})") from None
@@ -206,13 +206,13 @@ class _Binding:
         """The program's array for each of the family's."""
         mine, bound = self._program.arrays, dict(call.arrays)
         for data, name in bound.items():
-            known(
+            check_known(
                 f"array of family {family.name}",
                 data,
                 [d.name for d in family.data.values() if not d.of],
                 place,
             )
-            known("array", name, mine, place)
+            check_known("array", name, mine, place)
         for each in (*family.inputs, *family.outputs):
             same = each.name if each.name in mine else bound.get(family.beginnings.get(each.name, ""), "")
             told = f"{place}: no array is given for {each.name}, an {each.role} of {family.name}: name one in arrays"
@@ -270,15 +270,15 @@ class _Binding:
     def _check_presets(self) -> None:
         """What a preset holds, a call of the step has."""
         for preset in self._program.presets:
-            for step, held in self._program.held(preset).items():
+            for step, held in self._program.get_held(preset).items():
                 spaces = [call.family.space for call in self._calls[step]]
                 owned = [{policy.name for policy in space.policies} for space in spaces]
                 for name in held:
-                    known(
+                    check_known(
                         "policy", name, sorted(set().union(*owned)), f"{self._where}: preset {preset}: {step}"
                     )
                 for space, own in zip(spaces, owned, strict=True):
-                    space.held_to({name: values for name, values in held.items() if name in own})
+                    space.select_values({name: values for name, values in held.items() if name in own})
 
     def _check_content(self, given: Mapping[str, NDArray[Any]]) -> None:
         """Links of given arrays lead to where there is something; numbers are what each step takes."""

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.hardware import Limits
 from autotune.program.bound import BoundCall, BoundProgram
 from autotune.program.declared import Held
-from autotune.program.forms import Form, unshareable
+from autotune.program.forms import Form, explain_unshareable
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,14 @@ class Runnable:
 
     @cached_property
     def variant(self) -> Variant:
-        return Variant.of(self.call.family, self.configuration, self.call.inputs.options)
+        return Variant.make(self.call.family, self.configuration, self.call.inputs.options)
 
     @cached_property
     def forms(self) -> Mapping[str, Form]:
         """The form that it asks for, by the family's names of the arrays that it shares."""
-        return {data: Form.of(self.variant.layouts[data], self.call.shape(data)) for data in self.call.arrays}
+        return {
+            data: Form.make(self.variant.layouts[data], self.call.shape(data)) for data in self.call.arrays
+        }
 
     @property
     def stored(self) -> list[tuple[str, Form]]:
@@ -63,13 +65,13 @@ class Runnable:
         told = self.configuration
         return all(name in told and str(told[name]) in map(str, values) for name, values in held.items())
 
-    def refusal(self, limits: Limits) -> str:
+    def explain_refusal(self, limits: Limits) -> str:
         """Why it cannot run in a program on a device with ``limits``; empty where it can."""
         in_place = set(self.call.reads.values()) & set(self.call.writes.values())
         for data, name in self.call.arrays.items():
-            if reason := unshareable(self.variant, data, name in in_place):
+            if reason := explain_unshareable(self.variant, data, name in in_place):
                 return reason
-        return self.variant.exclusion(self.call.inputs.names(self.configuration), limits)
+        return self.variant.explain_exclusion(self.call.inputs.names(self.configuration), limits)
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def control(bound: BoundProgram, periods: Mapping[str, int], limits: Limits) -> 
         if first is None:
             raise UsageError(f"{place}: set leaves no configuration of {call.family.name}")
         candidate = Runnable(call, first)
-        if reason := candidate.refusal(limits):
+        if reason := candidate.explain_refusal(limits):
             raise UsageError(
                 f"{place}: its control configuration {first.id} cannot run in a program: {reason}; hold that policy to "
                 "another value with set"
@@ -121,7 +123,7 @@ def candidates(
     groups: dict[Any, list[Runnable]] = {}
     for configuration in islice(space.walk(values), most):
         candidate = Runnable(call, configuration)
-        if not candidate.refusal(limits):
+        if not candidate.explain_refusal(limits):
             groups.setdefault(candidate.key, []).append(candidate)
     for listed in groups.values():
         listed.sort(key=lambda one: one.changes)  # stable

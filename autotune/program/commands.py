@@ -16,7 +16,7 @@ _MANY = click.IntRange(1)
 
 
 @click.argument("folder")
-@options.one_workload("The program's workload, by its name or file; default the program's own.")
+@options.make_workload_option("The program's workload, by its name or file; default the program's own.")
 @options.option(
     "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What it is tuned on and run on."
 )
@@ -32,7 +32,7 @@ _MANY = click.IntRange(1)
 @options.option(
     "--forms", default=12, type=_MANY, metavar="N", help="Layouts that are timed in the loop, of each step."
 )
-@options.of_sweep("processes")
+@options.make_sweep_option("processes")
 @options.option(
     "--out", "-o", type=options.FOLDER, metavar="DIR", help="Record and report; ./autotune-results/NAME."
 )
@@ -95,19 +95,19 @@ def summary(tuned: "Tuned") -> str:
 def _explain(program: "Program", given: "Given", device: str, policies: Path | None) -> None:
     """Print what the policy file says. Raises PolicyFileError where there is none for this input."""
     from autotune.program import load
-    from autotune.program.report import explained
+    from autotune.program.report import format_report
 
     with load(program, device, policies) as tuned:
-        found = tuned.explain(**given.arrays, **given.scalars)
-    for reason in found.passed:
+        lines = tuned.explain(**given.arrays, **given.scalars)
+    for reason in lines.passed:
         print(f"passed over  {reason}")
-    if found.entry is None:
+    if lines.entry is None:
         raise PolicyFileError(
             f"program {program.name} has no policy file for this input and device: tune it first"
         )
-    print(f"taken        {found.origin}")
-    for step, candidate in found.assignment.chosen.items():
+    print(f"taken        {lines.origin}")
+    for step, candidate in lines.assignment.chosen.items():
         print(f"  {step}: {candidate.configuration.changes(candidate.call.family.space.control)}")
-    for step, period in found.assignment.periods.items():
+    for step, period in lines.assignment.periods.items():
         print(f"  {step}: {f'every {period} turns' if period else 'never'}")
-    print(explained(found.entry.told.get("arrays", {})))
+    print(format_report(lines.entry.told.get("arrays", {})))

@@ -51,8 +51,10 @@ class FormConversion:
             headers += f"#ifndef {guard}\n#define {guard}\n{record}\n#endif\n"
         struct = f"struct {name} {{\n{members}}};\n"
         file = Path(__file__).with_name("convert.cu")
-        files = source_files.hashed(source_files.reached([file], file.parent, include_dir()))
-        key = hashlib.sha256("\n".join((source_files.together(files), headers, struct)).encode()).hexdigest()
+        files = source_files.hash_files(source_files.follow_includes([file], file.parent, include_dir()))
+        key = hashlib.sha256(
+            "\n".join((source_files.combine_digests(files), headers, struct)).encode()
+        ).hexdigest()
         return Batch(file, (include_dir(),), (VariantSource(key, name, struct, (_KERNEL,), headers),))
 
     @property
@@ -80,12 +82,12 @@ class Converter:
         due = [one.source for one in conversions if not one.is_on_host and one not in self._modules]
         if due:
             variants = {batch.variants[0].key: batch.variants[0] for batch in due}
-            compile_batch(due[0].of([*variants.values()]), self._backend.toolchain(), self._cache)
+            compile_batch(due[0].select([*variants.values()]), self._backend.toolchain(), self._cache)
 
-    def made(self, conversion: FormConversion, source: Placed, target: Placed) -> Callable[[], None]:
+    def make_copy(self, conversion: FormConversion, source: Placed, target: Placed) -> Callable[[], None]:
         """What copies ``source`` to ``target``, both of the conversion's forms. Raises CompilerError, LaunchError."""
         if conversion.is_on_host:
-            return lambda: self._by_host(conversion, source, target)
+            return lambda: self._convert_by_host(conversion, source, target)
         if conversion not in self._modules:
             failed = f"a conversion to {conversion.after.layout.cpp} does not compile: "
             compiled = compile_one(conversion.source, self._backend.toolchain(), self._cache, failed)
@@ -97,8 +99,8 @@ class Converter:
         ]
         return lambda: self._backend.launch(module, _KERNEL, geometry, arguments)
 
-    def _by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
-        array = conversion.before.restored(self._backend.download(source), conversion.shape)
+    def _convert_by_host(self, conversion: FormConversion, source: Placed, target: Placed) -> None:
+        array = conversion.before.restore(self._backend.download(source), conversion.shape)
         self._backend.upload(target, conversion.after.layout.apply(array))
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     for segment in listed:
         key = held, segment
         if key not in known:
-            known[key] = _passed(bound, held, segment, touched)
+            known[key] = _pass_segment(bound, held, segment, touched)
         held, ended, ran = known[key]
         epochs.update(ended)
         runs.update(ran)
@@ -76,7 +76,7 @@ def traffic(bound: BoundProgram, listed: Iterable[Segment]) -> Traffic:
     return Traffic(dict(runs), kept, {name: frozenset(ports) for name, ports in touched.items()})
 
 
-def _passed(
+def _pass_segment(
     bound: BoundProgram, held: tuple[_Now, ...], segment: Segment, touched: Mapping[str, set[Port]]
 ) -> _Passed:
     """What a segment makes of the arrays, the epochs that end in it, and what runs."""
@@ -158,7 +158,7 @@ def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
     """What an assignment costs."""
     runs = problem.traffic.runs
     total = sum(one.ms * runs.get(step, 0) for step, one in picks.items())
-    found: dict[tuple[str, Any, Any], tuple[int, set[str]]] = {}
+    moves: dict[tuple[str, Any, Any], tuple[int, set[str]]] = {}
     for epoch, count in problem.traffic.epochs.items():
         if not epoch.writer:
             continue  # the host stores what it gives in every form that is asked for
@@ -168,9 +168,9 @@ def cost(problem: Problem, picks: Mapping[str, Choice]) -> Cost:
         for port in epoch.readers:
             asked.setdefault(picks[port.step].forms.get(port), set()).add(port.step)
         for after in asked.keys() - {None, before}:
-            many, readers = found.get((epoch.array, before, after), (0, set()))
-            found[epoch.array, before, after] = many + count, readers | asked[after]
-    made = ((key, count, tuple(sorted(readers))) for key, (count, readers) in found.items())
+            many, readers = moves.get((epoch.array, before, after), (0, set()))
+            moves[epoch.array, before, after] = many + count, readers | asked[after]
+    made = ((key, count, tuple(sorted(readers))) for key, (count, readers) in moves.items())
     conversions = tuple(Converted(*key, count, problem.convert_ms(*key), names) for key, count, names in made)
     total += sum(one.count * one.ms for one in conversions)
     nbytes = sum(one.own_bytes for one in picks.values())

@@ -22,7 +22,7 @@ from autotune.program.steps import (
     ProgramArray,
     Repeat,
     Step,
-    known,
+    check_known,
     steps_of,
     walk,
 )
@@ -51,7 +51,7 @@ class Program:
     def __post_init__(self) -> None:
         arrays = {name: _array(name, told, self.name) for name, told in self.arrays.items()}
         object.__setattr__(self, "arrays", arrays)
-        object.__setattr__(self, "steps", tuple(map(self._named, self.steps)))
+        object.__setattr__(self, "steps", tuple(map(self._name_calls, self.steps)))
         self._check_names()
 
     @classmethod
@@ -115,18 +115,18 @@ class Program:
             where = f", and {beside} has no family.yaml" if beside else ""
             raise UsageError(f"program {self.name}: {problem}{where}") from None
 
-    def held(self, preset: str) -> Mapping[str, Held]:
+    def get_held(self, preset: str) -> Mapping[str, Held]:
         """What a preset holds policies to, by step. Raises UnknownName."""
         if preset not in self.presets:
             raise UnknownName("preset", preset, self.presets, f"program {self.name}")
-        return {step: held_to(policies) for step, policies in self.presets[preset].items()}
+        return {step: parse_held(policies) for step, policies in self.presets[preset].items()}
 
     # -- checks
 
-    def _named(self, step: Step) -> Step:
+    def _name_calls(self, step: Step) -> Step:
         """With the family's name for a call that has none of its own."""
         if isinstance(step, Repeat):
-            return replace(step, steps=tuple(map(self._named, step.steps)))
+            return replace(step, steps=tuple(map(self._name_calls, step.steps)))
         if isinstance(step, KernelCall) and not step.name:
             return replace(step, name=self.family(step).name)
         return step
@@ -142,17 +142,19 @@ class Program:
                     )
             elif not isinstance(step, Repeat):
                 for name in step.arrays:
-                    known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
+                    check_known("array", name, self.arrays, f"{where}: {type(step).__name__.lower()}")
         for array in self.arrays.values():
-            known("array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by")
+            check_known(
+                "array", array.ordered_by or array.name, self.arrays, f"{where}: {array.name}: ordered_by"
+            )
         for preset, steps in self.presets.items():
             for name in steps:
-                known("step", name, seen, f"{where}: preset {preset}")
+                check_known("step", name, seen, f"{where}: preset {preset}")
         if not seen:
             raise UsageError(f"{where}: it calls no family: a program needs a step with call")
 
 
-def held_to(policies: Mapping[str, Any]) -> Held:
+def parse_held(policies: Mapping[str, Any]) -> Held:
     """Policies with the values that each is held to."""
     return {
         name: tuple(each) if isinstance(each, list | tuple) else (each,) for name, each in policies.items()
@@ -207,7 +209,7 @@ def load_given(program: Program, name: str, root: Path) -> Given:
     if (of := content["program"]) != program.name:
         raise WorkloadError(f"{path} is a workload of program {of!r}, not of {program.name!r}")
     arrays: dict[str, Any] = {
-        array: _made(told, path, root, f"{path}: array {array}")
+        array: _make_array(told, path, root, f"{path}: array {array}")
         for array, told in content.get("arrays", {}).items()
     }
     if (maker := getattr(program.module, "inputs", None)) is not None:
@@ -227,7 +229,7 @@ def load_given(program: Program, name: str, root: Path) -> Given:
     return Given(workload=content["workload"], arrays=arrays, scalars=scalars)
 
 
-def _made(told: Mapping[str, Any], beside: Path, root: Path, place: str) -> NDArray[Any]:
+def _make_array(told: Mapping[str, Any], beside: Path, root: Path, place: str) -> NDArray[Any]:
     """An array from a file, or drawn."""
     if "npy" in told:
         return read_npy(find_data(told["npy"], root, beside), place)

@@ -29,7 +29,7 @@ class Form:
         return hash(self.digest)
 
     @classmethod
-    def of(cls, layout: Layout, shape: tuple[int, ...]) -> "Form":
+    def make(cls, layout: Layout, shape: tuple[int, ...]) -> "Form":
         """What ``layout`` makes of the bytes of an array of canonical ``shape``."""
         data, is_wide = layout.data, math.prod(shape) >= 2**31
         more: dict[str, Any] = {"plane": data.plane} if layout.is_plane else {}
@@ -51,16 +51,16 @@ class Form:
         return cls(bare if is_bare else kept)
 
     @classmethod
-    def plain(cls, data: Data, shape: tuple[int, ...]) -> "Form":
+    def make_plain(cls, data: Data, shape: tuple[int, ...]) -> "Form":
         """Elements one behind the other, as they are declared."""
-        return cls.of(Layout.plain(data), shape)
+        return cls.make(Layout.make_plain(data), shape)
 
     @cached_property
     def digest(self) -> str:
         """Eight letters that another form would hardly have."""
         return hashlib.sha256(repr(self.layout).encode()).hexdigest()[:8]
 
-    def restored(self, held: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[Any]:
+    def restore(self, held: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[Any]:
         """The canonical array that is stored so."""
         return self.layout.restore(replace(self.layout.room(shape), buffer=held), shape)
 
@@ -69,7 +69,7 @@ class Form:
 
     def text(self, data: Data) -> str:
         """What tells it from the plain one, in the words of family.yaml: ``axes x,i``, ``records soa``."""
-        layout, plain = self.layout, Layout.plain(data)
+        layout, plain = self.layout, Layout.make_plain(data)
         told = []
         if layout.axes != plain.axes:
             told.append("axes " + ",".join(data.shape[axis] for axis in layout.axes))
@@ -92,7 +92,7 @@ class Form:
         return " ".join(told) or usual
 
 
-def unshareable(variant: Variant, data: str, is_written: bool) -> str:
+def explain_unshareable(variant: Variant, data: str, is_written: bool) -> str:
     """Why a program cannot hold the array as this configuration stores it; empty where it can. ``is_written`` says that
     the kernel that reads it writes it too."""
     layout = variant.layouts[data]

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from autotune.compile import Cache
-from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compiled_module
+from autotune.device import Backend, Closing, Execution, LaunchError, Module, Placed, compile_module
 from autotune.errors import AutotuneError, CompilerError, DeviceError, FamilyError, UsageError
 from autotune.layout import Stored, view_room
 from autotune.program.bound import BoundProgram
@@ -108,15 +108,15 @@ class Machine(Closing):
             if memory not in self._given:
                 raise UsageError(f"array {name} has no content yet: no step has written it")
             return self._given[memory]
-        plain = Form.plain(self.bound.data[name], shape)
+        plain = Form.make_plain(self.bound.data[name], shape)
         form = plain if plain in self._valid[memory] else self._valid[memory][0]
         with self.backend.current():
-            return form.restored(self.backend.download(self._held["array", memory, form]), shape)
+            return form.restore(self.backend.download(self._held["array", memory, form]), shape)
 
     def plain_copy(self, name: str) -> Placed:
         """The array as it is now in plain form, in memory of its own; the caller frees it."""
         memory, shape = self._memory[name], self.bound.shapes[name]
-        plain, valid = Form.plain(self.bound.data[name], shape), self._valid[memory]
+        plain, valid = Form.make_plain(self.bound.data[name], shape), self._valid[memory]
         target = self.backend.place(plain.layout.room(shape))
         if not valid:
             self.backend.upload(target, plain.layout.apply(self._given[memory]))
@@ -124,7 +124,7 @@ class Machine(Closing):
             self.backend.copy(target, self._held["array", memory, plain])
         else:
             source = self._held["array", memory, valid[0]]
-            self.converter.made(FormConversion(valid[0], plain, shape), source, target)()
+            self.converter.make_copy(FormConversion(valid[0], plain, shape), source, target)()
         return target
 
     @property
@@ -180,7 +180,9 @@ class Machine(Closing):
         self._seen.add(key)  # the first time it runs step by step, which makes all that there is to make
         _run_each(actions)
 
-    def timed(self, assignment: Assignment, segment: Segment) -> Callable[[], list[tuple[Action, float]]]:
+    def queue_timed(
+        self, assignment: Assignment, segment: Segment
+    ) -> Callable[[], list[tuple[Action, float]]]:
         """Queue a segment with marks around each action; the result is called later, for the milliseconds of each."""
         self._is_whole = False
         actions, marks = self.actions(assignment, segment), [self.backend.mark()]
@@ -236,7 +238,7 @@ class Machine(Closing):
         target, made = self._buffer(memory, form, shape), list[Action]()
         if valid:
             conversion = FormConversion(valid[0], form, shape)
-            run = self.converter.made(conversion, self._held["array", memory, valid[0]], target)
+            run = self.converter.make_copy(conversion, self._held["array", memory, valid[0]], target)
             made.append(Action("convert", f"{valid[0].digest} {form.digest}", run, name))
         else:
             self._store(memory, form, target)
@@ -247,7 +249,7 @@ class Machine(Closing):
         """Put what was given where it belongs, at once: its bytes go to the device as they are, and are moved there."""
         self._stored = True
         array = self._given[memory]
-        plain = Form.plain(self.bound.data[memory], array.shape)
+        plain = Form.make_plain(self.bound.data[memory], array.shape)
         if form == plain and not self._keeps:
             self.backend.upload(target, plain.layout.apply(array))
             return
@@ -255,7 +257,7 @@ class Machine(Closing):
         if form == plain:
             self.backend.copy(target, source)
         else:
-            self.converter.made(FormConversion(plain, form, array.shape), source, target)()
+            self.converter.make_copy(FormConversion(plain, form, array.shape), source, target)()
         if not self._keeps:
             self.backend.synchronize()
             self._free(lambda key: key == ("given", memory))
@@ -297,18 +299,18 @@ class Machine(Closing):
         key = call.step, call.place, candidate.configuration.id, places
         if key not in self._executions:
             try:
-                self._executions[key] = self._made(candidate)
+                self._executions[key] = self._make(candidate)
             except (CompilerError, DeviceError, FamilyError) as problem:
                 raise type(problem)(f"step {call.step}: {problem}") from None
         return self._executions[key]
 
-    def _made(self, candidate: Runnable) -> tuple[Execution, list[tuple[Placed, Placed]]]:
+    def _make(self, candidate: Runnable) -> tuple[Execution, list[tuple[Placed, Placed]]]:
         call, variant, backend = candidate.call, candidate.variant, self.backend
         sizes, module = call.inputs.sizes, self._module(candidate)
         names = {**call.inputs.names(candidate.configuration), **module.numbers}
-        if module.numbers and (reason := variant.exclusion(names, backend.device.limits)):
+        if module.numbers and (reason := variant.explain_exclusion(names, backend.device.limits)):
             raise LaunchError(reason)
-        cleared, copies = set(call.family.cleared(names)), []
+        cleared, copies = set(call.family.list_cleared(names)), []
         written = {(self._memory[name], candidate.forms[data]): data for data, name in call.writes.items()}
         placed: dict[str, Placed] = {}
         for data, name in call.arrays.items():
@@ -334,7 +336,7 @@ class Machine(Closing):
     def _module(self, candidate: Runnable) -> Module:
         key = candidate.call.step, candidate.variant.source.key
         if key not in self._modules:
-            self._modules[key] = compiled_module(self.backend, self._cache, candidate.variant)
+            self._modules[key] = compile_module(self.backend, self._cache, candidate.variant)
         return self._modules[key]
 
     def close(self) -> None:

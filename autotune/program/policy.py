@@ -166,7 +166,7 @@ def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Ass
         space = calls[one["call"]].family.space
         values = {name: space.policy(name).value(value) for name, value in one["configuration"].items()}
         candidate = Runnable(calls[one["call"]], Configuration({**space.control, **values}))
-        if reason := candidate.refusal(device.limits):
+        if reason := candidate.explain_refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate
     periods = default_periods(bound)

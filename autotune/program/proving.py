@@ -29,7 +29,7 @@ class WholeProof:
     compared: int = 0
     _largest: dict[tuple[int, str], float] = field(default_factory=dict)
 
-    def refusal(self, machine: Machine, assignment: Assignment, listed: Sequence[Segment]) -> str:
+    def find_difference(self, machine: Machine, assignment: Assignment, listed: Sequence[Segment]) -> str:
         """Run both from the start, and compare what each step wrote in its first two runs and its last; empty where
         both agree, else the step and the array that differ and by how much, or what failed."""
         events = [event for segment in listed for event in segment]
@@ -48,11 +48,11 @@ class WholeProof:
                 runs[call.step] += 1
                 is_due = runs[call.step] <= 2 or at == last[event.names]
                 for data, name in call.writes.items() if is_due else ():
-                    if found := self._differs(machine, call, data, name, runs.total()):
+                    if found := self._describe_difference(machine, call, data, name, runs.total()):
                         return f"step {call.step}, run {runs[call.step]}: array {name} {found}"
         return ""
 
-    def _differs(self, machine: Machine, call: BoundCall, data: str, name: str, ran: int) -> str:
+    def _describe_difference(self, machine: Machine, call: BoundCall, data: str, name: str, ran: int) -> str:
         """How the array differs behind ``ran`` runs of steps; each of them widens the tolerance of its family."""
         bound, tolerance = machine.bound, _tolerance(call, data)
         array, kind, size = bound.program.arrays[name], bound.data[name], math.prod(bound.shapes[name])
@@ -65,24 +65,26 @@ class WholeProof:
         within = absolute + relative * self._largest[ran, name]
         numbers = {member.type for member in kind.fields}
         if len(numbers) == 1 and not array.ordered_by and not kind.element:
-            many = self._apart(machine, name, np.dtype(numbers.pop()), within)
+            many = self._count_mismatches(machine, name, np.dtype(numbers.pop()), within)
         else:
-            many = _compared(self._ordered(machine, name), self._ordered(self.reference, name), within)[0]
+            many = _compare(self._order(machine, name), self._order(self.reference, name), within)[0]
         if many <= tolerance.may_differ(size * len(kind.fields)):
             return ""
-        far = _compared(self._ordered(machine, name), self._ordered(self.reference, name), within)[1]
+        far = _compare(self._order(machine, name), self._order(self.reference, name), within)[1]
         return f"differs in {many:,} of {size:,} elements by more than {within:.3g}, at most by {far:.3g}"
 
-    def _apart(self, machine: Machine, name: str, kind: np.dtype[Any], within: float) -> int:
+    def _count_mismatches(self, machine: Machine, name: str, kind: np.dtype[Any], within: float) -> int:
         """How many elements are too far apart, counted on the device."""
         with machine.backend.current(), ExitStack() as stack:
             got = machine.plain_copy(name)
             stack.callback(got.free)
             right = self.reference.plain_copy(name)
             stack.callback(right.free)
-            return machine.backend.apart(got, right, kind, (0.0, within if kind.kind == "f" else 0.0))
+            return machine.backend.count_mismatches(
+                got, right, kind, (0.0, within if kind.kind == "f" else 0.0)
+            )
 
-    def _ordered(self, machine: Machine, name: str) -> NDArray[Any]:
+    def _order(self, machine: Machine, name: str) -> NDArray[Any]:
         """The array in the order of what tells its elements apart."""
         array, by = machine.fetch(name), machine.bound.program.arrays[name].ordered_by
         if not by:
@@ -114,7 +116,7 @@ def _magnitude(array: NDArray[Any]) -> float:
     return max((float(np.abs(part[np.isfinite(part)]).max(initial=0)) for part in floats), default=0.0)
 
 
-def _compared(got: NDArray[Any], right: NDArray[Any], within: float) -> tuple[int, float]:
+def _compare(got: NDArray[Any], right: NDArray[Any], within: float) -> tuple[int, float]:
     """How many numbers are further apart than floating point numbers may be, and how far the furthest are."""
     many, far = 0, 0.0
     for one, other in zip(_parts(got), _parts(right), strict=True):

@@ -32,7 +32,7 @@ def text_digests(bound: BoundProgram, scalars: Mapping[str, float]) -> dict[str,
     """Those of the program's text, and of its families."""
     program = bound.program
     roles = {name: array.role for name, array in program.arrays.items()}
-    steps = [_told(step) for step in program.steps]
+    steps = [_to_plain(step) for step in program.steps]
     told = [program.name, roles, steps, {name: float(value) for name, value in scalars.items()}]
     families = {call.family.name: call.family for call in bound.each_call}
     code = [f"{n} {f.source_digest} {f.space_digest} {f.host_digest}" for n, f in sorted(families.items())]
@@ -40,12 +40,12 @@ def text_digests(bound: BoundProgram, scalars: Mapping[str, float]) -> dict[str,
     return {"program": _sha(text), "families": _sha("\n".join(code))}
 
 
-def _told(step: Step) -> list[Any]:
+def _to_plain(step: Step) -> list[Any]:
     """A step as plain values; a family by its name."""
     if isinstance(step, Repeat):
-        return ["repeat", step.count, [_told(inner) for inner in step.steps]]
+        return ["repeat", step.count, [_to_plain(inner) for inner in step.steps]]
     if isinstance(step, Either):
-        return ["either", step.name, str(step.every), [_told(call) for call in step.calls]]
+        return ["either", step.name, str(step.every), [_to_plain(call) for call in step.calls]]
     if isinstance(step, KernelCall):
         about = [dict(one) for one in (step.arrays, step.scalars, step.options, step.held)]
         return ["call", step.name, *about, str(step.every)]
@@ -84,7 +84,7 @@ class Record:
         """The lines that say all that."""
         return [line for line in self._lines if all(line.get(key) == value for key, value in told.items())]
 
-    def of(self, candidate: Runnable) -> dict[str, Any]:
+    def find_step(self, candidate: Runnable) -> dict[str, Any]:
         """The line of a candidate in the loop; empty where there is none."""
         return next(iter(self.find(kind="step", **self.key(candidate))), {})
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune.figures import bare, duration, size
+from autotune.figures import duration, format_plain, size
 from autotune.files import write_text
 from autotune.layout import Data
 from autotune.program.costs import Choice, Problem, cost
@@ -30,9 +30,10 @@ def write_report(tuned: Tuned, path: Path) -> Path:
     template = environment.from_string(Path(__file__).with_name("report.html.j2").read_text(encoding="utf-8"))
     declared, best = tuned.row("control"), tuned.chosen.measured_ms
     page = template.render(
-        tuned=tuned, program=tuned.bound.program, picture=picture(tuned), decay=decay, duration=duration, bare=bare,
-        size=size, stories=explained(stories(tuned.problem, tuned.chosen.picks, tuned.bound.data)),
-        speedup=bare(declared.measured_ms / best) if declared and not declared.refusal else "",
+        tuned=tuned, program=tuned.bound.program, picture=picture(tuned), decay=decay, duration=duration,
+        bare=format_plain,
+        size=size, stories=format_report(stories(tuned.problem, tuned.chosen.picks, tuned.bound.data)),
+        speedup=format_plain(declared.measured_ms / best) if declared and not declared.refusal else "",
         failed=[f"{step} {of}: {why[:1500]}" for step, many in tuned.failed.items() for of, why in many.items()],
     )  # fmt: skip
     return write_text(path, page)
@@ -83,7 +84,7 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
     conversions that are made."""
     fastest = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
     made = cost(problem, picks).conversions
-    found = {}
+    lines = {}
     for array, kind in data.items():
         steps, forms = [], dict[str, None]()
         for step, choice in picks.items():
@@ -103,8 +104,8 @@ def stories(problem: Problem, picks: Mapping[str, Choice], data: Mapping[str, Da
             if one.array == array
         ]
         element = f"{kind.record or kind.fields[0].type} [{', '.join(kind.shape)}]"
-        found[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
-    return found
+        lines[array] = [f"{array} ({element}): {' and '.join(forms)}", *steps, *copies]
+    return lines
 
 
 def _forms(choice: Choice, array: str, kind: Data) -> list[str]:
@@ -112,6 +113,6 @@ def _forms(choice: Choice, array: str, kind: Data) -> list[str]:
     return list(dict.fromkeys(form.text(kind) for name, form in choice.of.stored if name == array))
 
 
-def explained(told: Mapping[str, list[str]]) -> str:
+def format_report(told: Mapping[str, list[str]]) -> str:
     """All of it as text."""
     return "\n".join(line for lines in told.values() for line in lines)

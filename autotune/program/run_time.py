@@ -93,14 +93,14 @@ class TunedProgram(Closing):
             WorkloadError, UsageError, UnknownName: for arrays that do not fit the program.
             CompilerError, DeviceError: what the device refused.
         """
-        bound = self._bound(given)
+        bound = self._bind(given)
         key = tuple((name, array.shape) for name, array in bound.given.items()), *bound.scalars.items()
         if key in self._ready:
             self._ready[key].start(bound.given)
         else:
             while len(self._ready) >= _KEPT:
                 self._ready.pop(next(iter(self._ready))).close()
-            self._ready[key] = self._started(bound)
+            self._ready[key] = self._start(bound)
         running = self._ready[key]
         running.run(on_read)
         return {name: running.fetch(name) for name, array in self.program.arrays.items() if array.is_returned}
@@ -108,24 +108,24 @@ class TunedProgram(Closing):
     def start(self, **given: Any) -> Running:
         """Put the arrays on the device in the chosen layouts, where they stay: run the program there as often as you
         like, and fetch what you want to see. Raises as a call does."""
-        return self._started(self._bound(given))
+        return self._start(self._bind(given))
 
     def explain(self, **given: Any) -> Found:
         """The assignment for such an input, where it comes from, and what was passed over. Raises as a call does."""
-        return find(self._bound(given), self._backend.device, self._policies)
+        return find(self._bind(given), self._backend.device, self._policies)
 
-    def _bound(self, given: Mapping[str, Any]) -> BoundProgram:
+    def _bind(self, given: Mapping[str, Any]) -> BoundProgram:
         scalars = {name: float(given[name]) for name in given if name in self.program.scalars}
-        arrays = {name: foreign.fetched(array) for name, array in given.items() if name not in scalars}
+        arrays = {name: foreign.fetch(array) for name, array in given.items() if name not in scalars}
         return bind_program(self.program, Given(workload="", arrays=arrays, scalars=scalars))
 
-    def _started(self, bound: BoundProgram) -> Running:
-        found = find(bound, self._backend.device, self._policies, [] if self._is_declared else None)
-        if found.entry is None and not self._is_declared:
-            why = f" ({'; '.join(found.passed)})" if found.passed else ""
+    def _start(self, bound: BoundProgram) -> Running:
+        selected = find(bound, self._backend.device, self._policies, [] if self._is_declared else None)
+        if selected.entry is None and not self._is_declared:
+            why = f" ({'; '.join(selected.passed)})" if selected.passed else ""
             told = f"program {self.program.name} was not tuned on {self.device}{why}: it runs as declared"
             warnings.warn(f"{told}; tune it with autotune program", stacklevel=4)
-        return Running(Machine(bound, self._backend, self._cache, apart=self._is_declared), found)
+        return Running(Machine(bound, self._backend, self._cache, apart=self._is_declared), selected)
 
     def close(self) -> None:
         """Free its arrays and release the device. Safe to call twice."""

@@ -63,12 +63,12 @@ def solve(problem: Problem) -> Solution:
 
     def forms(ports: Iterable[Port]) -> dict[Hashable, list[int]]:
         """The variables of the options that give one of the ports a form, by form."""
-        found: dict[Hashable, list[int]] = {}
+        by_form: dict[Hashable, list[int]] = {}
         for port in ports:
             for number, option in zip(taken[port.step], problem.options[port.step], strict=True):
                 if (form := option.forms.get(port)) is not None:
-                    found.setdefault(form, []).append(number)
-        return found
+                    by_form.setdefault(form, []).append(number)
+        return by_form
 
     for epoch, count in problem.traffic.epochs.items():
         written = forms(epoch.writer)  # the host stores what it gives in every form that is asked for
@@ -87,7 +87,7 @@ def solve(problem: Problem) -> Solution:
                 many = Counter((*writers, *readers))  # one that is both counts twice
                 model.limit({due[before, after]: 1.0, **{number: -n for number, n in many.items()}}, -1.0)
     _limit_memory(problem, model, taken)
-    picks, bound = _solved(problem, model, taken)
+    picks, bound = _solve(problem, model, taken)
     return Solution(picks, cost(problem, picks), bound)
 
 
@@ -116,9 +116,7 @@ def _limit_memory(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
         model.limit({number: many * scale for number, many in total.items() if many}, upper=1.0)
 
 
-def _solved(
-    problem: Problem, model: _Rows, taken: Mapping[str, list[int]]
-) -> tuple[dict[str, Choice], float]:
+def _solve(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]) -> tuple[dict[str, Choice], float]:
     try:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import coo_array
@@ -129,20 +127,22 @@ def _solved(
     matrix = coo_array((values, (rows, columns)), shape=(len(model.rows), len(model.objective)))
     lower, upper = (np.array([row[side] for row in model.rows]) for side in (1, 2))
     scale = max(1e-12, *map(abs, model.objective))  # HiGHS has absolute tolerances
-    found: Any = milp(
+    solution: Any = milp(
         np.array(model.objective) / scale,
         integrality=np.array(model.integer),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix.tocsr(), lower, upper),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.0},
     )
-    if found.x is None:
+    if solution.x is None:
         raise UsageError(
-            f"no assignment fits into {problem.limit_bytes:,.0f} bytes of memory ({found.message}): take a smaller "
+            f"no assignment fits into {problem.limit_bytes:,.0f} bytes of memory ({solution.message}): take a smaller "
             "workload"
         )
-    picks = {step: problem.options[step][int(np.argmax(found.x[numbers]))] for step, numbers in taken.items()}
-    return picks, float(found.mip_dual_bound) * scale
+    picks = {
+        step: problem.options[step][int(np.argmax(solution.x[numbers]))] for step, numbers in taken.items()
+    }
+    return picks, float(solution.mip_dual_bound) * scale
 
 
 # -- other ways to choose
@@ -153,20 +153,20 @@ def greedy(problem: Problem) -> dict[str, Choice]:
     chose before it, the others as they are fastest alone."""
     picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
 
-    def with_it(one: Choice, step: str) -> float:
+    def compute_cost_with(one: Choice, step: str) -> float:
         return cost(problem, {**picks, step: one}).ms
 
     for step in sorted(picks, key=lambda one: -picks[one].ms * problem.traffic.runs.get(one, 0)):
-        picks[step] = min(problem.options[step], key=partial(with_it, step=step))
+        picks[step] = min(problem.options[step], key=partial(compute_cost_with, step=step))
     return picks
 
 
 def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
     """The next best assignments in which one step is another than in the best."""
-    best, found = solution.picks, list[tuple[float, Mapping[str, Choice]]]()
+    best, others = solution.picks, list[tuple[float, Mapping[str, Choice]]]()
     for step, many in problem.options.items():
         for one in many:
             picks = {**best, step: one}
             if one is not best[step] and (made := cost(problem, picks)).nbytes <= problem.limit_bytes:
-                found.append((made.ms, picks))
-    return [picks for _, picks in sorted(found, key=lambda pair: pair[0])[:most]]
+                others.append((made.ms, picks))
+    return [picks for _, picks in sorted(others, key=lambda pair: pair[0])[:most]]

@@ -108,7 +108,7 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
             yield from walk(step.steps)
 
 
-def known(kind: str, name: str, names: Collection[str], where: str) -> None:
+def check_known(kind: str, name: str, names: Collection[str], where: str) -> None:
     """Raises UnknownName for a name that is none of them."""
     if name not in names:
         raise UnknownName(kind, name, names, where)
@@ -117,7 +117,7 @@ def known(kind: str, name: str, names: Collection[str], where: str) -> None:
 def scalar(value: float | str, scalars: Mapping[str, float], what: str) -> float:
     """A number, or the scalar that names one. Raises UnknownName."""
     if isinstance(value, str):
-        known("scalar", value, scalars, what)
+        check_known("scalar", value, scalars, what)
         return scalars[value]
     return value
 

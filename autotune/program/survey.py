@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from autotune.declaration import Workload
 from autotune.device import Backend, Placed
-from autotune.engine import Case, SweepRequest, sweeping
+from autotune.engine import Case, SweepRequest, open_session
 from autotune.errors import AutotuneError, NothingMeasured
 from autotune.hardware import Limits
 from autotune.program.bound import BoundCall, BoundProgram
@@ -29,7 +29,7 @@ from autotune.program.machine import Action, Machine
 from autotune.program.record import Record
 from autotune.program.schedule import Segment, segments
 from autotune.record import Study
-from autotune.report import live, watching
+from autotune.report import make_console, show_live
 
 Note = Callable[[str], None]
 
@@ -92,11 +92,11 @@ class Surveyed:
             elif trial:
                 self.times.append((trial.time_ms, Runnable(call, one.configuration)))
 
-    def kept(self, control: Runnable, program: Program, forms: int) -> list[Runnable]:
+    def select_kept(self, control: Runnable, program: Program, forms: int) -> list[Runnable]:
         """The control, the fastest of what each preset names, and the fastest of each of so many forms."""
         ranked, kept = [one for _, one in sorted(self.times, key=lambda pair: pair[0])], [control]
         for preset in program.presets:
-            held = program.held(preset).get(control.call.step)
+            held = program.get_held(preset).get(control.call.step)
             kept += [one for one in ranked if held and one.is_held(held)][:1]
         best: dict[Any, Runnable] = {}
         for one in ranked:
@@ -105,13 +105,13 @@ class Surveyed:
         return list({(one.call.place, one.configuration): one for one in kept}.values())
 
 
-def surveyed(machine: Machine, control: Assignment, where: Where) -> tuple[dict[str, Surveyed], int]:
+def survey_calls(machine: Machine, control: Assignment, where: Where) -> tuple[dict[str, Surveyed], int]:
     """A sweep of each call, one for those that are alike; by step, and how many configurations were swept. Raises
     NothingMeasured."""
     bound, limits, program = where.bound, machine.backend.device.limits, where.bound.program
-    inputs = captured(machine, control)
+    inputs = capture_inputs(machine, control)
     machine.close()
-    found: dict[str, Surveyed] = {}
+    surveys: dict[str, Surveyed] = {}
     studies: list[tuple[BoundCall, Study]] = []
     calls, swept, began = list(bound.each_call), 0, time.perf_counter()
     for at, call in enumerate(calls):
@@ -119,41 +119,41 @@ def surveyed(machine: Machine, control: Assignment, where: Where) -> tuple[dict[
         room = max(_FEWEST, where.seconds_until(_SURVEY) / (len(calls) - at) / spent)
         budget = replace(where.budget, configurations=int(min(where.budget.configurations, room)))
         known = {policy.name for policy in call.family.space.policies}
-        named = [program.held(name).get(call.step, {}) for name in program.presets]
+        named = [program.get_held(name).get(call.step, {}) for name in program.presets]
         presets = [held for held in named if held and held.keys() <= known]
-        chosen, forms, possible = selected(call, limits, budget, presets)
+        chosen, forms, possible = select(call, limits, budget, presets)
         first = control.chosen[call.step]
         chosen += [first] if first.call is call and first not in chosen else []
         study = next((study for other, study in studies if call.kind == other.kind), None)
         if study is None:
             where.note(f"{call.step}: {len(chosen)} of {possible} configurations in {forms} forms")
-            study = _swept(call, chosen, inputs[call.step, call.place], where)
+            study = _sweep(call, chosen, inputs[call.step, call.place], where)
             studies.append((call, study))
             swept += len(study.trials)
-        found.setdefault(call.step, Surveyed()).add(call, chosen, study)
-    for step, one in found.items():
+        surveys.setdefault(call.step, Surveyed()).add(call, chosen, study)
+    for step, one in surveys.items():
         if not one.times:
             reasons = "; ".join(sorted({*one.failed.values()})[:3])
             raise NothingMeasured(f"step {step}: none of its configurations could be measured: {reasons}")
-    return found, swept
+    return surveys, swept
 
 
-def captured(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
+def capture_inputs(machine: Machine, control: Assignment) -> dict[tuple[str, int], dict[str, NDArray[Any]]]:
     """The canonical inputs of every call, of each step where it first runs in the program as declared."""
-    bound, found = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
+    bound, inputs = machine.bound, dict[tuple[str, int], dict[str, NDArray[Any]]]()
     periods = {step: period or 1 for step, period in control.periods.items()}
     machine.start()
     for event in (event for segment in segments(bound, periods, 1) for event in segment):
         if event.kind == "call":
             for call in bound.calls[event.names[0]]:
                 key = call.step, call.place
-                if key not in found:
-                    found[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
+                if key not in inputs:
+                    inputs[key] = {data: np.array(machine.fetch(name)) for data, name in call.reads.items()}
         machine.run(control, [(event,)])
-    return found
+    return inputs
 
 
-def selected(
+def select(
     call: BoundCall, limits: Limits, budget: ProgramBudget, presets: Sequence[Held]
 ) -> tuple[list[Runnable], int, int]:
     """The configurations to sweep: of every form, control's choices for the rest first and then the same others of
@@ -164,18 +164,20 @@ def selected(
     # The choices that make no form: all but the layout of what a program shares, and the memory of that.
     own = [p.name for p in space.policies if p.layout in ("", "memory") or not set(p.data) & shared]
 
-    def drawn(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
+    def draw_number(one: Runnable) -> float:  # the same for all forms, which are compared by the same choices
         return random.Random(str([one.configuration[name] for name in own])).random()  # noqa: S311
 
     each = budget.configurations // max(1, len(kept))
-    chosen = [one for many in kept for one in (many[0], *sorted(many[1:], key=drawn)[: max(0, each - 1)])]
+    chosen = [
+        one for many in kept for one in (many[0], *sorted(many[1:], key=draw_number)[: max(0, each - 1)])
+    ]
     for held in presets:
         chosen += [many[0] for many in list(candidates(call, limits, budget.looked, held).values())[:4]]
     distinct = {one.configuration: one for one in chosen}
     return list(distinct.values()), len(groups), sum(map(len, groups.values()))
 
 
-def _swept(
+def _sweep(
     call: BoundCall, chosen: Sequence[Runnable], arrays: Mapping[str, NDArray[Any]], where: Where
 ) -> Study:
     """Sweep ``chosen`` on what the step is given when it first runs; what the record has is not tried again."""
@@ -187,8 +189,8 @@ def _swept(
         out=where.out / "steps" / call.step, samples=where.budget.samples, processes=where.processes,
     )  # fmt: skip
     request.check()
-    quiet = partial(live, err=watching(False))
-    with sweeping(request, [Case(workload=workload, inputs=given)], quiet, where.note) as session:
+    quiet = partial(show_live, err=make_console(False))
+    with open_session(request, [Case(workload=workload, inputs=given)], quiet, where.note) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
@@ -205,15 +207,15 @@ def time_segments(
     backend = machine.backend
     with backend.current():
         for segment in (*listed, *listed):  # makes all that there is to make
-            machine.timed(assignment, segment)
+            machine.queue_timed(assignment, segment)
         backend.synchronize()
         readers: list[Callable[[], list[tuple[Action, float]]]] = []
 
-        def one() -> None:
-            readers.append(machine.timed(assignment, listed[len(readers) % len(listed)]))
+        def queue_one() -> None:
+            readers.append(machine.queue_timed(assignment, listed[len(readers) % len(listed)]))
 
         total = len(listed) * samples
-        backend.sample(one, total, False)
+        backend.sample(queue_one, total, False)
         return [read() for read in readers[-total:]]
 
 
@@ -225,19 +227,19 @@ def measure_in_loop(
     listed = list(
         segments(where.bound, control.periods, where.budget.turns)
     )  # every step is due in the first
-    left = {step: [one for one in many if not record.of(one)] for step, many in options.items()}
+    left = {step: [one for one in many if not record.find_step(one)] for step, many in options.items()}
     until = time.perf_counter() + max(where.seconds_until(_LOOP), 0.1 * where.budget.seconds)
     while count := sum(map(len, left.values())):
-        is_enough = all(any("ms" in record.of(one) for one in many) for many in options.values())
+        is_enough = all(any("ms" in record.find_step(one) for one in many) for many in options.values())
         if is_enough and time.perf_counter() > until:
             where.note(f"{count} candidates are not timed in the loop: no time is left")
             break
-        assignment = _next(left, control)
+        assignment = _choose_next(left, control)
         for step, one in assignment.chosen.items():
             left[step] = [other for other in left[step] if other != one]
         failed = _time(machine, assignment, listed, where.budget.samples, record)
         for one in assignment.chosen.values() if failed else ():  # which of them it was: each beside control
-            if not record.of(one):
+            if not record.find_step(one):
                 machine.trim()
                 alone = replace(control, chosen={**control.chosen, one.call.step: one})
                 if problem := _time(machine, alone, listed, 1, record):
@@ -247,7 +249,7 @@ def measure_in_loop(
     machine.trim()
 
 
-def _next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assignment:
+def _choose_next(left: Mapping[str, Sequence[Runnable]], control: Assignment) -> Assignment:
     """A candidate of each step that has any left, those that share forms together: few conversions lie between."""
     chosen: dict[str, Runnable] = {}
     there: dict[str, Form] = {}
@@ -274,12 +276,12 @@ def _time(
     except AutotuneError as problem:
         return str(problem)
     for step, times in by_step.items():
-        if not record.of(assignment.chosen[step]):
-            record.add({"kind": "step", **record.key(assignment.chosen[step]), "ms": _typical(times)})
+        if not record.find_step(assignment.chosen[step]):
+            record.add({"kind": "step", **record.key(assignment.chosen[step]), "ms": _compute_typical(times)})
     return ""
 
 
-def _typical(times: Sequence[float]) -> float:
+def _compute_typical(times: Sequence[float]) -> float:
     return float(f"{median(times):.6g}")
 
 
@@ -298,16 +300,18 @@ def measure_conversion(
     shape, backend = machine.bound.shapes[name], machine.backend
     conversion = FormConversion(before, after, shape)
 
-    def timed(source: Placed) -> list[float]:
+    def time_copies(source: Placed) -> list[float]:
         target = backend.place(after.layout.room(shape))
         try:
-            run = machine.converter.made(conversion, source, target)
+            run = machine.converter.make_copy(conversion, source, target)
             run()
-            return _by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            return (
+                _time_by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
+            )
         finally:
             target.free()
 
-    return _measured(machine, conversion_key(before, after, shape), name, before, record, timed)
+    return _measure(machine, conversion_key(before, after, shape), name, before, record, time_copies)
 
 
 def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
@@ -315,13 +319,13 @@ def measure_read(machine: Machine, name: str, form: Form, record: Record) -> flo
     shape, backend = machine.bound.shapes[name], machine.backend
     told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 
-    def timed(source: Placed) -> list[float]:
-        return _by_clock(backend, lambda: form.restored(backend.download(source), shape), 3)
+    def time_reads(source: Placed) -> list[float]:
+        return _time_by_clock(backend, lambda: form.restore(backend.download(source), shape), 3)
 
-    return _measured(machine, told, name, form, record, timed)
+    return _measure(machine, told, name, form, record, time_reads)
 
 
-def _measured(
+def _measure(
     machine: Machine, told: Mapping[str, Any], name: str, form: Form, record: Record,
     timed: Callable[[Placed], list[float]],
 ) -> float:  # fmt: skip
@@ -332,14 +336,14 @@ def _measured(
         source = machine.backend.place(form.layout.room(machine.bound.shapes[name]))
         try:
             machine.backend.fill(source, 0)
-            ms = _typical(timed(source))
+            ms = _compute_typical(timed(source))
         finally:
             source.free()
     record.add({**told, "array": name, "ms": ms})
     return ms
 
 
-def _by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
+def _time_by_clock(backend: Backend, work: Callable[[], object], count: int = 1) -> list[float]:
     """Milliseconds of work that is the host's too."""
     times = []
     for _ in range(count):

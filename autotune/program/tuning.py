@@ -35,7 +35,7 @@ from autotune.program.survey import (
     measure_conversion,
     measure_in_loop,
     measure_read,
-    surveyed,
+    survey_calls,
 )
 
 CONTROL, CHOSEN, OWN_BEST, GREEDY = "control", "chosen", "own best", "greedy"
@@ -158,7 +158,7 @@ def tune(
             bound=bound, device=device if device != "auto" else backend.device.kind, out=place,
             budget=budget or ProgramBudget(), is_cold=bound.nbytes > _COLD_BYTES, processes=processes, note=note,
         )  # fmt: skip
-        return _Tuning(where, given.workload, backend, Cache(cache or default_root())).tuned()
+        return _Tuning(where, given.workload, backend, Cache(cache or default_root())).tune()
 
 
 class _Tuning:
@@ -172,26 +172,30 @@ class _Tuning:
         self._seconds: dict[str, float] = {}
         self._queue_ms = 0.0  # what an action takes more in a whole run than between two marks
 
-    def tuned(self) -> Tuned:
+    def tune(self) -> Tuned:
         bound, record = self._bound, self._record
         with Machine(bound, self._backend, self._cache, apart=True) as machine:
-            found, configurations = self._timed("survey", surveyed, machine, self._control, self._where)
+            surveys, configurations = self._time_phase(
+                "survey", survey_calls, machine, self._control, self._where
+            )
         options = {
-            step: one.kept(self._control.chosen[step], bound.program, self._where.budget.forms)
-            for step, one in found.items()
+            step: one.select_kept(self._control.chosen[step], bound.program, self._where.budget.forms)
+            for step, one in surveys.items()
         }
         with Machine(bound, self._backend, self._cache, keeps=True) as machine:
-            self._timed("loop", measure_in_loop, machine, self._control, options, record, self._where)
-            self._timed("queueing", self._measure_queueing, machine, options)
+            self._time_phase("loop", measure_in_loop, machine, self._control, options, record, self._where)
+            self._time_phase("queueing", self._measure_queueing, machine, options)
             periods, aged = self._control.periods, ()
             problem = self._problem(machine, options, periods)
-            solution = self._timed("solve", solve, problem)
+            solution = self._time_phase("solve", solve, problem)
             if bound.program.chosen_periods:
-                periods, aged = self._timed("aging", self._aged, machine, solution)
+                periods, aged = self._time_phase("aging", self._choose_periods, machine, solution)
                 problem = self._problem(machine, options, periods)
                 solution = solve(problem)
-            rows, turns, compared = self._timed("prove", self._proved, machine, problem, solution, periods)
-        failed = {step: dict(one.failed) for step, one in found.items()}
+            rows, turns, compared = self._time_phase(
+                "prove", self._prove, machine, problem, solution, periods
+            )
+        failed = {step: dict(one.failed) for step, one in surveys.items()}
         for line in record.find(kind="step"):
             if "failed" in line:
                 failed[line["step"]][line["configuration"]] = line["failed"]
@@ -207,7 +211,7 @@ class _Tuning:
             compared=compared, seconds=self._seconds,
         )  # fmt: skip
 
-    def _timed(self, phase: str, work: Callable[..., Any], *given: Any) -> Any:
+    def _time_phase(self, phase: str, work: Callable[..., Any], *given: Any) -> Any:
         begin = time.perf_counter()
         try:
             return work(*given)
@@ -223,7 +227,7 @@ class _Tuning:
         bound, record, queue_ms = self._bound, self._record, self._queue_ms
         choices: dict[str, tuple[Choice, ...]] = {}
         for step, many in options.items():
-            lines = [(one, record.of(one)) for one in many]
+            lines = [(one, record.find_step(one)) for one in many]
             choices[step] = tuple(
                 _choice(one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line
             )
@@ -251,13 +255,14 @@ class _Tuning:
         if known := self._record.find(kind="queue"):
             self._queue_ms = float(known[0]["ms"])
         elif all(
-            chosen[step] in many and "ms" in self._record.of(chosen[step]) for step, many in options.items()
+            chosen[step] in many and "ms" in self._record.find_step(chosen[step])
+            for step, many in options.items()
         ):
             problem = self._problem(
                 machine, {step: [one] for step, one in chosen.items()}, self._control.periods
             )
             picks = {step: one for step, (one,) in problem.options.items()}
-            listed, _ = self._whole(cost(problem, picks).ms, self._control.periods)
+            listed, _ = self._choose_whole(cost(problem, picks).ms, self._control.periods)
             took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
             once, twice = self._passes(problem, picks, listed)
             apart = (took - twice.ms + once.ms) / (twice.actions - once.actions)
@@ -269,37 +274,39 @@ class _Tuning:
         passes = (traffic(self._bound, listed * times) for times in (1, 2))
         return [cost(replace(problem, traffic=each), picks) for each in passes]
 
-    def _aged(self, machine: Machine, solution: Solution) -> tuple[dict[str, int], tuple[Aged, ...]]:
+    def _choose_periods(
+        self, machine: Machine, solution: Solution
+    ) -> tuple[dict[str, int], tuple[Aged, ...]]:
         """The best period of each step that restores an order, by how the loop slows down behind it."""
-        periods, found = dict(self._control.periods), []
+        periods, aged = dict(self._control.periods), []
         for step, values in self._bound.program.chosen_periods.items():
             assignment = _assignment(solution.picks, periods)
-            found.append(measure_aging(machine, assignment, step, values, self._record))
-            periods[step] = found[-1].chosen
-        return periods, tuple(found)
+            aged.append(measure_aging(machine, assignment, step, values, self._record))
+            periods[step] = aged[-1].chosen
+        return periods, tuple(aged)
 
     # -- the whole
 
-    def _proved(
+    def _prove(
         self, machine: Machine, problem: Problem, solution: Solution, periods: Mapping[str, int]
     ) -> tuple[tuple[ProgramRow, ...], int, int]:
         """The table, the chosen one first; how many turns its times are of, and how many arrays were compared."""
         bound, where, rows = self._bound, self._where, dict[str, ProgramRow]()
-        listed, turns = self._whole(solution.cost.ms, periods)
+        listed, turns = self._choose_whole(solution.cost.ms, periods)
         always = {step: period or 2 for step, period in periods.items()}  # so that each step is compared
         few = [period for period in _periods(bound, periods) if period <= 8]
         first = list(segments(bound, always, max(3, *few) + 1))
         with Machine(bound, self._backend, self._cache, apart=True, keeps=True) as reference:
             proof = WholeProof(reference, replace(self._control, periods=always))
             known: dict[str, str] = {}
-            for name, picks in self._named(problem, solution).items():
+            for name, picks in self._list_assignments(problem, solution).items():
                 is_needed = name in (CHOSEN, CONTROL, *bound.program.presets)
                 if not is_needed and where.seconds_until(_PROOF) < 0:
                     where.note(f"{name}: not compared, no time is left")
                     continue
                 assignment = _assignment(picks, periods)
                 if assignment.id not in known:
-                    known[assignment.id] = proof.refusal(machine, assignment, first)
+                    known[assignment.id] = proof.find_difference(machine, assignment, first)
                 refusal = known[assignment.id]
                 once, twice = self._passes(problem, picks, listed)
                 rows[name] = ProgramRow(
@@ -326,12 +333,12 @@ class _Tuning:
             chosen = replace(best, name=CHOSEN)
         return (chosen, *rows.values()), turns, proof.compared
 
-    def _named(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
+    def _list_assignments(self, problem: Problem, solution: Solution) -> dict[str, Mapping[str, Choice]]:
         """The assignments of the table: the chosen one, those it is compared with, and the next best."""
         program, options, declared = self._bound.program, problem.options, self._control.chosen
-        found: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
+        listed: dict[str, Mapping[str, Choice]] = {CHOSEN: solution.picks}
         for name in (CONTROL, *program.presets):
-            held = program.held(name) if name in program.presets else {}
+            held = program.get_held(name) if name in program.presets else {}
             narrowed = {
                 step: tuple(
                     one for one in many
@@ -340,14 +347,14 @@ class _Tuning:
                 for step, many in options.items()
             }  # fmt: skip
             if all(narrowed.values()):
-                found[name] = solve(replace(problem, options=narrowed)).picks
-        found[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
-        found[GREEDY] = greedy(problem)
-        return found | {
+                listed[name] = solve(replace(problem, options=narrowed)).picks
+        listed[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
+        listed[GREEDY] = greedy(problem)
+        return listed | {
             f"runner-up {at}": each for at, each in enumerate(runners_up(problem, solution, 2), 1)
         }
 
-    def _whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
+    def _choose_whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
         """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where that
         is not too long, and long enough to be timed."""
         bound = self._bound

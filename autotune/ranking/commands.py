@@ -9,7 +9,7 @@ from autotune.engine import SweepRequest
 
 @options.family_argument
 @options.sweep_options("preset", "narrowed", "out", "data", "compiler", "processes", "trials", "seed")
-@options.one_workload("The input that is traced; default the family's own.")
+@options.make_workload_option("The input that is traced; default the family's own.")
 @options.option("--arch", multiple=True, metavar="sm_XX", help="Target; again for more.")
 def rank_command(family: str, workload: str, arch: tuple[str, ...], **asked: Any) -> None:
     from autotune.cli import run_static

@@ -98,15 +98,15 @@ def _parts(arch: str, launched: Launched, profile: KernelProfile) -> list[float]
     return [warps * part for part in one]
 
 
-def by_cycles(forecasts: Sequence[Forecast]) -> list[Forecast]:
+def sort_by_cycles(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """The fastest first; without those that could not be traced."""
     return sorted((f for f in forecasts if f.launches), key=lambda f: (f.cycles, f.configuration.id))
 
 
-def unseen_policies(forecasts: Sequence[Forecast], policies: Sequence[Policy]) -> list[str]:
+def find_unseen_policies(forecasts: Sequence[Forecast], policies: Sequence[Policy]) -> list[str]:
     """The policies that the estimates do not see: nearly nowhere do two configurations that differ in them alone differ
     in cycles."""
-    return [policy.name for policy in policies if _is_unseen(by_cycles(forecasts), policy)]
+    return [policy.name for policy in policies if _is_unseen(sort_by_cycles(forecasts), policy)]
 
 
 def _is_unseen(forecasts: Sequence[Forecast], policy: Policy) -> bool:

@@ -15,7 +15,7 @@ from autotune.engine import SweepRequest
 from autotune.errors import AutotuneError
 from autotune.files import clean, data_root, write_text
 from autotune.ranking.estimate import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles, unseen_policies
+from autotune.ranking.forecasts import Forecast, find_unseen_policies, sort_by_cycles
 from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 from autotune.report import pace
@@ -37,17 +37,17 @@ def rank_for_workload(
     for row in rows:
         if not row.message:
             of_arch.setdefault(row.arch, []).append(row)
-    found: list[tuple[str, list[Forecast]]] = []
+    ranked: list[tuple[str, list[Forecast]]] = []
     for arch, profiles in of_arch.items():
         try:
-            found.append((arch, _forecasts(request, workload, arch, profiles, err)))
+            ranked.append((arch, _forecasts(request, workload, arch, profiles, err)))
         except AutotuneError as problem:
             err.print(f"warning: no ranking for {arch}: {problem}", markup=False)
-    for arch, forecasts in found:
+    for arch, forecasts in ranked:
         _print(request, arch, forecasts, out)
-    if found:
+    if ranked:
         name = load_workload(request.family, workload).name
-        path = write_ranking(request.family, name, found, request.folder / RANKING)
+        path = write_ranking(request.family, name, ranked, request.folder / RANKING)
         out.print(f"ranking      {path}; a search in this folder begins with its first {FIRST}", markup=False)
 
 
@@ -65,7 +65,7 @@ def _forecasts(
 
 
 def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out: Console) -> None:
-    best = by_cycles(forecasts)
+    best = sort_by_cycles(forecasts)
     lost = [one for one in forecasts if not one.launches]
     if best:
         alike = sum(one.cycles <= best[0].cycles * (1 + _ALIKE) for one in best)
@@ -77,7 +77,7 @@ def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out:
             changes = one.configuration.changes(control)
             table.add_row(str(place), f"{one.cycles / best[0].cycles:.2f}", one.bound, changes)
         out.print(table)
-    if unseen := unseen_policies(forecasts, request.space.policies):
+    if unseen := find_unseen_policies(forecasts, request.space.policies):
         out.print(f"not told apart: {', '.join(unseen)} (they change no access of memory here)", markup=False)
     if lost:
         out.print(f"{len(lost)} were not traced: {lost[0].message}", markup=False)
@@ -91,17 +91,17 @@ def write_ranking(
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for arch, found in forecasts:
+    for arch, listed in forecasts:
         head = {
             "family": family.name, "workload": workload, "arch": arch,
             "source_digest": family.source_digest, "space_digest": family.space_digest,
         }  # fmt: skip
-        for rank, one in enumerate(by_cycles(found), 1):
+        for rank, one in enumerate(sort_by_cycles(listed), 1):
             figures = [asdict(launched.requests) for launched in one.launches]
             sums = {name: f"{sum(f[name] for f in figures):.6g}" for name in figures[0]}
             told = {"rank": rank, "configuration": one.configuration.id, "cycles": f"{one.cycles:.6g}"}
             writer.writerow({**head, **told, "bound": one.bound, **sums})
-        for one in found:
+        for one in listed:
             if not one.launches:
                 reason = clean(" ".join(one.message.split()))
                 writer.writerow({**head, "configuration": one.configuration.id, "reason": reason})

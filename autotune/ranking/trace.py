@@ -88,7 +88,7 @@ class EnoughTraced(Exception):
     """So many launches were traced as are wanted of a plan."""
 
 
-def traced_toolchain() -> HostCxx:
+def make_tracing_toolchain() -> HostCxx:
     """What builds kernels for ``TracingBackend``. Raises CompilerError."""
     command = find_compiler()
     if "ziglang" in command or Path(command[0]).stem == "zig":

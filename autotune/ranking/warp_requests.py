@@ -51,7 +51,7 @@ def requests(trace: Trace, cache_bytes: float) -> Requests:
     accesses = trace.accesses
     memories = [r.memory for r in trace.ranges]
     is_array = accesses["array"] != OTHER
-    shared = _shared(accesses[~is_array])
+    shared = _select_shared(accesses[~is_array])
     own = accesses[is_array]
     own = own[np.array([bool(memory) for memory in memories] or [False])[own["array"]]] if len(own) else own
     warps = len(np.unique(_warps(accesses)))
@@ -59,13 +59,17 @@ def requests(trace: Trace, cache_bytes: float) -> Requests:
         return Requests()
     count, passes = _passes(shared)
     staged = Requests(close=count / warps, shared=passes / warps)
-    return _of_arrays(trace, joined(own), memories, cache_bytes, warps, staged) if len(own) else staged
+    return (
+        _count_array_requests(trace, join_pieces(own), memories, cache_bytes, warps, staged)
+        if len(own)
+        else staged
+    )
 
 
-def _of_arrays(
+def _count_array_requests(
     trace: Trace, own: Accesses, memories: list[str], cache_bytes: float, warps: int, staged: Requests
 ) -> Requests:
-    of, first, warp = _together(own)
+    of, first, warp = _group_requests(own)
     count = len(first)
     begins = np.array([r.begin for r in trace.ranges], np.uint64)
     offset = (own["address"] - begins[own["array"]]).astype(np.int64)
@@ -74,14 +78,16 @@ def _of_arrays(
     writes = np.zeros(count, bool)
     writes[of] = own["kind"] > 0
     ends = offset + np.maximum(own["bytes"], 1) - 1
-    request, sector = _different(np.concatenate([of, of]), np.concatenate([offset // SECTOR, ends // SECTOR]))
-    lines = np.bincount(_different(request, sector // SECTORS)[0], minlength=count)
-    words = np.bincount(_different(of, offset // WORD)[0], minlength=count)
+    request, sector = _deduplicate(
+        np.concatenate([of, of]), np.concatenate([offset // SECTOR, ends // SECTOR])
+    )
+    lines = np.bincount(_deduplicate(request, sector // SECTORS)[0], minlength=count)
+    words = np.bincount(_deduplicate(of, offset // WORD)[0], minlength=count)
     memory = np.array(memories)[array]
     texture, constant = memory == "texture", memory == "constant"
     plain = ~texture & ~constant
     cached = ~constant
-    missed = _missed(
+    missed = _count_misses(
         request, array[request] << 40 | sector, np.lexsort((warp, first)), writes, cached, cache_bytes
     )
     sectors = np.bincount(request, minlength=count)
@@ -99,7 +105,7 @@ def _of_arrays(
     )
 
 
-def joined(accesses: Accesses) -> Accesses:
+def join_pieces(accesses: Accesses) -> Accesses:
     """With what a thread accesses piece after piece, the members of a vector or a record, as one access of at most 16
     aligned bytes. Pieces come from different places of the code: a loop's turns are not joined."""
     accesses = accesses[np.argsort(_threads(accesses), kind="stable")]
@@ -119,7 +125,7 @@ def joined(accesses: Accesses) -> Accesses:
     return accesses
 
 
-def _shared(accesses: Accesses) -> Accesses:
+def _select_shared(accesses: Accesses) -> Accesses:
     """Those of shared memory, among all that are outside of arrays: what is never written is the host's own."""
     words = accesses["address"] // WORD
     return accesses[np.isin(words, np.unique(words[accesses["kind"] > 0]))]
@@ -129,10 +135,10 @@ def _passes(shared: Accesses) -> tuple[int, float]:
     """How many requests to shared memory, and with each as often as most of its words meet in one bank."""
     if not len(shared):
         return 0, 0.0
-    shared = joined(shared)
-    of, first, _ = _together(shared)
+    shared = join_pieces(shared)
+    of, first, _ = _group_requests(shared)
     begin = shared["address"].min() // (WORD * BANKS) * (WORD * BANKS)
-    request, word = _different(of, ((shared["address"] - begin) // WORD).astype(np.int64))
+    request, word = _deduplicate(of, ((shared["address"] - begin) // WORD).astype(np.int64))
     place, meeting = np.unique(request * BANKS + word % BANKS, return_counts=True)
     most = np.ones(len(first))
     np.maximum.at(most, place // BANKS, meeting)
@@ -148,7 +154,7 @@ def _warps(accesses: Accesses) -> NDArray[np.int64]:
     return _threads(accesses) // WARP
 
 
-def _together(accesses: Accesses) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+def _group_requests(accesses: Accesses) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
     """The number of each access's request; of each request, as the how manyth access of a thread it comes first, and
     its warp."""
     threads, thread = np.unique(_threads(accesses), return_inverse=True)
@@ -171,7 +177,7 @@ def _turns(keys: NDArray[np.intp]) -> NDArray[np.int64]:
     return turns
 
 
-def _different(
+def _deduplicate(
     request: NDArray[np.intp], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each place of a request once, in the order of requests."""
@@ -179,7 +185,7 @@ def _different(
     return pairs >> _PLACES, pairs & ((1 << _PLACES) - 1)
 
 
-def _missed(
+def _count_misses(
     request: NDArray[np.int64], sector: NDArray[np.int64], order: NDArray[np.intp], writes: NDArray[np.bool_],
     cached: NDArray[np.bool_], cache_bytes: float,
 ) -> Counts:  # fmt: skip

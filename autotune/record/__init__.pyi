@@ -7,7 +7,7 @@ from .decision import (
     Minimax as Minimax,
     accuracy_class as accuracy_class,
     break_even as break_even,
-    cheapest as cheapest,
+    find_cheapest as find_cheapest,
     close_to_winner as close_to_winner,
     decide as decide,
     decide_classes as decide_classes,
@@ -15,14 +15,14 @@ from .decision import (
     margin as margin,
     minimax as minimax,
     noise as noise,
-    ranked as ranked,
+    rank_trials as rank_trials,
     set_aside as set_aside,
 )
 from .identity import header as header
 from .provenance import Baseline as Baseline, Provenance as Provenance
 from .readers import (
     RANKING as RANKING,
-    first_guesses as first_guesses,
+    read_first_guesses as read_first_guesses,
     is_table as is_table,
     read_ceilings as read_ceilings,
     read_record as read_record,
@@ -34,7 +34,13 @@ from .results_csv import (
 )
 from .storages import holds_store as holds_store
 from .store import Store as Store, StudyStore as StudyStore
-from .study import Study as Study, added as added, latest as latest, newest as newest, times_of as times_of
+from .study import (
+    Study as Study,
+    describe_study as describe_study,
+    merge_latest as merge_latest,
+    find_newest as find_newest,
+    times_of as times_of,
+)
 from .trial import (
     FAILED as FAILED,
     STATES as STATES,

@@ -55,7 +55,7 @@ class Claims:
         with self._turn:
             if (study, name) in self._held:
                 return False
-            storage = self._begun()
+            storage = self._begin()
             claims = self._study(_CLAIMS + study)
             # Before anything is written.
             if (study, name) in self._refused and self._is_anothers(claims, name):
@@ -71,11 +71,11 @@ class Claims:
             self._held[study, name] = mine
             return True
 
-    def lost(self, study: str, name: str) -> bool:
+    def is_lost(self, study: str, name: str) -> bool:
         """Whether another process has taken the name over: one that was stopped for long may be taken for dead."""
         with self._turn:
             mine = self._held.get((study, name))
-            return mine is not None and self._begun().get_trial(mine).state is not TrialState.RUNNING
+            return mine is not None and self._begin().get_trial(mine).state is not TrialState.RUNNING
 
     def drop(self, study: str, name: str) -> None:
         """Give the name back, if this process has it."""
@@ -98,7 +98,7 @@ class Claims:
     def _is_anothers(self, claims: int, name: str, before: int | None = None) -> bool:
         """Whether a process that is alive has the name, by a lower trial than ``before``. Claims of the dead are taken
         away, and those of this process whose making was answered with an error."""
-        for trial in self._begun().get_all_trials(claims, deepcopy=False, states=(TrialState.RUNNING,)):
+        for trial in self._begin().get_all_trials(claims, deepcopy=False, states=(TrialState.RUNNING,)):
             number = trial._trial_id  # noqa: SLF001 - Optuna has no other word for it
             if number == before:
                 return False
@@ -112,14 +112,14 @@ class Claims:
     def _is_dead(self, owner: str) -> bool:
         if has_ended(owner):
             return True
-        number = self._begun().get_study_user_attrs(self._study(_WORKERS)).get(owner)
+        number = self._begin().get_study_user_attrs(self._study(_WORKERS)).get(owner)
         before, since = self._seen.get(owner, (None, 0))
         if owner not in self._seen or number != before:
             self._seen[owner] = (number, self.beats)
             return False
         return self.beats - since > BEATS
 
-    def _begun(self) -> BaseStorage:
+    def _begin(self) -> BaseStorage:
         """The storage, in which this process shows itself from now on."""
         if self._storage is None:
             self._storage = self._opened()
@@ -128,27 +128,29 @@ class Claims:
             except BaseException:
                 self._storage = None
                 raise
-            self._heart = threading.Thread(target=self._beat, name="autotune-heartbeat", daemon=True)
+            self._heart = threading.Thread(
+                target=self._send_heartbeats, name="autotune-heartbeat", daemon=True
+            )
             self._heart.start()
         return self._storage
 
-    def _beat(self) -> None:
+    def _send_heartbeats(self) -> None:
         while not self._closed.wait(self._silent_s / BEATS):
             with suppress(*self._away):  # the next claim meets it and says so
                 self._show(self.beats + 1)
                 self.beats += 1
 
     def _show(self, number: int | None) -> None:
-        self._begun().set_study_user_attr(self._study(_WORKERS), self._owner, number)
+        self._begin().set_study_user_attr(self._study(_WORKERS), self._owner, number)
 
     def _study(self, name: str) -> int:
         if name not in self._studies:
-            self._studies[name] = study_of(self._begun(), name)
+            self._studies[name] = study_of(self._begin(), name)
         return self._studies[name]
 
     def _finish(self, trial: int) -> None:
         with suppress(UpdateFinishedTrialError):  # another process did
-            self._begun().set_trial_state_values(trial, TrialState.FAIL)
+            self._begin().set_trial_state_values(trial, TrialState.FAIL)
 
 
 def study_of(storage: BaseStorage, name: str) -> int:

@@ -121,7 +121,9 @@ def _ties(
         return [], ()
     if not aim.is_sum:  # else what is cheap to lay out need not have been a finalist
         retimed = [t for t in ranked if t.measurement and t.measurement.retimed_ms]
-        fastest = min(ranked, key=lambda t: t.measurement.first(aim.figure) if t.measurement else math.inf)
+        fastest = min(
+            ranked, key=lambda t: t.measurement.get_first(aim.figure) if t.measurement else math.inf
+        )
         # A record may hold an older sweep's finalists only.
         finalists = retimed if fastest in retimed else ranked
     best = finalists[0]
@@ -198,14 +200,14 @@ class Stretch:
     calls_to: float
 
 
-def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
+def find_cheapest(trials: Sequence[Trial]) -> list[Stretch]:
     """Which configuration has the least ``once + calls * time``, from one call on."""
     left = [t for t in trials if t.measurement and t.time_ms > 0]
     if not left:
         return []
     calls = 1
     now = min(left, key=lambda t: (t.once_ms + t.time_ms, t.time_ms))
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     while True:
         ahead = []
         for other in left:
@@ -213,11 +215,11 @@ def cheapest(trials: Sequence[Trial]) -> list[Stretch]:
                 even = (other.once_ms - now.once_ms) / (now.time_ms - other.time_ms)
                 ahead.append((max(calls + 1, math.floor(even) + 1), other.time_ms, other))
         if not ahead:
-            return [*found, Stretch(now, calls, math.inf)]
+            return [*stretches, Stretch(now, calls, math.inf)]
         # Of those that pass it at the same call, the one that is cheapest then.
         at = min(one[0] for one in ahead)
         passing = [one[2] for one in ahead if one[0] == at]
-        found.append(Stretch(now, calls, at - 1))
+        stretches.append(Stretch(now, calls, at - 1))
         now, calls = min(passing, key=lambda t: (t.once_ms + at * t.time_ms, t.time_ms)), at
 
 
@@ -248,14 +250,14 @@ def decide_classes(
     for trial in trials:
         if trial.measurement:
             groups.setdefault(accuracy_class(trial.configuration, names), []).append(trial)
-    found = {}
+    decisions = {}
     for name, group in sorted(groups.items()):
         if decision := decide(group, control, objective):
-            found[name] = compared(decision, [*trials, *beside], control)
-    return found
+            decisions[name] = add_control(decision, [*trials, *beside], control)
+    return decisions
 
 
-def compared(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
+def add_control(decision: Decision, trials: Iterable[Trial], control: Configuration) -> Decision:
     """``decision`` with the control that is among ``trials``, wherever that was tried."""
     measured = (t for t in trials if t.configuration == control and math.isfinite(t.cost(decision.objective)))
     return replace(decision, control=next(measured, None))
@@ -297,7 +299,7 @@ def margin(other: Trial | None, winner: Trial, objective: str = KERNEL) -> Margi
     return Margin(ratio, ratio * math.exp(-below), ratio * math.exp(above))
 
 
-def ranked(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
+def rank_trials(trials: Sequence[Trial], decision: Decision | None) -> list[Trial]:
     """Those measured: the winner, then by the time that is shown of each, whether it was timed again or not."""
     winner = decision.winner.configuration if decision else None
     return sorted(fastest_first(trials), key=lambda t: t.configuration != winner)

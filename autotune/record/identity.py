@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from autotune import __version__
-from autotune.declaration import Family, Inputs, Workload, single_presets
+from autotune.declaration import Family, Inputs, Workload, find_single_presets
 from autotune.files import include_dir
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
@@ -34,7 +34,7 @@ def header(
         device=device.slug,
         identity=_digest(parts),
         control=control,
-        presets=single_presets(family.space),
+        presets=find_single_presets(family.space),
         parts=parts,
         about=Provenance(
             title=family.title,
@@ -72,11 +72,11 @@ def header(
 
 def _libraries() -> dict[str, str]:
     """Versions of the packages between us and the device, where they are installed."""
-    found = {}
+    versions = {}
     for name in ("numpy", "pycuda", "cuda-bindings"):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
 def _parts(
@@ -84,14 +84,14 @@ def _parts(
 ) -> dict[str, str]:  # fmt: skip
     """All that must match for two trials to be comparable, by the words that say what differs: digests, or short texts
     that may be shown."""
-    found = {}
+    parts = {}
     for name, (path, digest) in family.sources.items():
         whose = "library " if path.is_relative_to(include_dir()) else ""
         kind = "kernel source" if path.suffix == ".cu" else "header"
-        found[f"{whose}{kind} {name}"] = digest
-    found |= {f"family's {name}": digest for name, (_, digest) in family.host_code.items()}
+        parts[f"{whose}{kind} {name}"] = digest
+    parts |= {f"family's {name}": digest for name, (_, digest) in family.host_code.items()}
     return {
-        **found,
+        **parts,
         "layout library": layouts_digest(),
         "space": family.space_digest,
         "workload content": inputs.digest,

@@ -94,7 +94,7 @@ class JournalFile(BaseJournalBackend):
             raise StoreError(f"{path} is no file: move it away, or name another folder")
         if not path.exists() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             path.touch()
-            with self._opened() as file:
+            with self._open_locked() as file:
                 if message := self._cut_torn_line(file):
                     warnings.warn(message, stacklevel=4)
         self._settled = path.stat().st_size
@@ -104,7 +104,7 @@ class JournalFile(BaseJournalBackend):
         if log_number_from != self._given:
             self.line, self._bytes, self._given = 0, 0, 0
         damaged = []
-        lines = self._unread()
+        lines = self._read_new_lines()
         for number, line in enumerate(lines, 1):
             operation = _operation(line)
             if operation is None and number == len(lines) and self._bytes >= self._settled:
@@ -113,22 +113,22 @@ class JournalFile(BaseJournalBackend):
             self._bytes += len(line)
             if operation is None:
                 if _BEGINS_STUDY.search(line):
-                    raise self.unreadable(f"line {self.line} is damaged, and it begins a study")
+                    raise self.make_error(f"line {self.line} is damaged, and it begins a study")
                 damaged.append(self.line)
                 continue
             self._given += 1
             if self._given > log_number_from:
                 yield operation
         if damaged:
-            self.left_out(damaged)
+            self.warn_left_out(damaged)
 
-    def left_out(self, lines: list[int]) -> None:
+    def warn_left_out(self, lines: list[int]) -> None:
         """Warn of lines that are not used."""
         shown = ", ".join(map(str, lines[:10])) + (" …" if len(lines) > 10 else "")
         what = f"lines {shown} are damaged and are" if len(lines) > 1 else f"line {shown} is damaged and is"
         warnings.warn(f"{self.path}: {what} left out, with the trials in them", stacklevel=2)
 
-    def unreadable(self, why: str) -> StoreError:
+    def make_error(self, why: str) -> StoreError:
         """That nothing of the file can be used."""
         return StoreError(
             f"{self.path}: {why}; put back a copy of the file, or move it away, or name another --out"
@@ -142,7 +142,7 @@ class JournalFile(BaseJournalBackend):
 
     def _is_appended(self, text: bytes) -> bool:
         """False where another process has taken the lock."""
-        with self._opened() as file:
+        with self._open_locked() as file:
             if not self._lock.is_held():
                 return False
             if message := self._cut_torn_line(file):
@@ -159,7 +159,7 @@ class JournalFile(BaseJournalBackend):
                 os.fsync(file)
         return True
 
-    def _unread(self) -> list[bytes]:
+    def _read_new_lines(self) -> list[bytes]:
         """The whole lines behind what was read."""
         with self.path.open("rb") as file:  # only a file that is opened is asked of a server
             if os.fstat(file.fileno()).st_size == self._bytes:
@@ -171,7 +171,7 @@ class JournalFile(BaseJournalBackend):
         return lines
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open_locked(self) -> Iterator[int]:
         """The file under the lock; what was written is at the server when it is closed."""
         with self._lock:
             file = os.open(self.path, os.O_RDWR | os.O_APPEND)
@@ -222,7 +222,7 @@ class CheckedStorage(JournalStorage):
             # Studies are told apart by counting them: where one is missing, trials would be another study's.
             known = list(replayed._studies)  # noqa: SLF001 - Optuna has no question for it without an exception
             if "study_id" in operation and operation["study_id"] not in known:
-                raise journal.unreadable(
+                raise journal.make_error(
                     f"line {journal.line} is of a study that no line begins, so that one before it is damaged"
                 )
             try:
@@ -232,5 +232,5 @@ class CheckedStorage(JournalStorage):
             except (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError):
                 if operation.keys() & {"study_name", "directions"}:
                     why = f"line {journal.line} is damaged, and it begins a study"
-                    raise journal.unreadable(why) from None
-                journal.left_out([journal.line])
+                    raise journal.make_error(why) from None
+                journal.warn_left_out([journal.line])

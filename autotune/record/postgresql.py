@@ -25,7 +25,7 @@ def open_database(address: str) -> tuple[optuna.storages.RDBStorage, str]:
         raise StoreError(
             "cannot read --store as an address; it looks like postgresql://user:password@host:5432/database"
         ) from None
-    shown = _shown(url)
+    shown = _hide_passwords(url)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             return _storage(url), shown
@@ -75,7 +75,7 @@ def _settings(url: URL) -> dict[str, Any]:
     }
 
 
-def _shown(url: URL) -> str:
+def _hide_passwords(url: URL) -> str:
     """The address without its passwords, in their usual place or among the parameters."""
     hidden = {name: "***" for name in url.query if "password" in name.lower()}
     shown = url.set(drivername="postgresql").update_query_dict(hidden)

@@ -124,7 +124,7 @@ class Provenance:
             known["baseline"] = Baseline(**baseline)
         return cls(**known, more={name: value for name, value in plain.items() if name not in _FIELDS})
 
-    def told(self, said: Mapping[str, Any]) -> "Provenance":
+    def update(self, said: Mapping[str, Any]) -> "Provenance":
         """This with what is said besides, or in place of what was."""
         return Provenance.from_dict({**self.to_dict(), **said})
 

@@ -12,7 +12,7 @@ from autotune.errors import AutotuneError, StoreError
 from autotune.extensions import reader_of
 from autotune.files import plain_file
 from autotune.record.storages import holds_store
-from autotune.record.study import Study, newest_of_each
+from autotune.record.study import Study, find_newest_of_each
 
 RANKING = "ranking.csv"  # configurations, the one that is expected to be fastest first
 
@@ -27,7 +27,7 @@ def read_record(record: str) -> list[Study]:
     if holds_store(record):
         from autotune.record.store import Store
 
-        if studies := newest_of_each(Store(record).studies()):
+        if studies := find_newest_of_each(Store(record).studies()):
             return studies
         raise StoreError(f"the record in {record} is empty")
     path = Path(record)
@@ -36,7 +36,7 @@ def read_record(record: str) -> list[Study]:
     if is_table(path):
         from autotune.record.results_csv import read_results
 
-        return newest_of_each(read_results([path]))
+        return find_newest_of_each(read_results([path]))
     if reader := reader_of(path.name, "records"):
         return [reader.read_study(path)]
     raise StoreError(
@@ -70,7 +70,7 @@ def read_ceilings(path: Path) -> dict[str, Any] | None:
     return dict(known)
 
 
-def first_guesses(folder: Path, family: Family, workload: str, count: int) -> list[Configuration]:
+def read_first_guesses(folder: Path, family: Family, workload: str, count: int) -> list[Configuration]:
     """The ``count`` first of ``ranking.csv`` in ``folder``, of these sources, this space and that workload; none where
     there is no such file, or it cannot be read."""
     wanted = {

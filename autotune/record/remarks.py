@@ -58,7 +58,7 @@ def coverage(study: Study) -> Coverage | None:
     return Coverage(tried, whole, excluded, tuple(how))
 
 
-def moved(trials: Sequence[Trial]) -> str:
+def describe_move(trials: Sequence[Trial]) -> str:
     """Whether the machine was another one, as it were, when the finalists were timed again; empty where it was not, or
     none were."""
     ratio = retime_ratio(trials)
@@ -71,7 +71,7 @@ def moved(trials: Sequence[Trial]) -> str:
     )
 
 
-def unbeaten(decision: Decision) -> str:
+def describe_unbeaten(decision: Decision) -> str:
     """That nothing, or not the winner, is faster than the control beyond noise; empty where it is, or the control has
     no time."""
     over = decision.over_control
@@ -85,11 +85,13 @@ def unbeaten(decision: Decision) -> str:
 def margin_text(margin: Margin) -> str:
     """``1.06 x the winner (0.91 to 1.24)``."""
 
-    def told(value: float) -> str:
+    def format_ratio(value: float) -> str:
         return f"{value:,.0f}" if value >= 99.995 else f"{value:.2f}"
 
-    between = "" if math.isnan(margin.low) else f" ({told(margin.low)} to {told(margin.high)})"
-    return f"{told(margin.ratio)} x the winner{between}"
+    between = (
+        "" if math.isnan(margin.low) else f" ({format_ratio(margin.low)} to {format_ratio(margin.high)})"
+    )
+    return f"{format_ratio(margin.ratio)} x the winner{between}"
 
 
 def states_text(states: Mapping[str, int]) -> str:
@@ -104,7 +106,7 @@ def failures(study: Study) -> list[str]:
         of = [trial for trial in study.trials if trial.state == state]
         if of:
             named = of[0].configuration.changes(study.control)
-            reason = next(iter(_told(of[0].reason)), "")
+            reason = next(iter(_shorten(of[0].reason)), "")
             lines.append(
                 f"{len(of):,} {state}, {'the first' if len(of) > 1 else 'which is'} {named}: {reason}"
             )
@@ -115,14 +117,14 @@ def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
     """Why nothing came of it, the most frequent reasons first: lines with how often, one configuration, and the first
     lines of the message from its first error on. ``failures`` are (state, message, configuration's id); messages that
     differ in numbers, template arguments and names of configurations alone count as one."""
-    found: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[list[str], str]]] = {}
     for state, message, name in failures:
-        lines = _told(message)
+        lines = _shorten(message)
         kind = lines[0]
         for varies in (r"<.*>", r"\S+=\S+", r"\d+(\.\d+)?(e[-+]?\d+)?"):
             kind = re.sub(varies, "…", kind)
-        found.setdefault((state, kind), []).append((lines, name))
-    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+        groups.setdefault((state, kind), []).append((lines, name))
+    ordered = sorted(groups.items(), key=lambda one: -len(one[1]))
     told = []
     for (state, _), of in ordered[:_MOST_REASONS]:
         lines, name = of[0]
@@ -135,7 +137,7 @@ def reasons(failures: Iterable[tuple[str, str, str]]) -> str:
     return "\n".join(told)
 
 
-def _told(message: str) -> list[str]:
+def _shorten(message: str) -> list[str]:
     """The first lines of a reason, from its first error on."""
     lines = clean(message).splitlines() or [""]
     first = next((i for i, line in enumerate(lines) if "error" in line or "fatal" in line), 0)

@@ -17,9 +17,9 @@ import pandas as pd
 from autotune.compile import KernelProfile
 from autotune.declaration import Configuration, load_family
 from autotune.errors import AutotuneError, StoreError
-from autotune.files import cell_text, clean, csv_text, unpacked, write_text
+from autotune.files import cell_text, clean, csv_text, read_packed, write_text
 from autotune.measure import OBJECTIVES, QUANTITIES, TIME, Figure, unit
-from autotune.record.decision import ranked
+from autotune.record.decision import rank_trials
 from autotune.record.provenance import Provenance
 from autotune.record.study import Study
 from autotune.record.trial import STATES, Measurement, Trial
@@ -84,13 +84,13 @@ def results_frame(studies: Iterable[Study]) -> pd.DataFrame:
     studies = tuple(studies)
     policies, kernels = policy_columns(studies), _kernels(studies)
     rows = [row for study in studies for row in _rows(study, policies)]
-    found = dict.fromkeys(name for row in rows for name in row)
-    errors, counters = ([name for name in found if name.startswith(of)] for of in (ERROR, COUNTER))
+    columns = dict.fromkeys(name for row in rows for name in row)
+    errors, counters = ([name for name in columns if name.startswith(of)] for of in (ERROR, COUNTER))
     rates = [f"{unit}{RATE}" for study in studies for unit in study.about.needs]
     order = dict.fromkeys(
         [*_HEAD, *policies.values(), *_MIDDLE, *errors, *rates, *_per_kernel(kernels), *counters, *_TAIL]
     )
-    frame = pd.DataFrame(rows, columns=[name for name in order if name in found or name not in EXTRA])
+    frame = pd.DataFrame(rows, columns=[name for name in order if name in columns or name not in EXTRA])
     counts = ["rank", "samples", *(name for name in QUANTITIES if unit(name) == "bytes" and name in frame)]
     counts += [f"{name}_{kernel}" for name in _COUNTS for kernel in kernels]
     return frame.astype(dict.fromkeys(counts, "Int64"))  # a blank must not turn 32 into 32.0
@@ -116,7 +116,9 @@ def _rows(study: Study, policies: Mapping[str, str]) -> Iterator[dict[str, Any]]
     presets: dict[str, str] = {}
     for name, configuration in study.presets.items():
         presets[configuration.id] = f"{presets.get(configuration.id, '')} {clean(name)}".strip()
-    ranks = {trial.configuration: rank for rank, trial in enumerate(ranked(study.trials, study.decision), 1)}
+    ranks = {
+        trial.configuration: rank for rank, trial in enumerate(rank_trials(study.trials, study.decision), 1)
+    }
     said = {name: getattr(study.about, name) for name in _STUDY}
     for trial in study.trials:
         one = trial.configuration
@@ -190,7 +192,7 @@ def read_results(paths: Iterable[str | Path]) -> list[Study]:
 
 
 def _read(path: Path) -> list[Study]:
-    with io.StringIO(unpacked(path), newline="") as file:
+    with io.StringIO(read_packed(path), newline="") as file:
         table = csv.reader(dropwhile(lambda line: line.startswith("# "), file))
         header = [cell_text(name) for name in next(table, [])]
         if missing := [name for name in _NEEDED if name not in header]:
@@ -238,18 +240,18 @@ def _study(
         for name in (row["preset"] or "").split():
             presets.setdefault(name, one)
     if "control" not in presets:
-        presets["control"] = _declared_control(key[0], trials[0].configuration)
+        presets["control"] = _find_control(key[0], trials[0].configuration)
     if not presets["control"]:
         raise ValueError(
             f"{key[0]} on {key[1]} has no row with the preset control, to which all others are compared"
         )
     return Study(
         family=key[0], workload=key[1], device=key[2], identity=key[3], control=presets["control"],
-        presets=presets, about=_about(rows, trials, own, kernels), trials=tuple(trials),
+        presets=presets, about=_read_provenance(rows, trials, own, kernels), trials=tuple(trials),
     )  # fmt: skip
 
 
-def _declared_control(family: str, like: Configuration) -> Configuration:
+def _find_control(family: str, like: Configuration) -> Configuration:
     """The control of a family that is installed here and still has the policies of ``like``, else none: a sweep of a
     preset need not have tried it."""
     try:
@@ -274,11 +276,11 @@ def _trial(key: tuple[str, ...], row: Row, configuration: Configuration, kernels
         measurement=_measurement(row) if row["state"] == "measured" else None,
         phases_ms={p: float(row[f"{p}_ms"]) for p in PHASES if row.get(f"{p}_ms")},
         notes=tuple(filter(None, (row.get("notes") or "").split(" | "))),
-        errors={name.removeprefix(ERROR): float(cell) for name, cell in _measured(row) if name.startswith(ERROR)},
+        errors={name.removeprefix(ERROR): float(cell) for name, cell in _list_measured(row) if name.startswith(ERROR)},
     )  # fmt: skip
 
 
-def _measured(row: Row) -> list[tuple[str, str]]:
+def _list_measured(row: Row) -> list[tuple[str, str]]:
     """The cells behind the state that are not blank: a policy may have the name of a figure."""
     cells = list(row.items())
     return [(name, cell) for name, cell in cells[list(row).index("state") :] if cell]
@@ -301,7 +303,7 @@ def _measurement(row: Row) -> Measurement:
         spread=_number(row, "spread_relative", 1.0),  # as of a single sample: nothing is known
         samples=_count(row, "samples", 1),
         kernel_ms={
-            m[1]: _number(row, m[0]) for name, _ in _measured(row) if (m := _KERNEL_MS.fullmatch(name))
+            m[1]: _number(row, m[0]) for name, _ in _list_measured(row) if (m := _KERNEL_MS.fullmatch(name))
         },
         retimed_ms=_number(row, "retimed_ms"),
         figures={
@@ -327,7 +329,7 @@ def _count(row: Row, name: str, missing: int = 0) -> int:
     return int(_number(row, name, missing))
 
 
-def _about(
+def _read_provenance(
     rows: Sequence[Row], trials: Sequence[Trial], policies: Iterable[str], kernels: Sequence[str]
 ) -> Provenance:
     first = rows[0]
@@ -344,7 +346,7 @@ def _about(
     amounts: dict[str, float] = {}  # what the workload declared, from the rate that was made of it
     counters: dict[str, dict[str, dict[str, float]]] = {}
     for row, trial in zip(rows, trials, strict=True):
-        for name, text in _measured(row):
+        for name, text in _list_measured(row):
             if name.startswith(COUNTER):
                 # Of kernels whose names end alike, the longer one is meant.
                 kernel = max((k for k in kernels if name.endswith(f"_{k}")), key=len, default="")

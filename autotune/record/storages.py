@@ -37,7 +37,7 @@ class Location:
     close: Callable[[], None] = lambda: None
 
 
-def located(address: str) -> Location:
+def locate(address: str) -> Location:
     """What is at that address, made where it is not there. Raises StoreError."""
     kind, separator, _ = address.partition("://")
     if not separator:

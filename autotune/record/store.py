@@ -23,8 +23,8 @@ from autotune.declaration import Configuration, Policy
 from autotune.errors import StoreError
 from autotune.record.claims import SILENT_S, Claims, first_line, study_of
 from autotune.record.provenance import Provenance
-from autotune.record.storages import located
-from autotune.record.study import Study, added, why_new
+from autotune.record.storages import locate
+from autotune.record.study import Study, describe_study, explain_new
 from autotune.record.trial import Trial, require_types
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ class StudyStore:
     the studies recorded before, when this one was begun just now; empty for a study that goes on, and for the first.
 
     To share a study, ask ``claim`` before a configuration is tried, and ``record`` or ``release`` it afterwards. When
-    only refused ones are left, others are trying those: ask again after a while, until ``known`` has them all."""
+    only refused ones are left, others are trying those: ask again after a while, until ``get_known`` has them all."""
 
     def __init__(self, name: str, policies: Mapping[str, Policy], store: "Store") -> None:
         self.why_new, self.name = "", name
         self._store, self._policies = store, policies
-        self._study: int = store.tried(lambda: study_of(store.storage, name))
+        self._study: int = store.retry(lambda: study_of(store.storage, name))
         self._turn = threading.RLock()
         self._known: dict[Configuration, Trial] = {}
         self._new: set[Configuration] = set()  # recorded since this store was opened
@@ -50,7 +50,7 @@ class StudyStore:
         self.refresh()
         self._new.clear()
 
-    def known(self) -> dict[Configuration, Trial]:
+    def get_known(self) -> dict[Configuration, Trial]:
         """Every recorded trial by configuration, others' too as of the last ``claim`` or ``refresh``."""
         with self._turn:
             return dict(self._known)
@@ -68,20 +68,20 @@ class StudyStore:
         """Whether this process may try it: nobody has recorded it, and no living process has claimed it. With
         ``again`` what was recorded before this store was opened does not count. Raises StoreError."""
         with self._turn:
-            if self._done(configuration, again):
+            if self._is_done(configuration, again):
                 return False
-            if not self._store.tried(lambda: self._store.claims.take(self.name, configuration.id)):
+            if not self._store.retry(lambda: self._store.claims.take(self.name, configuration.id)):
                 return False
             # The process that had it before may have recorded it just now: read again, behind the claim.
             self.refresh()
-            if self._done(configuration, again):
+            if self._is_done(configuration, again):
                 self.release(configuration)
                 return False
             return True
 
     def release(self, configuration: Configuration) -> None:
         """Let others try it. Raises StoreError."""
-        self._store.tried(lambda: self._store.claims.drop(self.name, configuration.id))
+        self._store.retry(lambda: self._store.claims.drop(self.name, configuration.id))
 
     def record(self, trial: Trial) -> bool:
         """Append one trial and end its claim. False, and nothing is recorded, where it was claimed and another process
@@ -89,7 +89,7 @@ class StudyStore:
         written; what was recorded before stays."""
         configuration = trial.configuration
         with self._turn:
-            if self._store.tried(lambda: self._store.claims.lost(self.name, configuration.id)):
+            if self._store.retry(lambda: self._store.claims.is_lost(self.name, configuration.id)):
                 self.release(configuration)
                 self.refresh()
                 return False
@@ -98,16 +98,16 @@ class StudyStore:
                 value=trial.time_ms if trial.measurement else None,
                 user_attrs={"trial": trial.to_dict()},
             )
-            self._store.tried(lambda: self._store.storage.create_new_trial(self._study, row))
+            self._store.retry(lambda: self._store.storage.create_new_trial(self._study, row))
             self._known[configuration] = trial
             self._new.add(configuration)
             self.release(configuration)
             return True
 
-    def about(self) -> Provenance:
+    def get_provenance(self) -> Provenance:
         """What the record says of the study's origin; nothing where that is damaged, until it is written again."""
         try:
-            return Provenance.from_dict(self._said().get("about", {}))
+            return Provenance.from_dict(self._read_attributes().get("about", {}))
         except (TypeError, ValueError):
             return Provenance()
 
@@ -117,24 +117,24 @@ class StudyStore:
 
     def ask(self, asked: Mapping[str, Any]) -> None:
         """Keep what a sweep asks for, for those who join it. Raises StoreError."""
-        if self._said().get("asked") != asked:
+        if self._read_attributes().get("asked") != asked:
             self._say("asked", dict(asked))
 
     def describe(self, study: Study, before: Collection[Study]) -> None:
         """Keep what the study is, if the record does not know it yet; ``why_new`` then says what differs from those
         that were recorded ``before``. Raises StoreError."""
-        if "study" not in self._said():
-            self.why_new = why_new(study, [*before])
-            self._say("study", {"schema": _SCHEMA, **added(study), "parts": dict(study.parts)})
+        if "study" not in self._read_attributes():
+            self.why_new = explain_new(study, [*before])
+            self._say("study", {"schema": _SCHEMA, **describe_study(study), "parts": dict(study.parts)})
             self.annotate(study.about)
 
-    def _said(self) -> dict[str, Any]:
-        return self._store.tried(lambda: self._store.storage.get_study_user_attrs(self._study))
+    def _read_attributes(self) -> dict[str, Any]:
+        return self._store.retry(lambda: self._store.storage.get_study_user_attrs(self._study))
 
     def _say(self, key: str, value: Any) -> None:
-        self._store.tried(lambda: self._store.storage.set_study_user_attr(self._study, key, value))
+        self._store.retry(lambda: self._store.storage.set_study_user_attr(self._study, key, value))
 
-    def _done(self, configuration: Configuration, again: bool) -> bool:
+    def _is_done(self, configuration: Configuration, again: bool) -> bool:
         return configuration in (self._new if again else self._known)
 
 
@@ -143,7 +143,7 @@ class Store:
     process may give no sign of life before its claims are taken over."""
 
     def __init__(self, where: str | Path, *, silent_s: float = SILENT_S) -> None:
-        location = located(str(where))
+        location = locate(str(where))
         self.where, self.storage = location.where, location.storage
         self.claims = Claims(location.claims, location.away, silent_s)
         self._away, self.patience_s = location.away, location.patience_s
@@ -162,7 +162,7 @@ class Store:
             _log.info("%s on %s: %s", study.family, study.workload, opened.why_new)
         return opened
 
-    def why_unknown(self, study: Study) -> str:
+    def explain_unknown(self, study: Study) -> str:
         """Why there is no such study; empty where there is. Raises StoreError."""
         headers = self._headers()
         if _name(study) in headers:
@@ -172,27 +172,27 @@ class Store:
         where = f"the record in {self.where} has no sweep of {study.family} on {study.workload}"
         if study.device not in devices:
             return f"{where} for this device, {study.device} (it has: {', '.join(devices) or 'none'})"
-        return f"{where} as it is on this host: {why_new(study, of).removeprefix('a new study: ')}"
+        return f"{where} as it is on this host: {explain_new(study, of).removeprefix('a new study: ')}"
 
-    def asked(self) -> list[dict[str, Any]]:
+    def list_requests(self) -> list[dict[str, Any]]:
         """What sweeps in this record asked for, each once, in the order in which they were begun. Raises
         StoreError."""
-        studies = self.tried(self.storage.get_all_studies)
+        studies = self.retry(self.storage.get_all_studies)
         found = [one.user_attrs["asked"] for one in studies if "asked" in one.user_attrs]
         return [one for number, one in enumerate(found) if one not in found[:number]]
 
     def studies(self) -> list[Study]:
         """Every study with its trials; the latest identity of each family, workload and device comes last."""
         return [
-            replace(study, trials=tuple(self._recorded(name, study.control)))
+            replace(study, trials=tuple(self._read_recorded(name, study.control)))
             for name, study in self._headers().items()
         ]
 
     def rows(self, study: int, behind: int) -> list[FrozenTrial]:
         """The storage's trials of that study behind so many. Raises StoreError."""
-        return self.tried(lambda: self.storage.get_all_trials(study, deepcopy=False))[behind:]
+        return self.retry(lambda: self.storage.get_all_trials(study, deepcopy=False))[behind:]
 
-    def tried(self, step: Callable[[], T]) -> T:
+    def retry(self, step: Callable[[], T]) -> T:
         """What ``step`` returns. While a server is away it is tried again for as long as the place says; then, and for
         a disk at once, StoreError is raised."""
         began, pause = time.monotonic(), 0.5
@@ -206,33 +206,33 @@ class Store:
                         f"cannot write to the store: {cause}; its journal in {self.where} is gone, and what was "
                         "measured with it: put it back if you have it, then run the same command"
                     ) from None
-                raise _unwritten(cause, "free space or name another --out and ") from None
+                raise _make_write_error(cause, "free space or name another --out and ") from None
             except self._away as problem:
                 cause = first_line(problem)
                 if time.monotonic() - began > self.patience_s:
-                    raise _unwritten(cause, "") from None
+                    raise _make_write_error(cause, "") from None
                 _log.warning("the store does not answer (%s); it is tried again", cause)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
 
-    def _recorded(self, name: str, control: Configuration) -> list[Trial]:
+    def _read_recorded(self, name: str, control: Configuration) -> list[Trial]:
         """Recorded trials, one a configuration: a later row of the same configuration (its re-timing) replaces the
         earlier one."""
-        rows = self.rows(self.tried(lambda: study_of(self.storage, name)), 0)
+        rows = self.rows(self.retry(lambda: study_of(self.storage, name)), 0)
         return list({trial.configuration: trial for trial in _trials(rows, control)}.values())
 
     def _headers(self) -> dict[str, Study]:
         """Every study without its trials, by name."""
         headers: dict[str, Study] = {}
-        for found in self.tried(self.storage.get_all_studies):
-            said = found.user_attrs
+        for study in self.retry(self.storage.get_all_studies):
+            said = study.user_attrs
             try:
                 header = said.get("study")
                 if header and header["schema"] == _SCHEMA:
-                    headers[found.study_name] = _study(header, Provenance.from_dict(said.get("about", {})))
+                    headers[study.study_name] = _study(header, Provenance.from_dict(said.get("about", {})))
             except (KeyError, TypeError, ValueError, AttributeError) as problem:
                 warnings.warn(
-                    f"the description of study {found.study_name} is damaged ({type(problem).__name__}: {problem}): "
+                    f"the description of study {study.study_name} is damaged ({type(problem).__name__}: {problem}): "
                     "it is left out, with its trials",
                     stacklevel=2,
                 )
@@ -243,7 +243,7 @@ def _name(study: Study) -> str:
     return f"{study.family}/{study.workload}/{study.device}/{study.identity[:16]}"
 
 
-def _unwritten(cause: str, advice: str) -> StoreError:
+def _make_write_error(cause: str, advice: str) -> StoreError:
     return StoreError(
         f"cannot write to the store: {cause}; what was measured before is kept, {advice}run the same command to go on"
     )

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from autotune.declaration import Configuration
-from autotune.record.decision import Decision, compared, decide
+from autotune.record.decision import Decision, add_control, decide
 from autotune.record.provenance import Provenance
 from autotune.record.trial import Trial
 
@@ -45,24 +45,24 @@ class Study:
     ) -> dict[str, Configuration]:
         """The configurations that have a name: winner and runner-up of ``decision``, the control, the presets in
         declared order, and ``minimax``, the choice for all workloads (``common``), where there is one."""
-        found: dict[str, Configuration] = {}
+        roles: dict[str, Configuration] = {}
         if decision:
-            found["winner"] = decision.winner.configuration
+            roles["winner"] = decision.winner.configuration
             if decision.runner_up:
-                found["runner-up"] = decision.runner_up.configuration
-        found["control"] = self.control
-        found |= {name: one for name, one in self.presets.items() if name not in found}
-        return found if common is None else found | {"minimax": common}
+                roles["runner-up"] = decision.runner_up.configuration
+        roles["control"] = self.control
+        roles |= {name: one for name, one in self.presets.items() if name not in roles}
+        return roles if common is None else roles | {"minimax": common}
 
     @property
     def decision(self) -> Decision | None:
-        return self.decided()
+        return self.decide()
 
-    def decided(self, objective: str = "kernel") -> Decision | None:
+    def decide(self, objective: str = "kernel") -> Decision | None:
         """The decision by that objective over the selection, with its margin over the
         control; None where nothing of the selection was measured."""
         found = decide(self.selection, self.control, objective)
-        return compared(found, self.trials, self.control) if found else None
+        return add_control(found, self.trials, self.control) if found else None
 
     @property
     def selection(self) -> tuple[Trial, ...]:
@@ -88,19 +88,19 @@ class Study:
         return dict(Counter(trial.state for trial in self.selection))
 
 
-def newest(studies: Iterable[Study]) -> Study:
+def find_newest(studies: Iterable[Study]) -> Study:
     """That with the latest date; one that tells none is the oldest. Raises ValueError for no studies."""
     return max(studies, key=_date)
 
 
-def newest_of_each(studies: Iterable[Study]) -> list[Study]:
+def find_newest_of_each(studies: Iterable[Study]) -> list[Study]:
     """The newest study of each family, workload and device."""
     return list({study.key: study for study in sorted(studies, key=_date)}.values())
 
 
-def latest(recorded: Iterable[Study], swept: Iterable[Study]) -> list[Study]:
+def merge_latest(recorded: Iterable[Study], swept: Iterable[Study]) -> list[Study]:
     """The newest study of each family, workload and device; ``swept`` ones stand for themselves."""
-    newest = {study.key: study for study in newest_of_each(recorded)}
+    newest = {study.key: study for study in find_newest_of_each(recorded)}
     for study in swept:
         if study.key in newest and newest[study.key].identity != study.identity:
             newest[study.key] = study
@@ -123,21 +123,21 @@ def _date(study: Study) -> str:
 _SHOWN = ("device", "compiler", "cache", "verification")
 
 
-def why_new(study: Study, recorded: Sequence[Study]) -> str:
+def explain_new(study: Study, recorded: Sequence[Study]) -> str:
     """Why ``study`` cannot go on from one of those recorded before: what differs from the most similar of the same
     family and workload, and since when; empty where there is none."""
     others = [s for s in recorded if (s.family, s.workload) == (study.family, study.workload)]
     if not others:
         return ""
 
-    def changed(other: Study) -> list[str]:
+    def list_changed(other: Study) -> list[str]:
         names = dict.fromkeys([*study.parts, *other.parts])
         return [name for name in names if study.parts.get(name) != other.parts.get(name)]
 
     own = [s for s in others if s.device == study.device] or others
-    nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(changed(other)))
+    nearest = min(sorted(own, key=_date, reverse=True), key=lambda other: len(list_changed(other)))
     said = []
-    for name in changed(nearest):
+    for name in list_changed(nearest):
         before, now = nearest.parts.get(name), study.parts.get(name)
         if before is None or now is None:
             said.append(f"{name} {'added' if before is None else 'removed'}")
@@ -146,7 +146,7 @@ def why_new(study: Study, recorded: Sequence[Study]) -> str:
     return f"a new study: {'; '.join(said)} since {nearest.about.date[:10]}"
 
 
-def added(study: Study) -> dict[str, Any]:
+def describe_study(study: Study) -> dict[str, Any]:
     """Which study it is, and which configurations have names in it: in a store, and under ``autotune`` in a file of
     another tuner's form, which has no place for it."""
     return {

@@ -59,7 +59,7 @@ class Measurement:
         """The median of that figure; 0 where it was not measured."""
         return found.value if (found := self.figure(name)) else 0.0
 
-    def first(self, name: str) -> float:
+    def get_first(self, name: str) -> float:
         """As ``value``, of the time as it was before finalists were timed again."""
         return self.median_ms if name == TIME else self.value(name)
 
@@ -137,11 +137,11 @@ class Trial:
     def width(self, objective: str = KERNEL) -> float:
         """Relative half-width of the 95 % interval of ``cost``; NaN where it is not known. What is paid once is
         measured once, so its part has none of its own."""
-        found = self.measurement.figure(find_objective(objective).figure) if self.measurement else None
+        figure = self.measurement.figure(find_objective(objective).figure) if self.measurement else None
         total = self.cost(objective)
-        if found is None:
+        if figure is None:
             return math.nan
-        return found.width * found.value / total if total else 0.0
+        return figure.width * figure.value / total if total else 0.0
 
     @property
     def error(self) -> float | None:

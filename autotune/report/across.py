@@ -32,7 +32,7 @@ class Across:
         return self.studies[0].control
 
 
-def across(studies: Sequence[Study]) -> Across:
+def compare_across(studies: Sequence[Study]) -> Across:
     times = times_of(studies)
     chosen = minimax(times)
     return Across(
@@ -129,11 +129,11 @@ def _choice(
 
 
 def _correlations(times: dict[str, dict[Configuration, float]]) -> Block:
-    found = pd.DataFrame(
+    correlations = pd.DataFrame(
         {workload: {c.id: ms for c, ms in row.items()} for workload, row in times.items()}
     ).corr(method="spearman")
     columns = (Column("workload", "workload"), *(Column(f"correlation_{w}", w, "correlation") for w in times))
-    rows = tuple((str(w), *(None if pd.isna(v) else v for v in of)) for w, of in found.iterrows())
+    rows = tuple((str(w), *(None if pd.isna(v) else v for v in of)) for w, of in correlations.iterrows())
     text = "1 where two workloads rank the configurations alike, 0 where one says nothing about the other."
     caption = "Rank correlation (Spearman) of the times of what was timed on both"
     return Block(title="Rank correlation", text=text, table=Table("rank_correlation", caption, columns, rows))

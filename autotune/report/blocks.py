@@ -34,7 +34,7 @@ _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
 _SHADED = ("regret", "change", "correlation")
 
 
-def _dark(share: float) -> float:
+def _compute_shade(share: float) -> float:
     return round(0.4 * min(1.0, share), 3)
 
 
@@ -59,7 +59,7 @@ class Column:
             return ""
         return _SHOW[self.kind](float(value)) if self.numeric else str(value)
 
-    def raw(self, value: Any) -> str:
+    def format_raw(self, value: Any) -> str:
         """``value`` for the download."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return ""
@@ -71,11 +71,11 @@ class Column:
         if value is None or math.isnan(value if self.kind in _SHADED else 0.0):
             return "", 0.0
         if self.kind == "regret":
-            return "worse", _dark(math.sqrt(max(0.0, value - 1)))
+            return "worse", _compute_shade(math.sqrt(max(0.0, value - 1)))
         if self.kind == "change":
-            return "worse" if value > 0 else "better", _dark(abs(value) / 50)
+            return "worse" if value > 0 else "better", _compute_shade(abs(value) / 50)
         if self.kind == "correlation":
-            return "better" if value > 0 else "worse", _dark(abs(value))
+            return "better" if value > 0 else "worse", _compute_shade(abs(value))
         return "", 0.0
 
 
@@ -89,13 +89,13 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
-    def of(cls, name: str, caption: str, columns: Sequence[Column], trials: Iterable[Trial]) -> "Table":
+    def make(cls, name: str, caption: str, columns: Sequence[Column], trials: Iterable[Trial]) -> "Table":
         """A row for each of ``trials``."""
         rows = tuple(tuple(column.of(trial) for column in columns) for trial in trials)
         return cls(name, caption, tuple(columns), rows)
 
 
-def without_empty(table: Table) -> Table:
+def drop_empty_columns(table: Table) -> Table:
     """``table`` without the columns that have no value in any row (registers on a cpu)."""
     kept = [i for i in range(len(table.columns)) if any(row[i] is not None for row in table.rows)]
     rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
@@ -135,7 +135,7 @@ def _part(name: str, part: str) -> Callable[[Trial], Any]:
     return lambda trial: getattr(trial.measurement and trial.measurement.figure(name), part, None)
 
 
-def over_winner(decision: Decision) -> Column:
+def make_over_winner(decision: Decision) -> Column:
     """The column of a time over the winner's."""
     return replace(
         OVER_WINNER, of=lambda trial: trial.time_ms / decision.winner.time_ms if trial.measurement else None

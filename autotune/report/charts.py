@@ -79,7 +79,7 @@ def bars(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
     axis, factor = time_axis([bar.ms for bar in entries], "time", from_zero=True)
     told = [units.duration(bar.ms) for bar in entries]
     figure = _bars(entries, factor, told, axis, 110)
-    return Chart(name, alt, {**figure, "narrow": [plain(bar.narrow) for bar in entries]})
+    return Chart(name, alt, {**figure, "narrow": [to_plain_text(bar.narrow) for bar in entries]})
 
 
 def shares(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
@@ -95,8 +95,8 @@ def _bars(
     """``told`` is what stands beside the pointer, ``room`` the height of all but the bars."""
     trace = {
         "type": "bar", "orientation": "h", "x": [factor * bar.ms for bar in entries], "y": list(range(len(entries))),
-        "text": [plain(bar.text) for bar in entries], "textposition": "outside", "cliponaxis": False,
-        "hovertext": [plain(f"{bar.label}: {one}") for bar, one in zip(entries, told, strict=True)],
+        "text": [to_plain_text(bar.text) for bar in entries], "textposition": "outside", "cliponaxis": False,
+        "hovertext": [to_plain_text(f"{bar.label}: {one}") for bar, one in zip(entries, told, strict=True)],
         "hoverinfo": "text", "marker": {"color": [COLOURS[bar.role] for bar in entries]},
     }  # fmt: skip
     layout = {
@@ -134,7 +134,7 @@ def whiskers(name: str, alt: str, entries: Sequence[Whisker]) -> Chart:
         {
             "type": "scatter", "mode": "markers", "name": field, "y": list(rows), "hoverinfo": "text",
             "x": [place(getattr(e, field)) for e in entries],
-            "hovertext": [plain(f"{e.label}: {field} {units.percent(getattr(e, field))}") for e in entries],
+            "hovertext": [to_plain_text(f"{e.label}: {field} {units.percent(getattr(e, field))}") for e in entries],
             "marker": {"size": 11, "symbol": symbol, "color": COLOURS[colour]},
         }
         for field, symbol, colour in (("median", "circle", "winner"), ("mean", "diamond", "control"))
@@ -174,7 +174,7 @@ def scatter(
         "yaxis": axis,
         "height": 460,
         "annotations": [
-            *_named(points, (across, axis), (1.0, factor)),
+            *_label(points, (across, axis), (1.0, factor)),
             *(_step(at, text) for at, text in steps),
         ],
         "shapes": [{**_UPRIGHT, "x0": at + 0.5, "x1": at + 0.5} for at, _ in steps],
@@ -199,12 +199,12 @@ _UPRIGHT = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
 def _step(at: int, text: str) -> dict[str, Any]:
     """What a line says, beside its upper end."""
     return {
-        "x": at + 0.5, "y": 1, "yref": "paper", "text": plain(text), "textangle": -90, "showarrow": False,
+        "x": at + 0.5, "y": 1, "yref": "paper", "text": to_plain_text(text), "textangle": -90, "showarrow": False,
         "xanchor": "right", "yanchor": "top", "name": "step",
     }  # fmt: skip
 
 
-def _named(
+def _label(
     points: Sequence[Point], axes: Sequence[Mapping[str, Any]], factors: Sequence[float]
 ) -> list[dict[str, Any]]:
     """Labels of the points that have a role, by turns on their right and on their left."""
@@ -212,11 +212,13 @@ def _named(
     for i, point in enumerate(sorted((p for p in points if p.role), key=lambda p: p.ms)):
         given = zip((point.x, point.ms), axes, factors, strict=True)
         x, y = (math.log10(v * f) if axis.get("type") == "log" else v * f for v, axis, f in given)
-        notes.append({"x": x, "y": y, "text": plain(point.role), "ax": -46 if i % 2 else 46, "ay": -26})
+        notes.append(
+            {"x": x, "y": y, "text": to_plain_text(point.role), "ax": -46 if i % 2 else 46, "ay": -26}
+        )
     return notes
 
 
-def plain(text: str) -> str:
+def to_plain_text(text: str) -> str:
     """Text for Plotly, which reads a few HTML tags in labels: what comes from a record must show as it is."""
     return html.escape(" ".join(clean(text).split()), quote=False)
 
@@ -225,7 +227,7 @@ def label_axis(labels: Sequence[str]) -> dict[str, Any]:
     count = len(labels)
     return {
         "tickvals": list(range(count)),
-        "ticktext": [plain(label) for label in labels],
+        "ticktext": [to_plain_text(label) for label in labels],
         "range": [count - 0.4, -0.6],
         "automargin": True,
         "showgrid": False,
@@ -248,11 +250,11 @@ def time_axis(
             "range": [math.log10(start), math.log10(high * room)],
             "tickvals": ticks,
             "ticktext": [units.duration(tick).replace(".00 ", " ").replace(".0 ", " ") for tick in ticks],
-            "title": {"text": f"{plain(title)} (logarithmic)"},
+            "title": {"text": f"{to_plain_text(title)} (logarithmic)"},
         }, 1.0
     unit = units.duration(high).split()[-1]
     factor = {"ns": 1e6, "µs": 1e3, "ms": 1.0, "s": 1e-3}[unit]
-    axis: dict[str, Any] = {"title": {"text": f"{plain(title)} ({unit})"}}
+    axis: dict[str, Any] = {"title": {"text": f"{to_plain_text(title)} ({unit})"}}
     room = (high - low) * 0.06 or high * 0.06
     axis["range"] = [0, high * 1.3 * factor] if from_zero else [(low - room) * factor, (high + room) * factor]
     return axis, factor
@@ -306,7 +308,7 @@ def cloud(name: str, alt: str, spots: Sequence[Point], key: str, title: str) -> 
               marker={"color": COLOURS["winner"], "size": 9, "symbol": "diamond"}),
     ]  # fmt: skip
     layout = {
-        "xaxis": across, "yaxis": axis, "height": 400, "annotations": _named(spots, (across, axis), factors),
+        "xaxis": across, "yaxis": axis, "height": 400, "annotations": _label(spots, (across, axis), factors),
         "showlegend": True,
         "hovermode": "closest",
     }  # fmt: skip
@@ -319,7 +321,11 @@ def lines(
     """Lines told apart by colour and dash; ``up`` is a title for times in ms."""
     everything = [y for line in given for y in line.y]
     axis, factor = time_axis(everything, up, from_zero=False, logarithmic=logarithmic[1])
-    x_axis: dict[str, Any] = {"title": {"text": plain(across)}, "rangemode": "tozero", "zeroline": False}
+    x_axis: dict[str, Any] = {
+        "title": {"text": to_plain_text(across)},
+        "rangemode": "tozero",
+        "zeroline": False,
+    }
     if logarithmic[0]:
         x_axis |= {"type": "log", "dtick": 1}
     layout = {"xaxis": x_axis, "yaxis": axis, "height": 320, "showlegend": len(given) > 1}
@@ -334,7 +340,8 @@ def line_traces(given: Sequence[Line], factor: float = 1) -> list[dict[str, Any]
         style = {"color": colour, "width": 2.5, "dash": dash, **({"shape": "hv"} if line.steps else {})}
         data.append(
             {
-                "type": "scatter", "mode": "lines+markers" if line.steps else "lines", "name": plain(line.label),
+                "type": "scatter", "mode": "lines+markers" if line.steps else "lines",
+                "name": to_plain_text(line.label),
                 "x": list(line.x), "y": [y * factor for y in line.y], "line": style, "keep": True,
                 "marker": {"color": colour, "size": 7},
             }
@@ -376,7 +383,7 @@ def heat(
         "type": "heatmap",
         "z": [[None if r is None else round(math.log10(r), 4) for r in row] for row in ratios],
         "ratios": [[None if r is None else float(f"{r:.4g}") for r in row] for row in ratios],
-        "columns": list(columns), "rows": [plain(row) for row in rows],
+        "columns": list(columns), "rows": [to_plain_text(row) for row in rows],
         "zmin": 0, "zmax": math.log10(most), "hoverinfo": "text", "ygap": 2,
         # Cividis, light for fast: even steps of lightness, for every kind of colour vision.
         "colorscale": [[0, "#fee838"], [0.25, "#c3b369"], [0.5, "#7c7b78"], [0.75, "#414d6b"], [1, "#00224e"]],
@@ -386,7 +393,8 @@ def heat(
     layout = {
         "xaxis": {"title": {"text": "configurations, the best worst case first"}, "showgrid": False,
                   "zeroline": False},
-        "yaxis": {"tickvals": list(range(len(rows))), "ticktext": [plain(row) for row in rows], "showgrid": False,
+        "yaxis": {"tickvals": list(range(len(rows))), "ticktext": [to_plain_text(row) for row in rows],
+                  "showgrid": False,
                   "zeroline": False, "autorange": "reversed"},
         "height": 130 + 46 * len(rows),
     }  # fmt: skip

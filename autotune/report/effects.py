@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from autotune import figures as units
 from autotune.record import Study, Trial
 from autotune.report.blocks import Block, Column, Table
-from autotune.report.charts import COLOURS, Bar, Chart, Whisker, plain, shares, whiskers
-from autotune.report.policy_effects import Importance, Pairing, Timed, effects_frame, importance, summarised
+from autotune.report.charts import COLOURS, Bar, Chart, Whisker, shares, to_plain_text, whiskers
+from autotune.report.policy_effects import Importance, Pairing, Timed, effects_frame, importance, summarise
 
 TOTAL = "whole plan"
 MOST_BARS = 64
@@ -36,8 +36,8 @@ def clustered(
         for policy in partners
         if len(timed.values[policy]) > 1
     }
-    by = _most(codes, list(codes), MOST_BARS)
-    outer = _most(codes, by[:-1][:3], MOST_CLUSTERS)
+    by = _limit_settings(codes, list(codes), MOST_BARS)
+    outer = _limit_settings(codes, by[:-1][:3], MOST_CLUSTERS)
     keys = _keys(codes, by)
     groups: dict[tuple[int, ...], list[int]] = {}
     for pair, key in enumerate(keys):
@@ -58,7 +58,7 @@ def clustered(
         kernel: _heights(percent, [groups[key] for key in bars], clusters, timed, outer)
         for kernel, percent in percents.items()
     }
-    typical = summarised(percents[TOTAL])[2]
+    typical = summarise(percents[TOTAL])[2]
     title = f"{pairing.policy}: {pairing.base} → {pairing.value}"
     several = f"a bar the median over pairs that agree in {', '.join(by)}, with their range"
     each = "a bar a pair" if single else several
@@ -83,12 +83,12 @@ def _table(
     rows = []
     for head, members in clusters.items():
         values = [timed.values[p][c] for p, c in zip(outer, head, strict=True)]
-        rows.append((*values, *summarised(percent[members])))
+        rows.append((*values, *summarise(percent[members])))
     heading = tuple(Column(policy, policy) for policy in outer)
     return Table(name, f"As a table, by cluster ({TOTAL})", (*heading, *_FIGURES), tuple(rows))
 
 
-def _most(codes: Mapping[str, NDArray[Any]], names: Sequence[str], most: int) -> list[str]:
+def _limit_settings(codes: Mapping[str, NDArray[Any]], names: Sequence[str], most: int) -> list[str]:
     """The longest beginning of ``names`` whose settings are at most ``most``."""
     taken = list(names)
     while taken and len(set(_keys(codes, taken))) > most:
@@ -115,7 +115,8 @@ def _figure(
         centres.setdefault(head, []).append(place)
     trace = {
         "type": "bar", "x": list(places), "width": 0.85, "hoverinfo": "text",
-        "by": [plain(name) for name in by], "settings": [[plain(value) for value in some] for some in settings],
+        "by": [to_plain_text(name) for name in by],
+        "settings": [[to_plain_text(value) for value in some] for some in settings],
         "faster": COLOURS["winner"], "slower": COLOURS["slow"],
     }  # fmt: skip
     layout = {
@@ -137,15 +138,15 @@ def _heights(
 ) -> dict[str, Any]:
     """Of one kernel: each bar's median change, the range around it where it is more than one pair, and the clusters'
     labels with their medians: one outlier moves a mean anywhere. The tables have the means too."""
-    found = [summarised(percent[pairs]) for pairs in bars]
-    made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in found]}
+    summaries = [summarise(percent[pairs]) for pairs in bars]
+    made: dict[str, Any] = {"y": [round(float(f[2]), 2) if f else None for f in summaries]}
     if len(bars) < len(percent):
-        made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in found]
-        made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in found]
+        made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in summaries]
+        made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in summaries]
     made["ticktext"] = []
     for head, members in clusters.items():
-        of = summarised(percent[members])
-        values = [plain(str(timed.values[policy][c])) for policy, c in zip(outer, head, strict=True)]
+        of = summarise(percent[members])
+        values = [to_plain_text(str(timed.values[policy][c])) for policy, c in zip(outer, head, strict=True)]
         made["ticktext"].append(
             "<br>".join([*values, f"<b>{units.percent(float(of[2])) if of else '–'}</b>"])
         )
@@ -162,10 +163,10 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
     frame = effects_frame(timed)
     if frame.empty:
         return []
-    found = importance(timed)
+    shares = importance(timed)
     main = [row for row in frame.itertuples(index=False, name=None) if row[1] == study.control[row[0]]]
-    main.sort(key=lambda row: -found.alone.get(row[0], 0.0))
-    blocks = [_importance(found)] if found.together or found.alone else []
+    main.sort(key=lambda row: -shares.alone.get(row[0], 0.0))
+    blocks = [_importance(shares)] if shares.together or shares.alone else []
     if main:
         caption = "Change of time against the default value, all other policies equal"
         entries = [
@@ -180,9 +181,9 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
             )
         )
     if timed.kernels and main:
-        blocks.append(_by_kernel(timed, main))
-    blocks += _figures(study, timed, found, trials)
-    if table := _interactions(study, timed, found):
+        blocks.append(_group_by_kernel(timed, main))
+    blocks += _figures(study, timed, shares, trials)
+    if table := _interactions(study, timed, shares):
         blocks.append(table)
     return blocks
 
@@ -208,7 +209,7 @@ def _importance(found: Importance) -> Block:
     return Block(title="Importance", text=text, table=table, chart=shares("importance", alt, entries))
 
 
-def _by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
+def _group_by_kernel(timed: Timed, main: list[tuple[Any, ...]]) -> Block:
     """Mean change of each kernel; the whole plan's first."""
     frames = {kernel: effects_frame(timed, kernel or None) for kernel in ("", *timed.kernels)}
     means = {
@@ -226,9 +227,7 @@ def _figures(study: Study, timed: Timed, found: Importance, trials: list[Trial])
     row = {trial.configuration: i for i, trial in enumerate(trials)}
     row_of = {i: row[one] for i, one in enumerate(timed.configurations) if one in row}
     main = [
-        p
-        for p in timed.pairings
-        if p.base == study.control[p.policy] and summarised(p.percent(timed.times()))
+        p for p in timed.pairings if p.base == study.control[p.policy] and summarise(p.percent(timed.times()))
     ]
     main.sort(key=lambda p: -found.alone.get(p.policy, 0.0))
     blocks = []
@@ -247,7 +246,9 @@ def _interactions(study: Study, timed: Timed, found: Importance) -> Block | None
         if pairing.base != study.control[pairing.policy]:
             continue
         percent = pairing.percent(times)
-        given = {(name, value): summarised(percent[has]) for name, value, has in timed.given(pairing)}
+        given = {
+            (name, value): summarise(percent[has]) for name, value, has in timed.list_conditions(pairing)
+        }
         for (name, value), at_value in given.items():
             at_base = given.get((name, study.control[name]), ())
             if value != study.control[name] and at_value and at_base:

@@ -35,9 +35,9 @@ def write_all(
     where that is another one: ceilings and a static pass may lie in either. ``policies`` are the
     folders where a program would look for the winners. Raises StoreError.
     """
-    ceilings = read_ceilings(_in_either(folder, record, CEILINGS))
-    static = read_static(_in_either(folder, record, STATIC), studies)
-    code = generated(known or {})
+    ceilings = read_ceilings(_find_in_either(folder, record, CEILINGS))
+    static = read_static(_find_in_either(folder, record, STATIC), studies)
+    code = make_generator(known or {})
     return {
         "results": write_results(studies, folder / "results.csv"),
         "summary": write_text(folder / "summary.csv", csv_text(summary_frame(studies))),
@@ -48,12 +48,12 @@ def write_all(
             ceilings=ceilings,
             code=code,
             static=static,
-            use=lambda study: used(study, policies, known or {}),
+            use=lambda study: find_use(study, policies, known or {}),
         ),
     }
 
 
-def used(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) -> Use:
+def find_use(study: Study, policies: Sequence[Path], known: Mapping[str, Family]) -> Use:
     """The policy file in ``policies`` that has the study's winner as its own for this workload, and the call that takes
     it."""
     decision = study.decision
@@ -84,7 +84,7 @@ def _call(study: Study, folder: Path, known: Mapping[str, Family]) -> str:
     return f"autotune.load({', '.join(told)})"
 
 
-def _in_either(folder: Path, record: Path | None, name: str) -> Path:
+def _find_in_either(folder: Path, record: Path | None, name: str) -> Path:
     return folder / name if record is None or (folder / name).exists() else record / name
 
 
@@ -93,11 +93,11 @@ def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[s
     where there are any. Raises StoreError."""
     ceilings, static = read_ceilings(folder / CEILINGS), read_static(folder / STATIC)
     return write_report(
-        studies, folder / "report.html", ceilings=ceilings, code=generated(known), static=static
+        studies, folder / "report.html", ceilings=ceilings, code=make_generator(known), static=static
     )
 
 
-def generated(known: Mapping[str, Family]) -> Code:
+def make_generator(known: Mapping[str, Family]) -> Code:
     """What gives the policy struct that a family generates for a configuration; empty where the family is not there,
     was declared otherwise when it was measured, or knows no such configuration."""
 
@@ -116,8 +116,8 @@ def generated(known: Mapping[str, Family]) -> Code:
             return ""
         try:
             asked = family.space.configuration(configuration.id)
-            options = family.chosen_options(study.about.options)
-            made = Variant.of(family, asked, options).source.struct
+            options = family.choose_options(study.about.options)
+            made = Variant.make(family, asked, options).source.struct
         except AutotuneError:
             return ""
         made = re.sub(r"^struct \w+", "struct Policy", made)  # the name is a hash of the rest

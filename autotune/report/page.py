@@ -17,11 +17,11 @@ from autotune import figures as units
 from autotune.declaration import Configuration, PolicyValue
 from autotune.files import clean, write_text
 from autotune.record import Study
-from autotune.report.across import Across, across
+from autotune.report.across import Across, compare_across
 from autotune.report.blocks import Block, Table
 from autotune.report.effects import effects_blocks
 from autotune.report.policy_effects import Timed, effects_frame
-from autotune.report.ranking import configurations, untied
+from autotune.report.ranking import configurations, explain_untied
 from autotune.report.search_section import search_blocks
 from autotune.report.static_pass import Static
 from autotune.report.tables import groups
@@ -38,7 +38,7 @@ from autotune.report.verdict import (
     tie_table,
     verdict,
 )
-from autotune.report.why import why_blocks
+from autotune.report.why import make_blocks
 
 MOST_TRIALS = 20_000  # in the page's table, over all studies, to keep the file under 8 MB
 _FOLDER = Path(__file__).parent
@@ -113,7 +113,7 @@ def write_report(
     wholes: dict[str, Across] = {}
     for group in groups(studies):
         anchor = f"across-{len(wholes) + 1}" if len(group) > 1 else ""
-        common = wholes.setdefault(anchor, across(group)).minimax if anchor else None
+        common = wholes.setdefault(anchor, compare_across(group)).minimax if anchor else None
         chosen = common.configuration if common else None
         for study in group:
             views.append(_view(study, f"study-{len(views) + 1}", anchor, chosen, given))
@@ -123,15 +123,15 @@ def write_report(
     page = _templates().get_template("page.html.j2")
     text = page.render(
         views=views,
-        percent=lambda value: f"{units.bare(value)} %",
+        percent=lambda value: f"{units.format_plain(value)} %",
         wholes=wholes,
         static=static,
         several=len(groups(studies)) > 1,
-        css=_trusted((_FOLDER / "page.css").read_text(encoding="utf-8")),
-        dark=_trusted((_FOLDER / "dark.css").read_text(encoding="utf-8")),
-        js=_trusted(script),
-        plotly=_trusted(get_plotlyjs()),
-        data=_trusted(as_script(_data(views, wholes, static))),
+        css=_trust((_FOLDER / "page.css").read_text(encoding="utf-8")),
+        dark=_trust((_FOLDER / "dark.css").read_text(encoding="utf-8")),
+        js=_trust(script),
+        plotly=_trust(get_plotlyjs()),
+        data=_trust(as_script(_data(views, wholes, static))),
     )
     return write_text(path, text)
 
@@ -149,13 +149,13 @@ def _templates() -> jinja2.Environment:
     )
 
 
-def _trusted(text: str) -> Markup:
+def _trust(text: str) -> Markup:
     """Code of ours, or data that ``as_script`` made safe where it stands: not to be escaped again."""
     return Markup(text)  # noqa: S704
 
 
 def _view(study: Study, anchor: str, whole: str, common: Configuration | None, given: _Given) -> _View:
-    decision, timed = study.decision, Timed.of(study)
+    decision, timed = study.decision, Timed.make(study)
     trials = rows(study, decision, given.most)
     roles = roles_of(study, decision, common)
     table, chart = ladder(study, decision, common)
@@ -163,7 +163,8 @@ def _view(study: Study, anchor: str, whole: str, common: Configuration | None, g
     if decision:
         by_rank, ranks = configurations(study, decision, roles)
         ranking = Block(
-            title="The fastest and the slowest", text=untied(study, decision), table=by_rank, chart=ranks, stacked=True,
+            title="The fastest and the slowest", text=explain_untied(study, decision), table=by_rank, chart=ranks,
+            stacked=True,
             folded_table=True,
         )  # fmt: skip
     return _View(
@@ -179,7 +180,7 @@ def _view(study: Study, anchor: str, whole: str, common: Configuration | None, g
         ranking=ranking,
         effects=tuple(effects_blocks(study, timed, trials)),
         kernels=timed.kernels,
-        why=tuple(why_blocks(study, decision, trials, roles, given.ceilings)) if decision else (),
+        why=tuple(make_blocks(study, decision, trials, roles, given.ceilings)) if decision else (),
         choice=tuple(choice_blocks(study, decision, trials, roles)) if decision else (),
         search=tuple(search_blocks(study)),
         trials=every_trial(study, trials, given.texts, roles, given.code, given.ceilings),

@@ -82,7 +82,7 @@ class Timed:
     trials: tuple[Trial, ...]
 
     @classmethod
-    def of(cls, study: Study) -> "Timed":
+    def make(cls, study: Study) -> "Timed":
         last = {t.configuration: t for t in study.trials if t.measurement}
         return cls(policy_values(study), tuple(last.values()))
 
@@ -116,7 +116,7 @@ class Timed:
     def pairings(self) -> tuple[Pairing, ...]:
         """Every two values of a policy, the earlier as base; of a policy with more than ``MOST_VALUES``, each against
         the first only. Those without a single pair are left out."""
-        found = []
+        pairings = []
         for number, (name, values) in enumerate(self.values.items()):
             setting, column = settings(self.policies, number), self.policies[number]
             places = range(len(values))
@@ -124,10 +124,10 @@ class Timed:
             for base, value in combinations(places, 2) if few else ((0, place) for place in places[1:]):
                 first, second = pairs(setting, column, base, value)
                 if len(first):
-                    found.append(Pairing(name, values[base], values[value], first, second))
-        return tuple(found)
+                    pairings.append(Pairing(name, values[base], values[value], first, second))
+        return tuple(pairings)
 
-    def given(self, pairing: Pairing) -> Iterable[tuple[str, PolicyValue, NDArray[np.bool_]]]:
+    def list_conditions(self, pairing: Pairing) -> Iterable[tuple[str, PolicyValue, NDArray[np.bool_]]]:
         """For each value of each other policy: which of the pairs have it."""
         for number, (name, values) in enumerate(self.values.items()):
             if name != pairing.policy and len(values) > 1:
@@ -135,7 +135,7 @@ class Timed:
                 yield from ((name, value, places == place) for place, value in enumerate(values))
 
 
-def summarised(percent: Figures) -> tuple[float | int, ...]:
+def summarise(percent: Figures) -> tuple[float | int, ...]:
     """Pairs, mean, median, least, most, and the share of pairs that got faster; empty when there is no pair."""
     percent = percent[np.isfinite(percent)]
     if not len(percent):
@@ -153,9 +153,9 @@ def effects_frame(study: Study | Timed, kernel: str | None = None) -> pd.DataFra
     and ``faster_share`` (0..1, pairs in which ``value`` is faster). With ``kernel``, the times are that kernel's, else
     the whole plan's.
     """
-    timed = Timed.of(study) if isinstance(study, Study) else study
+    timed = Timed.make(study) if isinstance(study, Study) else study
     times = timed.times(kernel)
-    rows = [(p.policy, p.base, p.value, *summarised(p.percent(times))) for p in timed.pairings]
+    rows = [(p.policy, p.base, p.value, *summarise(p.percent(times))) for p in timed.pairings]
     return pd.DataFrame([row for row in rows if len(row) > 3], columns=list(COLUMNS))
 
 
@@ -167,10 +167,10 @@ def every_effect(timed: Timed) -> Iterable[tuple[str, str, PolicyValue | None, t
         for pairing in timed.pairings:
             percent = pairing.percent(times)
             head = (pairing.policy, pairing.base, pairing.value)
-            if whole := summarised(percent):
+            if whole := summarise(percent):
                 yield kernel, "", None, (*head, *whole)
-            for name, value, has in timed.given(pairing):
-                if some := summarised(percent[has]):
+            for name, value, has in timed.list_conditions(pairing):
+                if some := summarise(percent[has]):
                     yield kernel, name, value, (*head, *some)
 
 
@@ -179,21 +179,21 @@ def contributions(timed: Timed, winner: Trial, control: Configuration) -> dict[s
     first: that policy back at its default, all others as the winner has them; where that was not measured, by the
     median over all pairs. By first times, as most were timed but once; where neither is known, it is left out."""
     first = {t.configuration: t.measurement.median_ms for t in timed.trials if t.measurement}
-    own, found = first.get(winner.configuration, 0.0), {}
+    own, factors = first.get(winner.configuration, 0.0), {}
     for name, value in winner.configuration.items():
         if value == control[name]:
             continue
         without = first.get(Configuration({**winner.configuration, name: control[name]}))
         if without and own:
-            found[name] = without / own
+            factors[name] = without / own
             continue
         pairing = next(
             (p for p in timed.pairings if (p.policy, p.base, p.value) == (name, control[name], value)), None
         )
-        told = summarised(pairing.percent(timed.times())) if pairing else ()
+        told = summarise(pairing.percent(timed.times())) if pairing else ()
         if told and told[2] > -100:
-            found[name] = 100 / (100 + told[2])
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+            factors[name] = 100 / (100 + told[2])
+    return dict(sorted(factors.items(), key=lambda one: (-one[1], one[0])))
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,11 @@ def importance(timed: Timed, kernel: str | None = None) -> Importance:
     total = float(log @ log)
     if total <= 0:
         return Importance(0.0, dict.fromkeys(codes, 0.0), {})
-    left = _left(log, list(codes.values()))
+    left = _compute_residual(log, list(codes.values()))
     rest = float(left @ left)
     alone = {}
     for name in codes:
-        without = _left(log, [code for other, code in codes.items() if other != name])
+        without = _compute_residual(log, [code for other, code in codes.items() if other != name])
         alone[name] = max(0.0, float(without @ without) - rest) / total
     together = {}
     for a, b in combinations(codes, 2):
@@ -241,7 +241,7 @@ def importance(timed: Timed, kernel: str | None = None) -> Importance:
     return Importance(1 - rest / total, alone, together)
 
 
-def _left(log: Figures, codes: Sequence[Rows]) -> Figures:
+def _compute_residual(log: Figures, codes: Sequence[Rows]) -> Figures:
     """What a sum of a term for each value of each policy leaves over, by the normal equations: small, as there are few
     values, and singular, as every row has one value of each policy."""
     terms = np.hstack([np.ones((len(log), 1)), *(np.eye(int(code.max()) + 1)[code] for code in codes)])

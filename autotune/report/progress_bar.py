@@ -35,7 +35,7 @@ class Pace:
 
     def step(self, done: int, about: str) -> None:
         """``done`` steps are behind; ``about`` is what else to say."""
-        self._done, far = done, self._left(done, monotonic())
+        self._done, far = done, self._describe_time_left(done, monotonic())
         if not self._bar:
             count = str(done) if self._total is None else f"{done} of {self._total}"
             far = f"{count}, {far}" if far else count
@@ -56,7 +56,7 @@ class Pace:
         """Nothing is told any more: what compiles in a thread may go on for a while after an interruption."""
         self._is_over = True
 
-    def _left(self, done: int, now: float) -> str:
+    def _describe_time_left(self, done: int, now: float) -> str:
         if self._total is None or done >= self._total:
             return ""
         seconds, steps = now - self._began, done - self._first
@@ -74,7 +74,7 @@ class Live:
         self._states: Counter[str] = Counter()
         self._compiled = 0, 0
 
-    def compiled(self, done: int, total: int) -> None:
+    def report_compiled(self, done: int, total: int) -> None:
         """Where all is compiled before anything is timed: so many are, of so many."""
         self._compiled = done, total
         self._pace.tell(f"compiling {done:,} of {total:,} (cpu: all are compiled before timing)")
@@ -90,9 +90,9 @@ class Live:
         if not self._states:  # what was recorded before says nothing, nor does what came before the first
             self._pace.start(done)
         self._states[trial.state] += 1
-        self._pace.step(done, self._about(best_ms, busy_share))
+        self._pace.step(done, self._describe(best_ms, busy_share))
 
-    def _about(self, best_ms: float, busy_share: float) -> str:
+    def _describe(self, best_ms: float, busy_share: float) -> str:
         failed = [f"{count} {state}" for state, count in sorted(self._states.items()) if state != "measured"]
         best = [] if math.isinf(best_ms) else [f"best {duration(best_ms)}"]
         return ", ".join([*best, f"{self._states['measured']} measured", *failed, f"busy {busy_share:.0%}"])
@@ -119,13 +119,13 @@ def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
 
 
 @contextmanager
-def live(title: str, total: int | None, err: Console) -> Iterator[Live]:
+def show_live(title: str, total: int | None, err: Console) -> Iterator[Live]:
     """A Live for the block, on a Pace."""
     with pace(title, total, err) as steps:
         yield Live(steps)
 
 
-def watching(progress: bool) -> Console:
+def make_console(progress: bool) -> Console:
     """Where a program that did not ask for output is shown how far it is: its terminal or notebook, else nowhere."""
     shown = Console(highlight=False, markup=False)
     try:

@@ -1,7 +1,7 @@
 """The configurations in order of their times: which are shown, and what stands beside their bars."""
 
 from autotune import figures as units
-from autotune.record import Decision, Study, Trial, ranked
+from autotune.record import Decision, Study, Trial, rank_trials
 from autotune.report.blocks import (
     CONFIGURATION,
     ERROR,
@@ -11,8 +11,8 @@ from autotune.report.blocks import (
     TIME,
     Column,
     Table,
-    over_winner,
-    without_empty,
+    drop_empty_columns,
+    make_over_winner,
 )
 from autotune.report.charts import Bar, Chart, bars
 from autotune.report.verdict import Roles
@@ -23,7 +23,7 @@ LONGEST = 70  # characters of a label beside a bar
 
 def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
     """The fastest and the slowest configurations with their part in the verdict."""
-    order = ranked(study.trials, decision)
+    order = rank_trials(study.trials, decision)
     shown = [trial for i, trial in enumerate(order) if i < BEST or i >= len(order) - WORST]
     place = {trial.configuration: i for i, trial in enumerate(order, 1)}
     is_mixed = len({_is_retimed(trial) for trial in order}) > 1
@@ -32,7 +32,7 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
         TIME,
         Column("timed_again", "timed again", of=lambda t: "yes" if is_mixed and _is_retimed(t) else None),
         SPREAD,
-        over_winner(decision),
+        make_over_winner(decision),
         ERROR,
         REGISTERS,
         OCCUPANCY,
@@ -52,7 +52,7 @@ def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Tabl
     caption = f"The {BEST} fastest and {WORST} slowest of {len(order):,} timed configurations, best first"
     if len(order) <= BEST + WORST:
         caption = f"All {len(order):,} timed configurations, best first"
-    table = without_empty(Table.of("configurations", caption, columns, shown))
+    table = drop_empty_columns(Table.make("configurations", caption, columns, shown))
     alt = f"{caption}; the table has the figures"
     return table, bars("configurations", alt, entries)
 
@@ -61,7 +61,7 @@ def _is_retimed(trial: Trial) -> bool:
     return trial.measurement is not None and trial.measurement.retimed_ms > 0
 
 
-def untied(study: Study, decision: Decision) -> str:
+def explain_untied(study: Study, decision: Decision) -> str:
     """Why some that are faster than members of the tie set are not in it; empty where there are none."""
     slowest = max(trial.time_ms for trial in decision.tie_set)
     faster = [t for t in study.trials if t not in decision.tie_set and t.time_ms < slowest]

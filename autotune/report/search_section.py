@@ -14,37 +14,37 @@ MOST_GROUPS = 40  # of the chart of states
 _SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work beside it
 
 
-def spent_s(trial: Trial) -> float:
+def sum_spent(trial: Trial) -> float:
     return sum(trial.phases_ms.get(phase, 0.0) for phase in _SPENT) / 1000
 
 
 def improvements(trials: Sequence[Trial]) -> list[tuple[int, float, Trial]]:
     """(number of trials, their seconds so far, the trial) for each that was better than all before it. Times are those
     of the first measurement, as they were known then."""
-    best, found = math.inf, []
-    seconds = list(accumulate(map(spent_s, trials)))
+    best, improved = math.inf, []
+    seconds = list(accumulate(map(sum_spent, trials)))
     for i, trial in enumerate(trials):
         if trial.measurement and trial.measurement.median_ms < best:
             best = trial.measurement.median_ms
-            found.append((i + 1, seconds[i], trial))
-    return found
+            improved.append((i + 1, seconds[i], trial))
+    return improved
 
 
 def search_blocks(study: Study) -> list[Block]:
     trials = study.trials
-    found = improvements(trials)
+    improved = improvements(trials)
     blocks = []
-    if found:
-        at = [(*(one[:2]), one[2].measurement.median_ms) for one in found if one[2].measurement]
-        total = len(trials), sum(map(spent_s, trials))
+    if improved:
+        at = [(*(one[:2]), one[2].measurement.median_ms) for one in improved if one[2].measurement]
+        total = len(trials), sum(map(sum_spent, trials))
         columns = (
             Column("trial", "trial", "count"), Column("seconds", "after", "seconds"), TIME, CONFIGURATION
         )  # fmt: skip
-        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, found, strict=True)]
-        text = f"{units.count(found[-1][0])} of {total[0]:,} trials until the best first measurement"
+        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, improved, strict=True)]
+        text = f"{units.count(improved[-1][0])} of {total[0]:,} trials until the best first measurement"
         charts = {"trials": ("trials", 0)}
         if total[1]:
-            text += f", {units.seconds(found[-1][1])} of {units.seconds(total[1])}"
+            text += f", {units.seconds(improved[-1][1])} of {units.seconds(total[1])}"
             charts["seconds"] = ("seconds of placing, verifying and measuring", 1)
         wide = at[0][2] / at[-1][2] > 30
         blocks.append(Block(title="Best so far", text=f"{text}."))
@@ -56,7 +56,7 @@ def search_blocks(study: Study) -> list[Block]:
             blocks.append(Block(chart=chart, half=len(charts) > 1))
         caption = "Each trial that was better than all before it"
         blocks.append(Block(table=Table("best_so_far", caption, columns, tuple(rows)), folded_table=True))
-    return [*blocks, _states(study), *_busy(study)]
+    return [*blocks, _states(study), *_show_busy(study)]
 
 
 def _states(study: Study) -> Block:
@@ -74,14 +74,14 @@ def _states(study: Study) -> Block:
     rows = []
     for state in known:
         of = [t for t in study.trials if t.state == state]
-        rows.append((state, len(of), len(of) / len(study.trials), sum(map(spent_s, of))))
+        rows.append((state, len(of), len(of) / len(study.trials), sum(map(sum_spent, of))))
     alt = "States of the trials, in the order in which they were recorded"
     table = Table("states", "Trials by state", columns, tuple(rows))
     return Block(title="States over time", chart=stacked("states", alt, counts, list(places), width) if known else None,
                  table=table, stacked=False)  # fmt: skip
 
 
-def _busy(study: Study) -> list[Block]:
+def _show_busy(study: Study) -> list[Block]:
     """The seconds of the sweep and how much of them the device ran kernels."""
     seconds = study.about.phases_s
     rows = [(name, float(value)) for name, value in seconds.items()]

@@ -12,7 +12,7 @@ from autotune.compile import KernelProfile, StaticProfile, occupancy_model, stat
 from autotune.declaration import Family
 from autotune.errors import DeviceError, StoreError
 from autotune.files import cell_text, clean, csv_text, plain_file, write_text
-from autotune.record import Study, newest
+from autotune.record import Study, find_newest
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import Chart, Line, line_traces
 
@@ -23,7 +23,7 @@ _DIGESTS = ("source_digest", "space_digest")
 def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
     """``static.csv``: a row per architecture, configuration and kernel, with what the figures suggest. Raises
     StoreError."""
-    table = [line for arch in dict.fromkeys(r.arch for r in rows) for line in _of_arch(family, arch, rows)]
+    table = [line for arch in dict.fromkeys(r.arch for r in rows) for line in _list_rows(family, arch, rows)]
     frame = pd.DataFrame(table, columns=list(dict.fromkeys(name for line in table for name in line)))
     for name in (*_FIGURES, "registers_to_next_block"):
         if name in frame and name not in ("kernel", "occupancy", "limited_by"):
@@ -32,7 +32,7 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
     write_text(path, csv_text(frame))
 
 
-def _of_arch(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
+def _list_rows(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
     own = [row for row in rows if row.arch == arch]
     digests = {"source_digest": family.source_digest, "space_digest": family.space_digest}
     taken = {
@@ -98,7 +98,7 @@ def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
     if frame.empty or not set(frame.columns) >= _NEEDED:
         return None
     try:
-        return _static(_typed(frame), path, studies)
+        return _static(_convert_types(frame), path, studies)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read the static pass in {path}: {type(problem).__name__}: {problem}; autotune sweep --static "
@@ -106,7 +106,7 @@ def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
         ) from None
 
 
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+def _convert_types(frame: pd.DataFrame) -> pd.DataFrame:
     """``frame`` with numbers where numbers belong, and texts as they were before they became cells. Raises
     ValueError."""
     columns = {name: pd.to_numeric(frame[name]) for name in _NUMBERS}
@@ -120,7 +120,7 @@ def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static
     frame = frame.iloc[numbers.argsort(kind="stable")]
     archs = tuple(str(arch) for arch in frame["arch"].unique())
     family = str(frame["family"].iloc[0])
-    if changed := _changed_since(frame, [study for study in studies if study.family == family]):
+    if changed := _describe_changes(frame, [study for study in studies if study.family == family]):
         note = (
             f"What lies in {path.name} is left out: the {changed} changed between it and what was measured. "
             f"autotune sweep {family} --static makes it anew."
@@ -129,11 +129,11 @@ def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static
     return Static(clean(family), archs, tuple(static_blocks(frame)))
 
 
-def _changed_since(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
+def _describe_changes(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
     """What differs between the pass and the newest of ``studies``; empty where nothing is known to."""
     if not studies:
         return ""
-    about = newest(studies).about
+    about = find_newest(studies).about
     known = {"source_digest": about.source_digest, "space_digest": about.space_digest}
     changed = [name for name, digest in known.items() if digest and set(frame[name]) != {digest}]
     told = {"source_digest": "sources", "space_digest": "declared space"}
@@ -145,12 +145,12 @@ def static_blocks(frame: pd.DataFrame) -> list[Block]:
     compiled = frame[frame["state"] == "compiled"]
     blocks = []
     for kernel, rows in compiled.groupby("kernel", sort=False):
-        blocks += [_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
-    found = [_next_block(compiled), _failed(frame)]
+        blocks += [_group_by_arch(str(kernel), rows), *_curve(str(kernel), rows)]
+    found = [_next_block(compiled), _list_failed(frame)]
     return [*blocks, *(block for block in found if block)]
 
 
-def _by_arch(kernel: str, rows: pd.DataFrame) -> Block:
+def _group_by_arch(kernel: str, rows: pd.DataFrame) -> Block:
     columns = (
         Column("arch", "architecture"), Column("configurations", "how many", "count"),
         Column("registers_minimum", "fewest registers", "count"), Column("registers_median", "median", "count"),
@@ -235,14 +235,16 @@ def _next_block(rows: pd.DataFrame) -> Block | None:
         Column("block_size", "threads", "count"), Column("blocks_per_sm", "blocks/SM", "count"),
         Column("occupancy", "occupancy", "share"), Column("configuration", "configuration"),
     )  # fmt: skip
-    caption = f"Registers that stand between a kernel and one more block of a multiprocessor{_most(near)}"
+    caption = (
+        f"Registers that stand between a kernel and one more block of a multiprocessor{_describe_limit(near)}"
+    )
     text = "Launch bounds, a smaller tile or a narrower type may free so many; a spill may cost more than it brings."
     return Block(
         title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
     )
 
 
-def _failed(frame: pd.DataFrame) -> Block | None:
+def _list_failed(frame: pd.DataFrame) -> Block | None:
     failed = frame[frame["state"] == "compile_failed"]
     if failed.empty:
         return None
@@ -251,13 +253,13 @@ def _failed(frame: pd.DataFrame) -> Block | None:
         Column("reason", "message"),
         Column("configuration", "configuration"),
     )
-    caption = f"{len(failed):,} configurations that do not compile{_most(failed)}"
+    caption = f"{len(failed):,} configurations that do not compile{_describe_limit(failed)}"
     return Block(
         title="Does not compile", table=Table("static_failed", caption, columns, _rows(failed, columns))
     )
 
 
-def _most(rows: pd.DataFrame) -> str:
+def _describe_limit(rows: pd.DataFrame) -> str:
     return f"; the first {MOST_ROWS} of {len(rows):,}, static.csv has all" if len(rows) > MOST_ROWS else ""
 
 

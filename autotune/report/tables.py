@@ -99,7 +99,7 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
     another policy has a given value; with the columns of ``EFFECTS``."""
     rows = []
     for study in studies:
-        timed = Timed.of(study)
+        timed = Timed.make(study)
         shares = {kernel: importance(timed, kernel or None).alone for kernel in ("", *timed.kernels)}
         head = (clean(study.family), clean(study.workload), clean(study.device))
         for kernel, given, value, figures in every_effect(timed):
@@ -111,7 +111,7 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
 
 def study_html(study: Study) -> str:
     """Every name and message of the record is escaped."""
-    said = verdict(study, study.decision, effects_frame(Timed.of(study)))
+    said = verdict(study, study.decision, effects_frame(Timed.make(study)))
     device = study.about.device_name or study.device
     head = f"{study.family} on {study.workload}, {device}"
     headline = "" if study.decision else f"{_text(said.headline)} "

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import StoreError
-from autotune.files import write_text, written
+from autotune.files import write_file, write_text
 from autotune.record import Study, Trial
 
 _PHASES = ("place", "verify", "measure", "fault")  # of a trial, one behind the other
@@ -28,7 +28,7 @@ def write_trace(studies: Sequence[Study], path: Path) -> Path:
             "has that"
         )
     events = list(_events(studies, min(begun)))
-    return write_text(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}) + "\n", written)
+    return write_text(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}) + "\n", write_file)
 
 
 def _events(studies: Sequence[Study], first_s: float) -> Iterator[dict[str, Any]]:
@@ -45,11 +45,11 @@ def _events(studies: Sequence[Study], first_s: float) -> Iterator[dict[str, Any]
             named = {"name": f"measuring process {process}"}
             yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": process, "args": named}
         for process, trial in trials:
-            for event in _of_trial(trial, (trial.begun_s - first_s) * 1e6):
+            for event in _trace_trial(trial, (trial.begun_s - first_s) * 1e6):
                 yield {"pid": pid, "tid": process, **event}
 
 
-def _of_trial(trial: Trial, at_us: float) -> Iterator[dict[str, Any]]:
+def _trace_trial(trial: Trial, at_us: float) -> Iterator[dict[str, Any]]:
     spent = [(name, trial.phases_ms[name] * 1e3) for name in _PHASES if name in trial.phases_ms]
     told: dict[str, Any] = {"state": trial.state, "configuration": trial.configuration.id}
     if trial.measurement:

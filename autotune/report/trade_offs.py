@@ -9,7 +9,7 @@ import numpy as np
 from autotune import figures as units
 from autotune.declaration import Configuration
 from autotune.measure import OBJECTIVES, Objective
-from autotune.record import Decision, Study, Trial, cheapest
+from autotune.record import Decision, Study, Trial, find_cheapest
 from autotune.report.blocks import (
     CONFIGURATION,
     FOOTPRINT,
@@ -20,7 +20,7 @@ from autotune.report.blocks import (
     Column,
     Table,
     figure_column,
-    over_winner,
+    make_over_winner,
     spread_column,
 )
 from autotune.report.charts import Chart, Line, Point, cloud, lines
@@ -31,16 +31,16 @@ MOST_ON_FRONT = 30
 _NAMED = ("winner", "control")  # of a chart's points
 
 
-def front(costs: Sequence[Sequence[float]]) -> list[bool]:
+def find_front(costs: Sequence[Sequence[float]]) -> list[bool]:
     """Which of ``costs`` nothing beats: no other is at most as high in all and lower in one."""
     table = np.array(costs, dtype=float)
     kept = np.zeros(len(table), dtype=bool)
-    found = np.empty_like(table)
+    beaten = np.empty_like(table)
     size = 0
     for i in np.lexsort(table.T[::-1]):  # what beats i comes before it
-        before = found[:size]
+        before = beaten[:size]
         if not ((before <= table[i]).all(axis=1) & (before != table[i]).any(axis=1)).any():
-            kept[i], found[size] = True, table[i]
+            kept[i], beaten[size] = True, table[i]
             size += 1
     return [bool(one) for one in kept]
 
@@ -61,20 +61,20 @@ def choice_blocks(study: Study, decision: Decision, trials: Sequence[Trial], rol
                 Block(title=f"Time against {against}", chart=_chart(column, points, title), half=True)
             )
     columns = (
-        TIME, over_winner(decision), FOOTPRINT, replace(ONCE, label="transform and transfer, once"), CONFIGURATION
+        TIME, make_over_winner(decision), FOOTPRINT, replace(ONCE, label="transform and transfer, once"), CONFIGURATION
     )  # fmt: skip
-    on = front([(t.time_ms, t.footprint_bytes, t.once_ms) for t in timed])
+    on = find_front([(t.time_ms, t.footprint_bytes, t.once_ms) for t in timed])
     best = [trial for trial, is_front in zip(timed, on, strict=True) if is_front]
     caption = f"Pareto front: none is at most as high in time, footprint and cost once, and lower in one ({len(best)})"
     if len(best) > MOST_ON_FRONT:
         caption = f"{caption[:-1]}, the {MOST_ON_FRONT} fastest of them)"
-    table = Table.of("pareto", caption, columns, best[:MOST_ON_FRONT])
+    table = Table.make("pareto", caption, columns, best[:MOST_ON_FRONT])
     blocks.append(Block(table=table, folded_table=len(table.rows) > 8))
     blocks += _break_even(decision, timed)
     for objective in OBJECTIVES.values():
         known = [] if objective.is_time else [t for t in timed if math.isfinite(t.cost(objective.name))]
-        if known and (own := study.decided(objective.name)):
-            blocks.append(_against(objective, own, known, rows, roles))
+        if known and (own := study.decide(objective.name)):
+            blocks.append(_plot_against(objective, own, known, rows, roles))
     return blocks
 
 
@@ -86,7 +86,7 @@ def _points(
     least: Trial | None = None,
 ) -> list[Point]:
     """Time against ``column``, those on the front and those with a name first; ``least`` has the least of it."""
-    on = front([(trial.time_ms, column.of(trial)) for trial in timed])
+    on = find_front([(trial.time_ms, column.of(trial)) for trial in timed])
     points = []
     for trial, is_front in zip(timed, on, strict=True):
         named = [name for name in _NAMED if name in roles.get(trial.configuration, ())]
@@ -101,7 +101,7 @@ def _chart(column: Column, points: Sequence[Point], title: str) -> Chart:
     return cloud(f"front_{column.key.rpartition('_')[0]}", alt, points[:MOST_POINTS], column.key, title)
 
 
-def _against(
+def _plot_against(
     objective: Objective,
     decision: Decision,
     known: Sequence[Trial],
@@ -120,13 +120,13 @@ def _against(
     caption = f"None has both a shorter time and less {own.label} than one of these ({count}), beside those with a name"
     named = [trial for trial in known if rows[trial.configuration] in shown][:MOST_ON_FRONT]
     return Block(
-        title=f"Time against {own.label}", text=_told(objective, decision),
+        title=f"Time against {own.label}", text=_describe(objective, decision),
         chart=_chart(own, points, own.label),
-        table=Table.of(objective.name, caption, columns, named), folded_table=len(named) > 8,
+        table=Table.make(objective.name, caption, columns, named), folded_table=len(named) > 8,
     )  # fmt: skip
 
 
-def _told(objective: Objective, decision: Decision) -> str:
+def _describe(objective: Objective, decision: Decision) -> str:
     measured = decision.winner.measurement
     assert measured
     parts = [*objective.texts(measured.figures), f"in {units.duration(measured.time_ms)}"]
@@ -142,28 +142,30 @@ def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
     """Which layout is cheapest for so many calls on the same data, and the lines behind it."""
     if not any(trial.once_ms for trial in timed):
         return []
-    found = cheapest(timed)
+    stretches = find_cheapest(timed)
     columns = (
         Column("calls_from", "calls from", "count"), Column("calls_to", "to", "count"), TIME, ONCE, CONFIGURATION
     )  # fmt: skip
     rows = tuple(
         (s.calls_from, None if math.isinf(s.calls_to) else int(s.calls_to), s.trial.time_ms, s.trial.once_ms,
          s.trial.configuration)
-        for s in found
+        for s in stretches
     )  # fmt: skip
     caption = "The cheapest configuration for so many calls on the same data, its cost once included"
     table = Table("break_even", caption, columns, rows)
-    most = max(1000.0, 10.0 * found[-1].calls_from)
+    most = max(1000.0, 10.0 * stretches[-1].calls_from)
     calls = [10 ** (math.log10(most) * i / 60) for i in range(61)]
-    shown = [(f"from {s.calls_from:,} {'call' if s.calls_from == 1 else 'calls'}", s.trial) for s in found]
+    shown = [
+        (f"from {s.calls_from:,} {'call' if s.calls_from == 1 else 'calls'}", s.trial) for s in stretches
+    ]
     if decision.control and decision.control not in [trial for _, trial in shown]:
         shown.append(("control", decision.control))
     drawn = [Line(label, calls, [(t.once_ms + n * t.time_ms) / n for n in calls]) for label, t in shown]
     alt = "Milliseconds a call, the cost of the layout shared out, against the number of calls"
     chart = lines("break_even", alt, drawn, "calls on the same data", "time a call", logarithmic=(True, True))
-    last = found[-1]
+    last = stretches[-1]
     text = f"From {last.calls_from:,} calls on the fastest layout is the cheapest too."
-    if len(found) == 1:
+    if len(stretches) == 1:
         text = "One configuration is the cheapest however often it is called."
     text += f" It costs {units.duration(last.trial.once_ms)} once and {units.duration(last.trial.time_ms)} a call."
     return [Block(title="Break-even launches", text=text, table=table, chart=chart)]

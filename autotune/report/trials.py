@@ -8,11 +8,11 @@ from typing import Any
 
 from autotune.declaration import Configuration
 from autotune.files import clean
-from autotune.record import Decision, Study, Trial, ranked
+from autotune.record import Decision, Study, Trial, rank_trials
 from autotune.report.blocks import ERROR, FOOTPRINT, OCCUPANCY, ONCE, REGISTERS, SENT, SPREAD, TIME, Column
 from autotune.report.policy_effects import policy_values
 from autotune.report.verdict import Roles
-from autotune.report.why import of_ceiling
+from autotune.report.why import compute_ceiling_shares
 
 # What is generated for a configuration; empty when it is not known.
 Code = Callable[[Study, Configuration], str]
@@ -32,11 +32,12 @@ _TEXT_BUDGET = 1_200_000  # characters of reasons and notes in one page; results
 
 
 def rows(study: Study, decision: Decision | None, most: int) -> list[Trial]:
-    """At most ``most`` trials, best first (see ``decision.ranked``) and failures last: the rows of the page's table."""
+    """At most ``most`` trials, best first (see ``decision.rank_trials``) and failures last: the rows of the page's
+    table."""
     failed = sorted(
         (t for t in study.trials if not t.measurement), key=lambda t: (t.state, t.configuration.id)
     )
-    return [*ranked(study.trials, decision), *failed][:most]
+    return [*rank_trials(study.trials, decision), *failed][:most]
 
 
 def every_trial(
@@ -57,12 +58,12 @@ def every_trial(
     """
     columns = [
         _numbers("rank", "rank", "count", (i + 1 if t.measurement else None for i, t in enumerate(trials))),
-        *(_filled(column, trials) for column in (TIME, SPREAD)),
-        *([_filled(ERROR, trials)] if any(trial.error is not None for trial in trials) else []),
+        *(_fill_column(column, trials) for column in (TIME, SPREAD)),
+        *([_fill_column(ERROR, trials)] if any(trial.error is not None for trial in trials) else []),
         _names("state", "state", (trial.state for trial in trials)),
         *_policies(study, trials),
-        *_compiled(trials),
-        *(_filled(column, trials) for column in (FOOTPRINT, ONCE, SENT)),
+        *_list_compiled(trials),
+        *(_fill_column(column, trials) for column in (FOOTPRINT, ONCE, SENT)),
         *_ceilings(study, trials, ceilings),
         *_details(trials),
         _remarks(trials, max(60, min(600, _TEXT_BUDGET // max(1, texts)))),
@@ -90,7 +91,7 @@ def _policies(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return columns
 
 
-def _compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+def _list_compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """What the compiler told, of the kernel that uses most or fits least; nothing where it told nothing."""
     used = [[p for p in trial.profiles if p.registers] for trial in trials]
     if not any(used):
@@ -98,9 +99,9 @@ def _compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     least = [min(profiles, key=lambda p: p.occupancy, default=None) for profiles in used]
     spills = [sum(p.spilled_bytes for p in profiles) if profiles else None for profiles in used]
     return [
-        _filled(REGISTERS, trials),
+        _fill_column(REGISTERS, trials),
         _numbers("spill_bytes", "spilled bytes", "count", spills),
-        _filled(OCCUPANCY, trials),
+        _fill_column(OCCUPANCY, trials),
         _names("limited_by", "limited by", (p.limited_by if p else "" for p in least)),
     ]
 
@@ -134,11 +135,11 @@ def _ceilings(
     study: Study, trials: Sequence[Trial], ceilings: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """The share of the ceiling that each came nearest to, and which one that is."""
-    found = [of_ceiling(study, trial, ceilings) for trial in trials] if ceilings else []
-    if not any(found):
+    reached = [compute_ceiling_shares(study, trial, ceilings) for trial in trials] if ceilings else []
+    if not any(reached):
         return []
-    nearest = [max(of, key=lambda name: of[name]) if of else "" for of in found]
-    shares = [of[name] if name else None for of, name in zip(found, nearest, strict=True)]
+    nearest = [max(of, key=lambda name: of[name]) if of else "" for of in reached]
+    shares = [of[name] if name else None for of, name in zip(reached, nearest, strict=True)]
     return [
         _numbers("share_of_ceiling", "of ceiling", "share", shares),
         _names("binding_unit", "nearest ceiling", nearest),
@@ -151,14 +152,14 @@ def _code(study: Study, trials: Sequence[Trial], roles: Roles, code: Code | None
     first = [row for row, trial in enumerate(trials) if trial.configuration in roles]
     chosen = dict.fromkeys([*first, *range(len(trials))])
     lines: dict[str, int] = {}
-    found = {}
+    texts = {}
     for row in list(chosen)[:MOST_CODE]:
         if text := code(study, trials[row].configuration):
-            found[row] = [lines.setdefault(clean(line), len(lines)) for line in text.splitlines()]
-    return {"code": found, "lines": list(lines)}
+            texts[row] = [lines.setdefault(clean(line), len(lines)) for line in text.splitlines()]
+    return {"code": texts, "lines": list(lines)}
 
 
-def _filled(column: Column, trials: Sequence[Trial]) -> dict[str, Any]:
+def _fill_column(column: Column, trials: Sequence[Trial]) -> dict[str, Any]:
     return _numbers(column.key, column.label, column.kind, map(column.of, trials))
 
 

@@ -34,7 +34,7 @@ from autotune.report.blocks import (
     TIME,
     Column,
     Table,
-    without_empty,
+    drop_empty_columns,
 )
 from autotune.report.charts import Bar, Chart, bars
 from autotune.report.policy_effects import Timed, contributions
@@ -108,16 +108,16 @@ def answer(study: Study, decision: Decision, timed: Timed, use: Use) -> Headline
     return Headline(
         winner=winner.configuration,
         is_control=winner.configuration == study.control,
-        is_reliable=not remarks.unbeaten(decision),
+        is_reliable=not remarks.describe_unbeaten(decision),
         times=units.number(over.ratio) if known else "",
-        between=_between(over, units.number),
-        because=tuple(_because(timed, winner, study.control)),
+        between=_format_range(over, units.number),
+        because=tuple(_explain_lead(timed, winner, study.control)),
         covered=str(remarks.coverage(study) or tried),
         use=use,
     )
 
 
-def _because(timed: Timed, winner: Trial, control: Configuration) -> Iterable[str]:
+def _explain_lead(timed: Timed, winner: Trial, control: Configuration) -> Iterable[str]:
     """The policies that make most of the winner's lead, the strongest first."""
     parts = {
         f"{name}={winner.configuration[name]}": math.log(times)
@@ -131,7 +131,7 @@ def _because(timed: Timed, winner: Trial, control: Configuration) -> Iterable[st
         told += part
 
 
-def _between(margin: Margin, text: Callable[[float], str]) -> str:
+def _format_range(margin: Margin, text: Callable[[float], str]) -> str:
     return "" if math.isnan(margin.low) else f"{text(margin.low)} to {text(margin.high)}"
 
 
@@ -176,7 +176,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
             margin.ratio,
             _times(margin.ratio),
             f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}",
-            _between(margin, _times),
+            _format_range(margin, _times),
         )
         for key, label, trial, margin in (
             ("control", "control", decision.control, decision.over_control),
@@ -189,7 +189,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
         Card("time_ms", "time of one call", winner.time_ms, units.duration(winner.time_ms),
              f"{units.spread(winner.measurement.spread)} over {winner.measurement.samples:,} samples"),
         *others,
-        *_over_baseline(study, winner),
+        *_compare_with_baseline(study, winner),
         Card("tie_set", "in the tie set", ties, units.count(ties), "within noise of the best, with it"),
         *_rates(study, winner),
         counts,
@@ -197,7 +197,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
 
 
-def _over_baseline(study: Study, winner: Trial) -> Iterable[Card]:
+def _compare_with_baseline(study: Study, winner: Trial) -> Iterable[Card]:
     baseline = study.about.baseline
     if baseline and baseline.over_winner:
         ratio = baseline.over_winner
@@ -253,7 +253,7 @@ def ladder(
         ms = baseline.beside_ms(best) if decision else baseline.median_ms
         add(label, "baseline", "preset", ms, baseline.spread, None)
     caption = "Presets in declared order, then the runner-up and the winner"
-    table = without_empty(Table("presets", caption, columns, tuple(rows)))
+    table = drop_empty_columns(Table("presets", caption, columns, tuple(rows)))
     if not entries:
         return table, None
     return table, bars("presets", "Times of the presets; the table has the figures", entries)
@@ -262,7 +262,7 @@ def ladder(
 def tie_table(decision: Decision) -> Table:
     """The tie set in order of preference, with what broke the tie."""
     columns = (TIME, SPREAD, OCCUPANCY, FOOTPRINT, CONFIGURATION)
-    return Table.of("tie_set", "The tie set, the winner first", columns, decision.tie_set)
+    return Table.make("tie_set", "The tie set, the winner first", columns, decision.tie_set)
 
 
 def facts(study: Study) -> tuple[tuple[str, str], ...]:
@@ -272,12 +272,12 @@ def facts(study: Study) -> tuple[tuple[str, str], ...]:
         if key not in _ELSEWHERE and value not in (None, "", {}, []):
             name = key.removesuffix("_ms").removesuffix("_mhz").replace("_", " ")
             shown[_NAMES.get(key, name)] = _fact(key, value)
-    return tuple((name, _flat(value)) for name, value in shown.items())
+    return tuple((name, _flatten(value)) for name, value in shown.items())
 
 
 def _fact(key: str, value: Any) -> object:
     if key == "phases_s":
-        return {phase: f"{units.bare(float(seconds))} s" for phase, seconds in value.items()}
+        return {phase: f"{units.format_plain(float(seconds))} s" for phase, seconds in value.items()}
     if key.endswith("_ms"):
         return units.duration(float(value))
     if key.endswith("_share"):
@@ -328,11 +328,11 @@ def _warnings(
             f"{sum(failed.values()):,} of {len(study.trials):,} configurations failed: {kinds}. "
             "The last table has the reasons."
         )
-    if decision and (told := remarks.unbeaten(decision)):
+    if decision and (told := remarks.describe_unbeaten(decision)):
         yield f"{told[0].upper()}{told[1:]}."
-    if told := remarks.moved(study.trials):
+    if told := remarks.describe_move(study.trials):
         yield f"{told[0].upper()}{told[1:]}."
-    yield from _beside(study)
+    yield from _describe_comparison(study)
     if study.about.interrupted:
         yield "The sweep was interrupted: configurations that it did not reach are missing."
     if (study.about.throttle_reasons or 0) & POWER_OR_HEAT:
@@ -363,7 +363,7 @@ def _warnings(
         yield f"{len(kinds_of_note) - _NOTES:,} more kinds of remark are in the last table."
 
 
-def _beside(study: Study) -> Iterable[str]:
+def _describe_comparison(study: Study) -> Iterable[str]:
     """Of what the configurations are compared with."""
     if against := study.about.proof.get("against"):
         yield f"Right means: as {against} has it. No reference of another kind said what is right."
@@ -372,9 +372,9 @@ def _beside(study: Study) -> Iterable[str]:
         yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"
 
 
-def _flat(value: object) -> str:
+def _flatten(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_flat(item)}" for key, item in value.items() if item not in ("", None))
+        return ", ".join(f"{key} {_flatten(item)}" for key, item in value.items() if item not in ("", None))
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_flat, value))
+        return ", ".join(map(_flatten, value))
     return f"{value:,}" if type(value) is int else str(value)

@@ -27,7 +27,7 @@ _TIMES = (
 )  # fmt: skip
 
 
-def why_blocks(
+def make_blocks(
     study: Study,
     decision: Decision,
     trials: Sequence[Trial],
@@ -57,7 +57,7 @@ def _kernel(
 ) -> list[Block]:
     """Time of one kernel against its registers, and the steps at which a register more costs a block."""
     points: list[Point] = []
-    found: list[tuple[Trial, KernelProfile, float]] = []
+    rows: list[tuple[Trial, KernelProfile, float]] = []
     for row, trial in enumerate(trials):
         profile = next((p for p in trial.profiles if p.kernel == kernel and p.registers), None)
         if not (trial.measurement and profile):
@@ -67,11 +67,11 @@ def _kernel(
             continue
         named = ", ".join(r for r in roles.get(trial.configuration, ()) if r != "tied")
         points.append(Point(row, profile.registers, ms, named, profile.occupancy))
-        found.append((trial, profile, ms))
+        rows.append((trial, profile, ms))
     if not points:
         return []
     drawn = sorted(points, key=lambda p: (not p.role, p.ms))[:MOST_POINTS]
-    steps = _steps(study, [profile for _, profile, _ in found])
+    steps = _steps(study, [profile for _, profile, _ in rows])
     alt = f"Kernel {kernel}: time against registers, occupancy as colour and shape"
     if steps:
         alt += "; at a dashed line one register more costs blocks of a multiprocessor (so many → so many)"
@@ -82,7 +82,7 @@ def _kernel(
     constant = len({p.x for p in points}) == 1
     share = "" if alone else f"{units.share(_share(decision, kernel))} of the winner's time. "
     text = share + (f"Every configuration uses {points[0].x} registers." if constant else "")
-    table = _by_blocks(kernel, found)
+    table = _group_by_blocks(kernel, rows)
     long = len(table.rows) > MOST_BESIDE
     shown = None if constant and minor else chart
     return [
@@ -111,7 +111,7 @@ def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, s
     ]  # fmt: skip
 
 
-def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]]) -> Table:
+def _group_by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]]) -> Table:
     """Times of the kernel by block size and blocks that fit, with the registers that would still fit."""
     groups: dict[tuple[int, int, str], list[tuple[KernelProfile, float]]] = {}
     for _, p, ms in found:
@@ -132,7 +132,7 @@ def _by_blocks(kernel: str, found: Sequence[tuple[Trial, KernelProfile, float]])
     return Table(f"occupancy_{kernel}", caption, columns, tuple(rows))
 
 
-def _grouped(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
+def _group(groups: Mapping[Any, Sequence[Trial]]) -> list[tuple[Any, ...]]:
     return [(*key, *_times([trial.time_ms for trial in members])) for key, members in groups.items()]
 
 
@@ -153,7 +153,7 @@ def _spills(timed: Sequence[Trial]) -> Block | None:
             title="Spills", half=True, text="No kernel of any timed configuration spills registers to memory."
         )
     columns = (Column("kernel", "most in"), Column("spill_bytes", "bytes", "count"), *_TIMES)
-    rows = _grouped(dict(sorted(groups.items(), key=lambda item: item[0][1])))
+    rows = _group(dict(sorted(groups.items(), key=lambda item: item[0][1])))
     caption = "Times by the bytes of registers that a thread writes to memory and reads back"
     return Block(title="Spills", table=Table("spills", caption, columns, tuple(rows)), half=True)
 
@@ -173,7 +173,7 @@ def _footprints(timed: Sequence[Trial]) -> Block | None:
         *_TIMES,
     )
     caption = "Times by the device memory that the data takes"
-    table = Table("footprint", caption, columns, tuple(_grouped(groups)))
+    table = Table("footprint", caption, columns, tuple(_group(groups)))
     return Block(title="Footprint", table=table, half=True)
 
 
@@ -200,7 +200,9 @@ def _counters(study: Study, timed: Sequence[Trial], roles: Roles) -> Block:
 FASTEST = 20
 
 
-def of_ceiling(study: Study, trial: Trial, ceilings: Mapping[str, Any] | None) -> dict[str, float]:
+def compute_ceiling_shares(
+    study: Study, trial: Trial, ceilings: Mapping[str, Any] | None
+) -> dict[str, float]:
     """Ceiling -> the share of it that the trial reached (0..1), for each that is known of this device and for which
     the record says how much of it a call needs. Empty when there is none.
 
@@ -238,8 +240,8 @@ def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any]
             named.setdefault(one, name)
     ranked = fastest_first(study.trials)
     chosen = [t for t in ranked if t.configuration in named or t in ranked[:FASTEST]]
-    found = [(t, of_ceiling(study, t, ceilings)) for t in chosen]
-    units_known = list(dict.fromkeys(name for _, of in found for name in of))
+    reached = [(t, compute_ceiling_shares(study, t, ceilings)) for t in chosen]
+    units_known = list(dict.fromkeys(name for _, of in reached for name in of))
     if not units_known or ceilings is None:
         return []
     columns = (
@@ -249,10 +251,10 @@ def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any]
     rows = [
         (named.get(t.configuration), t.time_ms, *(of.get(n) for n in units_known),
          max(of, key=lambda n: of[n]) if of else None, t.configuration)
-        for t, of in found
+        for t, of in reached
     ]  # fmt: skip
     caption = "Share of the measured ceilings that each configuration reaches"
-    entries = _bars(found, named)
+    entries = _bars(reached, named)
     known = ", ".join(f"{units.si(ceilings['ceilings'][f'{n}_per_s'])}{n}/s" for n in units_known)
     text = (
         f"Measured ceilings of this device: {known}. Bytes and operations are those that the workload declares, "

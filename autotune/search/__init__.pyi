@@ -1,10 +1,13 @@
-from .gaussian_process import GaussianProcess as GaussianProcess, expected_improvement as expected_improvement
+from .gaussian_process import (
+    GaussianProcess as GaussianProcess,
+    compute_expected_improvement as compute_expected_improvement,
+)
 from .members import (
     MOST_LISTED as MOST_LISTED,
     Unlisted as Unlisted,
     can_be_listed as can_be_listed,
-    listed as listed,
-    narrowed as narrowed,
+    list_configurations as list_configurations,
+    narrow as narrow,
 )
 from .search import Search as Search
 from .strategy import SAMPLERS as SAMPLERS, Strategy as Strategy

@@ -34,14 +34,14 @@ class Completions:
     def _tables(self) -> list[list[tuple[tuple[int, ...], NDArray[np.float64]]]]:
         """For each policy: of each table that it is in, the policies of it that come before, and how many completions
         each value has after those."""
-        found: list[list[tuple[tuple[int, ...], NDArray[np.float64]]]] = [[] for _ in self._policies]
+        tables: list[list[tuple[tuple[int, ...], NDArray[np.float64]]]] = [[] for _ in self._policies]
         for constraint in self._tabled:
             places = self._places(constraint)
-            allowed = self._allowed(constraint, places)
+            allowed = self._check_allowed(constraint, places)
             for depth, place in enumerate(places):
                 later = tuple(range(depth + 1, len(places)))
-                found[place].append((places[:depth], allowed.sum(axis=later, dtype=np.float64)))
-        return found
+                tables[place].append((places[:depth], allowed.sum(axis=later, dtype=np.float64)))
+        return tables
 
     @cached_property
     def _tabled(self) -> list[Constraint]:
@@ -58,7 +58,7 @@ class Completions:
     def _places(self, constraint: Constraint) -> tuple[int, ...]:
         return tuple(sorted(self._order[name] for name in constraint.require.names))
 
-    def _allowed(self, constraint: Constraint, places: tuple[int, ...]) -> NDArray[np.bool_]:
+    def _check_allowed(self, constraint: Constraint, places: tuple[int, ...]) -> NDArray[np.bool_]:
         names = [self._policies[i].name for i in places]
         choices = [self._policies[i].values for i in places]
         cells = [
@@ -81,7 +81,7 @@ class Completions:
             numbers[:, place] = below.argmax(axis=1)
         for row in numbers[alive].tolist():
             found = Configuration({p.name: p.values[i] for p, i in zip(self._policies, row, strict=True)})
-            if not self._space.unexplored(found):
+            if not self._space.explain_unexplored(found):
                 yield found
 
     def walk(self, rng: "np.random.Generator") -> Iterator[Configuration]:
@@ -90,7 +90,7 @@ class Completions:
         def descend(row: list[int]) -> Iterator[Configuration]:
             place = len(row)
             chosen = {p.name: p.values[i] for p, i in zip(self._policies, row, strict=False)}
-            if self._space.unexplored(chosen):
+            if self._space.explain_unexplored(chosen):
                 return
             if place == len(self._policies):
                 yield Configuration(chosen)

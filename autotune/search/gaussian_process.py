@@ -18,10 +18,10 @@ Rows = NDArray[np.floating[Any]]
 class Covariance(Protocol):
     """How alike points are, before anything is measured."""
 
-    def across(self, rows: Rows, others: Rows) -> Rows:
+    def compute_covariance(self, rows: Rows, others: Rows) -> Rows:
         """A row for each of ``rows``, a column for each of ``others``."""
 
-    def itself(self, rows: Rows) -> Rows:
+    def compute_variance(self, rows: Rows) -> Rows:
         """The variance at each of ``rows``."""
 
 
@@ -36,21 +36,21 @@ class GaussianProcess:
         """All that ``expect`` needs for the points ``asked``, with those ``known`` observed and ``room`` for more."""
         count, most = len(known), len(known) + room
         self._asked, self._count = asked, count
-        inner = self._covariance.across(known, known).astype(np.float64)
+        inner = self._covariance.compute_covariance(known, known).astype(np.float64)
         inner[np.diag_indices(count)] += self._noise
         self._inverse = np.zeros((most, most))  # of the factor
         self._inverse[:count, :count] = np.linalg.inv(np.linalg.cholesky(inner))
         self._white = np.zeros((most, len(asked)), asked.dtype)  # the factor's inverse x covariances
-        across = self._covariance.across(known, asked)
+        across = self._covariance.compute_covariance(known, asked)
         np.matmul(self._inverse[:count, :count].astype(asked.dtype), across, out=self._white[:count])
-        self._unexplained = self._covariance.itself(asked) - (self._white[:count] ** 2).sum(axis=0)
+        self._unexplained = self._covariance.compute_variance(asked) - (self._white[:count] ** 2).sum(axis=0)
 
     def add(self, index: int) -> None:
         """One of the points asked about counts as observed from now on."""
         n, row = self._count, self._asked[index : index + 1]
-        alike = self._covariance.across(row, self._asked)[0]
+        alike = self._covariance.compute_covariance(row, self._asked)[0]
         before = self._white[:n, index].copy()
-        own = float(self._covariance.itself(row)[0]) + self._noise
+        own = float(self._covariance.compute_variance(row)[0]) + self._noise
         here = math.sqrt(max(own - float(before.astype(np.float64) @ before), self._noise))
         self._inverse[n, :n] = -(before.astype(np.float64) @ self._inverse[:n, :n]) / here
         self._inverse[n, n] = 1 / here
@@ -73,7 +73,7 @@ class GaussianProcess:
         return mean.astype(np.float64), deviation
 
 
-def expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
+def compute_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
     """How much below ``best`` each of several figures is expected to lie, 0 where it lies above (Mockus, On Bayesian
     methods for seeking the extremum, 1974)."""
     deviation = np.maximum(deviation, 1e-12)

@@ -23,7 +23,7 @@ _DRAWS = 64  # at once, before a method that always ends
 
 
 class Members(Protocol):
-    """What is left of a space. ``random``, ``some`` and ``pool`` give only members that were not taken."""
+    """What is left of a space. ``draw``, ``draw_some`` and ``pool`` give only members that were not taken."""
 
     policies: tuple[Policy, ...]
 
@@ -32,10 +32,10 @@ class Members(Protocol):
     def take(self, configuration: Configuration) -> None:
         """``configuration`` is not given again."""
 
-    def random(self, rng: "np.random.Generator") -> Configuration | None:
+    def draw(self, rng: "np.random.Generator") -> Configuration | None:
         """One at random; None when nothing is left."""
 
-    def some(self, count: int, rng: "np.random.Generator") -> "Candidates":
+    def draw_some(self, count: int, rng: "np.random.Generator") -> "Candidates":
         """At most ``count`` different ones at random; none only when nothing is left."""
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> "Candidates":
@@ -53,7 +53,7 @@ class Candidates:
 
 
 class Listed:
-    """A space as a list. ``random`` is uniform."""
+    """A space as a list. ``draw`` is uniform."""
 
     def __init__(self, policies: tuple[Policy, ...], configurations: Iterable[Configuration]) -> None:
         self.policies = policies
@@ -72,11 +72,11 @@ class Listed:
         if configuration in self._index:
             self._left[self._index[configuration]] = False
 
-    def random(self, rng: "np.random.Generator") -> Configuration | None:
+    def draw(self, rng: "np.random.Generator") -> Configuration | None:
         left = np.flatnonzero(self._left)
         return self.all[int(rng.choice(left))] if len(left) else None
 
-    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+    def draw_some(self, count: int, rng: "np.random.Generator") -> Candidates:
         left = np.flatnonzero(self._left)
         drawn = rng.choice(left, min(count, len(left)), replace=False) if len(left) else left
         return Candidates([self.all[i] for i in drawn], self._codes[drawn], len(left) <= count)
@@ -102,7 +102,7 @@ class Listed:
 class Unlisted:
     """A space that is never listed: members are drawn, with constraints narrowed on the way (``completions``).
 
-    Where nothing new is drawn, ``random`` walks through all that is left, so None means that none is.
+    Where nothing new is drawn, ``draw`` walks through all that is left, so None means that none is.
     """
 
     def __init__(self, space: Space) -> None:
@@ -115,43 +115,43 @@ class Unlisted:
         if not isinstance(configuration, Configuration) or len(configuration) != len(self.policies):
             return False
         declared = all(configuration.get(p.name) in p.values for p in self.policies)
-        return declared and not self._space.unexplored(configuration)
+        return declared and not self._space.explain_unexplored(configuration)
 
     def take(self, configuration: Configuration) -> None:
         self._taken.add(configuration)
 
-    def random(self, rng: "np.random.Generator") -> Configuration | None:
+    def draw(self, rng: "np.random.Generator") -> Configuration | None:
         found = chain(self._completions.draw(_DRAWS, rng), self._completions.walk(rng))
         return next((one for one in found if one not in self._taken), None)
 
-    def some(self, count: int, rng: "np.random.Generator") -> Candidates:
+    def draw_some(self, count: int, rng: "np.random.Generator") -> Candidates:
         drawn = [found for found in self._completions.draw(count, rng) if found not in self._taken]
-        if not drawn and (one := self.random(rng)) is not None:
+        if not drawn and (one := self.draw(rng)) is not None:
             drawn = [one]
         free = list(dict.fromkeys(drawn))
         return Candidates(free, encode(self.policies, free), are_all=False)
 
     def pool(self, best: Sequence[Configuration], rng: "np.random.Generator") -> Candidates:
-        found: dict[Configuration, None] = {}
+        pool: dict[Configuration, None] = {}
         for configuration in best:
-            found.update(dict.fromkeys(self._changed(configuration)))
-            found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng, configuration)))
-        found.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng)))
-        if (drawn := self.random(rng)) is not None:
-            found[drawn] = None
-        free = [configuration for configuration in found if configuration not in self._taken][:POOL]
+            pool.update(dict.fromkeys(self._list_neighbours(configuration)))
+            pool.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng, configuration)))
+        pool.update(dict.fromkeys(self._completions.draw(2 * _DRAWS, rng)))
+        if (drawn := self.draw(rng)) is not None:
+            pool[drawn] = None
+        free = [configuration for configuration in pool if configuration not in self._taken][:POOL]
         return Candidates(free, encode(self.policies, free), are_all=False)
 
-    def _changed(self, configuration: Configuration) -> Iterator[Configuration]:
+    def _list_neighbours(self, configuration: Configuration) -> Iterator[Configuration]:
         """The members that differ from it in one policy."""
         for policy in self.policies:
             for value in policy.values:
                 changed = Configuration({**configuration, policy.name: value})
-                if value != configuration[policy.name] and not self._space.unexplored(changed):
+                if value != configuration[policy.name] and not self._space.explain_unexplored(changed):
                     yield changed
 
 
-def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] | None:
+def list_configurations(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] | None:
     """``space.configurations()``, or None when there are more than ``most`` or they are too rare to list."""
     steps = Steps(20 * most)
     found = tuple(islice(space.walk(steps=steps), most + 1))
@@ -159,23 +159,25 @@ def listed(space: Space, most: int = MOST_LISTED) -> tuple[Configuration, ...] |
 
 
 def can_be_listed(space: Space) -> bool:
-    """Whether ``listed`` has an answer; a space that is small without its constraints is not listed to tell."""
+    """Whether ``list_configurations`` has an answer; a space that is small without its constraints is not listed to
+    tell."""
     return (
-        math.prod(len(policy.values) for policy in space.policies) <= MOST_LISTED or listed(space) is not None
+        math.prod(len(policy.values) for policy in space.policies) <= MOST_LISTED
+        or list_configurations(space) is not None
     )
 
 
-def narrowed(space: Space, held: dict[str, Sequence[Any]]) -> Space:
+def narrow(space: Space, held: dict[str, Sequence[Any]]) -> Space:
     """``space`` with the policies in ``held`` limited to the given values (values or their text): what
     ``configurations(narrowed=...)`` lists, without listing it, and as there what is possible where nothing of them is
     explored. Raises UnknownName."""
-    values = space.held_to(held)
-    found = replace(
+    values = space.select_values(held)
+    narrowed = replace(
         space, policies=tuple(replace(p, values=values.get(p.name, p.values)) for p in space.policies)
     )
     steps = Steps(20 * MOST_LISTED)
-    is_explored = next(found.walk(steps=steps), None) is not None or steps.are_spent
-    return found if is_explored else found.possible
+    is_explored = next(narrowed.walk(steps=steps), None) is not None or steps.are_spent
+    return narrowed if is_explored else narrowed.possible
 
 
 def encode(policies: Sequence[Policy], configurations: Sequence[Configuration]) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ class OptunaSampler(BaseSampler):
         with quiet_optuna():
             trial = self._study.ask(self._distributions)
         # Optuna asks no sampler where each policy has one value.
-        chosen = self._chosen or self._members.random(self._rng)
+        chosen = self._chosen or self._members.draw(self._rng)
         if chosen is not None:
             self._visited[chosen] = trial
         return chosen
@@ -73,7 +73,7 @@ class OptunaSampler(BaseSampler):
         for name, distribution in search_space.items():
             if name not in wanted:
                 wanted[name] = self.sample_independent(study, trial, name, distribution)
-        self._chosen = self._chosen or self._nearest(wanted)
+        self._chosen = self._chosen or self._find_nearest(wanted)
         return self._places(self._chosen) if self._chosen else wanted
 
     def sample_independent(
@@ -92,7 +92,7 @@ class OptunaSampler(BaseSampler):
     def _places(self, configuration: Configuration) -> dict[str, Any]:
         return {p.name: p.values.index(configuration[p.name]) for p in self._members.policies}
 
-    def _nearest(self, places: dict[str, Any]) -> Configuration | None:
+    def _find_nearest(self, places: dict[str, Any]) -> Configuration | None:
         """What stands at ``places`` when it may be visited, else a member close to it; None when nothing is left."""
         policies = self._members.policies
         wanted = Configuration({p.name: p.values[places.get(p.name, 0)] for p in policies})

@@ -7,8 +7,8 @@ answers asks for the same configurations. Presets, then ``seeds`` (the winners o
 come first with every sampler.
 
 What cannot run is pruned only by what cannot be wrong: ``exclusion`` is asked about each configuration before
-it is handed out (``Variant.exclusion``: constraints that read sizes or options, layouts larger than the device's
-memory or textures allow, grids, blocks and shared memory outside the launch limits). It costs no trial, and
+it is handed out (``Variant.explain_exclusion``: constraints that read sizes or options, layouts larger than the
+device's memory or textures allow, grids, blocks and shared memory outside the launch limits). It costs no trial, and
 ``excluded`` lists it with its reason. No estimate of a time ever prunes.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autotune.declaration import Configuration, Space, single_presets
+from autotune.declaration import Configuration, Space, find_single_presets
 from autotune.search.members import Listed, Members, Unlisted
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
@@ -51,7 +51,7 @@ class Search:
             Unlisted(space) if configurations is None else Listed(space.policies, configurations)
         )
         count = None if configurations is None else len(configurations)
-        first = [*single_presets(space).values(), *seeds]
+        first = [*find_single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
             first += (*configurations[:: max(1, len(configurations) // _SPREAD)], *configurations)
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
@@ -69,7 +69,7 @@ class Search:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
         is told."""
         while len(self._asked) < self._trials and monotonic() < self._until:
-            chosen = self._next()
+            chosen = self._choose_next()
             if chosen is None:
                 return None
             self._members.take(chosen)
@@ -93,7 +93,7 @@ class Search:
         log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
         self._learn(configuration, log_ms)
 
-    def _next(self) -> Configuration | None:
+    def _choose_next(self) -> Configuration | None:
         """What comes first, then what the sampler chooses; None when nothing is left."""
         forced = None
         while self._first and forced is None:
@@ -101,7 +101,7 @@ class Search:
             forced = None if first in self._told else first
         if self._model:
             return self._model.propose(forced)
-        return self._members.random(self._rng) if forced is None and self._rng else forced
+        return self._members.draw(self._rng) if forced is None and self._rng else forced
 
     def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
         if self._model:

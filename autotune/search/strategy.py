@@ -70,7 +70,7 @@ class Strategy:
             return self.trials
         return _UNLISTED if members is None else min(members, max(_FEWEST, math.ceil(_SHARE * members)))
 
-    def about(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         """What a study says of its search: ``by`` what, and with which limits."""
         limits = [f"{self.trials:,} trials"] if self.trials is not None else []
         limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []

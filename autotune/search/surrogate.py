@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.declaration import Configuration, Policy
-from autotune.search.gaussian_process import Array, GaussianProcess, Rows, expected_improvement
+from autotune.search.gaussian_process import Array, GaussianProcess, Rows, compute_expected_improvement
 from autotune.search.members import Members, columns, encode
 
 STARTS = 4  # visited before the model has a say, presets among them
@@ -54,7 +54,7 @@ class Surrogate:
 
     def propose(self, forced: Configuration | None) -> Configuration | None:
         """``forced``, or the best candidate; None when nothing is left."""
-        chosen = forced or (self._start() if self._is_starting() else self._best())
+        chosen = forced or (self._start() if self._is_starting() else self._find_best())
         if chosen is not None:
             self._open[chosen] = None
             self._observe(chosen)
@@ -76,31 +76,31 @@ class Surrogate:
     def _start(self) -> Configuration | None:
         """Of some at random, the one farthest from all that was visited."""
         self._starts += 1
-        found = self._members.some(_TRIED_STARTS, self._rng)
+        candidates = self._members.draw_some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
-        if not found.configurations or not visited:
-            return self._members.random(self._rng)
-        tried, seen = found.rows, encode(self._members.policies, visited)
+        if not candidates.configurations or not visited:
+            return self._members.draw(self._rng)
+        tried, seen = candidates.rows, encode(self._members.policies, visited)
         apart = (tried**2).sum(axis=1)[:, None] + (seen**2).sum(axis=1) - 2 * tried @ seen.T
-        return found.configurations[int(apart.min(axis=1).argmax())]
+        return candidates.configurations[int(apart.min(axis=1).argmax())]
 
     # -- the best of the rest -----------------------------------------------------------------------------
 
-    def _best(self) -> Configuration | None:
+    def _find_best(self) -> Configuration | None:
         if self._fit is None or self._fit.is_old(len(self._told), self._least()):
-            self._fit = self._fitted()
+            self._fit = self._fit_model()
         pool = self._pool
         assert pool is not None, "a fit is of a pool"
         if not pool.left.any():
             self._pool = self._fit = None
-            return self._members.random(self._rng)
-        times = _standard(self._times(self._fit.observed))
+            return self._members.draw(self._rng)
+        times = _standardise(self._times(self._fit.observed))
         mean, deviation = self._process.expect(times)
         free = np.flatnonzero(pool.left)
-        gain = expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        gain = compute_expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
 
-    def _fitted(self) -> "_Fit":
+    def _fit_model(self) -> "_Fit":
         """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""
         told = list(self._told)
         times = self._times(told)
@@ -111,17 +111,17 @@ class Surrogate:
             kept = [*rest[:: -(-len(rest) // (_LEARNT // 2))], *order[: _LEARNT // 2]]
             told, times = [told[i] for i in kept], times[kept]
         if self._pool is None or not self._pool.are_all:
-            self._pool = self._drawn(best)
+            self._pool = self._draw_pool(best)
         known = self._features.rows(encode(self._members.policies, told))
-        self._relevances.fit(known, _standard(times))
-        self._process.fit(self._relevances.scaled(known), self._relevances.scaled(self._pool.rows), _ROOM)
+        self._relevances.fit(known, _standardise(times))
+        self._process.fit(self._relevances.scale(known), self._relevances.scale(self._pool.rows), _ROOM)
         until_ms = -math.inf if self._pool.are_all else self._least()
         fit = _Fit(told, _GROWTH * len(self._told), until_ms)
         for configuration in self._open:
             fit.observe(configuration, self._pool, self._process)
         return fit
 
-    def _drawn(self, best: Sequence[Configuration]) -> "_Pool":
+    def _draw_pool(self, best: Sequence[Configuration]) -> "_Pool":
         found, waiting = self._members.pool(best, self._rng), list(self._open)
         rows = np.vstack([found.rows, encode(self._members.policies, waiting)])
         pool = _Pool([*found.configurations, *waiting], self._features.rows(rows), found.are_all)
@@ -215,11 +215,11 @@ class Relevances:
         self._middle = math.log(self.each[0]) if count else 0.0
         self._others: Rows | None = None
 
-    def scaled(self, rows: Rows) -> Rows:
+    def scale(self, rows: Rows) -> Rows:
         scaled: Rows = rows * np.sqrt(self.each).astype(np.float32)[self._groups]
         return scaled
 
-    def across(self, rows: Rows, others: Rows) -> Rows:
+    def compute_covariance(self, rows: Rows, others: Rows) -> Rows:
         if others is not self._others:  # an observation is added to the same candidates many times
             self._others, self._squares = others, (others**2).sum(axis=1)
         apart = rows @ others.T
@@ -230,7 +230,7 @@ class Relevances:
         np.negative(apart, out=apart)
         return np.exp(apart, out=apart)
 
-    def itself(self, rows: Rows) -> Rows:
+    def compute_variance(self, rows: Rows) -> Rows:
         return np.ones(len(rows), rows.dtype)
 
     def fit(self, known: Rows, times: Array) -> None:
@@ -243,16 +243,16 @@ class Relevances:
             squares = (columns**2).sum(axis=1)
             apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
         total = sum(r * a for r, a in zip(self.each, apart, strict=True))
-        best = self._likelihood(np.asarray(total), times, self.each)
+        best = self._compute_likelihood(np.asarray(total), times, self.each)
         for group in [*range(len(self.each))] * 2:
             for step in _STEPS:
                 tried = self.each.copy()
                 tried[group] = np.clip(tried[group] * step, _LEAST, _LARGEST)
                 distance = total + (tried[group] - self.each[group]) * apart[group]
-                if (likelihood := self._likelihood(distance, times, tried)) > best:
+                if (likelihood := self._compute_likelihood(distance, times, tried)) > best:
                     best, self.each, total = likelihood, tried, distance
 
-    def _likelihood(self, distance: Array, times: Array, each: Array) -> float:
+    def _compute_likelihood(self, distance: Array, times: Array, each: Array) -> float:
         """The logarithm of it, but for a constant; with that of what is expected of relevances."""
         covariance = np.exp(-np.maximum(distance, 0))
         covariance[np.diag_indices_from(covariance)] += _NOISE
@@ -263,6 +263,6 @@ class Relevances:
         return fit - float(np.log(np.diag(factor)).sum()) + prior
 
 
-def _standard(figures: Array) -> Array:
+def _standardise(figures: Array) -> Array:
     spread: Array = (figures - np.nanmean(figures)) / max(float(np.nanstd(figures)), 1e-9)
     return spread

@@ -57,7 +57,7 @@ class Agreement:
             try:
                 outcome = decide()
             except AutotuneError as problem:
-                outcome = Failure.of(problem)
+                outcome = Failure.make(problem)
         outcome = self.gather(outcome)[0]
         if isinstance(outcome, Failure):
             raise outcome.error()
@@ -102,7 +102,7 @@ def digest_choices(family: Family, file: PolicyFile) -> str:
     no entry knows it."""
     policies = Policies(file.device, file)
     found = []
-    for item in (item for item in file.entries.values() if not acceptance.stale(family, item)):
+    for item in (item for item in file.entries.values() if not acceptance.describe_staleness(family, item)):
         asked = {name: item.configuration[name] for name in family.accuracy if name in item.configuration}
         for double in (2, 4, 1):  # halves of a feature
             numbers = {name: max(1, value * double // 2) for name, value in item.features.items()}
@@ -154,7 +154,7 @@ def compare_ranks(agreement: Agreement, digests: Callable[[], Mapping[str, str]]
     try:
         outcome = dict(digests())
     except AutotuneError as problem:
-        outcome = Failure.of(problem)
+        outcome = Failure.make(problem)
     is_first, of_ranks = agreement.rank == 0, agreement.gather(outcome)
     for number, one in enumerate(of_ranks):
         if isinstance(one, Failure):

@@ -41,7 +41,7 @@ class Chunk:
     first: int
     count: int
 
-    def of(self, values: NDArray[Any]) -> float:
+    def sum_over(self, values: NDArray[Any]) -> float:
         """The sum of its units' ``values``."""
         return float(values[self.first : self.first + self.count].sum())
 
@@ -73,20 +73,20 @@ class Model:
         )
 
     @classmethod
-    def through(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
+    def fit(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
         """From (cost, seconds) of single chunks. A chunk takes no longer than one of a higher cost."""
         costs, seconds = np.array(sorted(points), np.float64).T
         seconds = np.maximum.accumulate(seconds)
         per_cost = float(seconds[-1] / max(costs[-1], 1e-300))
         return cls(per_cost, per_byte, tuple(zip(costs.tolist(), seconds.tolist(), strict=True)))
 
-    def refined(self, samples: Sequence[tuple[float, float, float, float]]) -> "Model":
+    def refine(self, samples: Sequence[tuple[float, float, float, float]]) -> "Model":
         """After a run of such chunks, each (cost, seconds, bytes, seconds of the copy): what they took is the better
         guide for the next one."""
         costs, seconds, nbytes, copied = np.array(samples, np.float64).T
         per_byte = float(copied.sum() / max(nbytes.sum(), 1))
         if not self.points:
-            return Model.through(zip(costs, seconds, strict=True), per_byte)
+            return Model.fit(zip(costs, seconds, strict=True), per_byte)
         expected = sum(self.seconds(cost) for cost in costs)
         ratio = float(seconds.sum()) / max(expected, 1e-300)
         return Model(self.per_cost * ratio, per_byte, tuple((cost, s * ratio) for cost, s in self.points))
@@ -134,7 +134,7 @@ def allocate(
     given, batch = batch, min(batch or units.batch, units.batch)
     match allocation:
         case "automatic":
-            return _automatic(units, models, batch, bytes_per_unit)
+            return _plan_automatic(units, models, batch, bytes_per_unit)
         case "contiguous":
             edges = _edges(units.costs, [1 / max(model.per_cost, 1e-300) for model in models])
             queues = tuple(tuple(chunks_of(units, low, high, batch)) for low, high in pairwise(edges))
@@ -146,30 +146,32 @@ def allocate(
     raise UnknownName("allocation", allocation, ALLOCATIONS)
 
 
-def _automatic(units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike) -> Allocation:
+def _plan_automatic(
+    units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike
+) -> Allocation:
     """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
     better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
     device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
     never what is waited for."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
     plans = [
-        Allocation("automatic", size, _balanced(units, models, size), steals=True) for size in sorted(sizes)
+        Allocation("automatic", size, _balance(units, models, size), steals=True) for size in sorted(sizes)
     ]
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
-    ends = [max(predicted(plan, units, models, bytes_per_unit)) for plan in plans]
+    ends = [max(predict(plan, units, models, bytes_per_unit)) for plan in plans]
     plan, end = [pair for pair in zip(plans, ends, strict=True) if pair[1] <= min(ends) * _AS_GOOD][-1]
-    tailed = [plan, *(_tailed(plan, units, models, piece) for piece in _PIECES)]
-    finest = [p for p in tailed if max(predicted(p, units, models, bytes_per_unit)) <= end * _AS_GOOD]
+    tailed = [plan, *(_add_tail(plan, units, models, piece) for piece in _PIECES)]
+    finest = [p for p in tailed if max(predict(p, units, models, bytes_per_unit)) <= end * _AS_GOOD]
     return finest[-1] if len(models) > 1 else plan
 
 
-def _tailed(plan: Allocation, units: Units, models: Sequence[Model], piece: float) -> Allocation:
+def _add_tail(plan: Allocation, units: Units, models: Sequence[Model], piece: float) -> Allocation:
     """The plan with the end of each queue in chunks of a share ``piece`` of its time, that a worker which is done can
     take: what is left then is little, whatever the models were off by."""
     queues = []
     for queue, model in zip(plan.queues, models, strict=True):
-        seconds = [model.seconds(chunk.of(units.costs)) for chunk in queue]
+        seconds = [model.seconds(chunk.sum_over(units.costs)) for chunk in queue]
         left, piece_s, cut = _TAIL * sum(seconds), piece * sum(seconds), deque[Chunk]()
         for chunk, takes in zip(reversed(queue), reversed(seconds), strict=True):
             is_end = left > 0 and takes > 0
@@ -189,13 +191,14 @@ def _cut(chunk: Chunk, tail: float, piece: float) -> list[Chunk]:
     return [Chunk(chunk.first + low, high - low) for low, high in pairwise(edges) if low < high]
 
 
-def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
+def _balance(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[Chunk, ...], ...]:
     """Each chunk, the costliest first, to the worker that would be done with it first (Graham 1969, LPT)."""
     queues: list[list[Chunk]] = [[] for _ in models]
     loads = [0.0] * len(models)
     for chunk in _costliest_first(units, batch):
         ends = [
-            load + model.seconds(chunk.of(units.costs)) for load, model in zip(loads, models, strict=True)
+            load + model.seconds(chunk.sum_over(units.costs))
+            for load, model in zip(loads, models, strict=True)
         ]
         worker = ends.index(min(ends))
         queues[worker].append(chunk)
@@ -204,30 +207,30 @@ def _balanced(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[
 
 
 def _costliest_first(units: Units, batch: int) -> list[Chunk]:
-    return sorted(chunks_of(units, 0, len(units), batch), key=lambda chunk: -chunk.of(units.costs))
+    return sorted(chunks_of(units, 0, len(units), batch), key=lambda chunk: -chunk.sum_over(units.costs))
 
 
-def predicted(
+def predict(
     plan: Allocation, units: Units, models: Sequence[Model], bytes_per_unit: ArrayLike = 0.0
 ) -> list[float]:
     """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
     last chunk, which nothing hides."""
     queues = [list(queue) for queue in plan.queues]
-    busy = [sum(models[w].seconds(c.of(units.costs)) for c in queue) for w, queue in enumerate(queues)]
+    busy = [sum(models[w].seconds(c.sum_over(units.costs)) for c in queue) for w, queue in enumerate(queues)]
     free = [(seconds, worker) for worker, seconds in enumerate(busy)]
     heapq.heapify(free)
     for chunk in plan.shared:
         seconds, worker = heapq.heappop(free)
         queues[worker].append(chunk)
-        heapq.heappush(free, (seconds + models[worker].seconds(chunk.of(units.costs)), worker))
+        heapq.heappush(free, (seconds + models[worker].seconds(chunk.sum_over(units.costs)), worker))
     for seconds, worker in free:
         busy[worker] = seconds
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
-    found = []
+    finish_s = []
     for model, queue, seconds in zip(models, queues, busy, strict=True):
-        copies = [chunk.of(nbytes) * model.per_byte for chunk in queue]
-        found.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
-    return found
+        copies = [chunk.sum_over(nbytes) * model.per_byte for chunk in queue]
+        finish_s.append(max(seconds, sum(copies)) + copies[-1] if copies else seconds)
+    return finish_s
 
 
 def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
@@ -244,7 +247,7 @@ def _edges(costs: NDArray[np.float64], speeds: Sequence[float]) -> list[int]:
 Times = Mapping[int, Sequence[tuple[float, float]]]
 
 
-def calibrated(
+def calibrate(
     units: Units, bytes_per_unit: NDArray[np.float64], most: float, timed: Callable[[Sequence[Chunk]], Times]
 ) -> tuple[dict[int, Model], Units]:
     """(model of each worker, ``units`` with costs as measured). ``timed`` runs chunks on every device; ``most`` is the
@@ -255,7 +258,7 @@ def calibrated(
     differ in more than a family's estimates say.
     """
     edges = group_edges(units)
-    low, high = max(pairwise(edges), key=lambda ends: Chunk(ends[0], ends[1] - ends[0]).of(units.costs))
+    low, high = max(pairwise(edges), key=lambda ends: Chunk(ends[0], ends[1] - ends[0]).sum_over(units.costs))
     asked: list[Chunk] = []
     samples: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
 
@@ -269,44 +272,45 @@ def calibrated(
         sample(*{Chunk(int(units.costs.argmin()), 1), Chunk(int(units.costs.argmax()), 1)} - {asked[0]})
     many, limit = 2, min(units.batch, high - low, max(2, int(len(units) * most)))
     while many <= limit:
-        sample(_middle(low, high, many))
+        sample(_get_middle(low, high, many))
         many *= 2
         if all(_is_flat(units, asked, times) for times in samples.values()):
             break
     if asked[-1].count < limit:  # a plan's chunks are as large as that
-        sample(_middle(low, high, limit))
+        sample(_get_middle(low, high, limit))
     models = {worker: _curve(units, bytes_per_unit, asked, times) for worker, times in samples.items()}
     others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
     if not others:
         return models, units
     chunks = [
-        _middle(first, last, min(units.batch, max(1, int((last - first) * most)))) for first, last in others
+        _get_middle(first, last, min(units.batch, max(1, int((last - first) * most))))
+        for first, last in others
     ]
-    found = timed(chunks)
+    measured = timed(chunks)
     costs = units.costs.copy()
     for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
         ratios = [
-            times[number][0] / max(models[worker].seconds(chunk.of(units.costs)), 1e-300)
-            for worker, times in found.items()
+            times[number][0] / max(models[worker].seconds(chunk.sum_over(units.costs)), 1e-300)
+            for worker, times in measured.items()
         ]
         costs[first:last] *= float(np.mean(ratios))
     return models, replace(units, costs=costs)
 
 
-def _middle(first: int, last: int, many: int) -> Chunk:
+def _get_middle(first: int, last: int, many: int) -> Chunk:
     return Chunk(first + (last - first - many) // 2, many)
 
 
 def _is_flat(units: Units, chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]) -> bool:
     (before, (first, _)), (after, (second, _)) = list(zip(chunks, times, strict=True))[-2:]
-    return second * before.of(units.costs) >= _FLAT * first * after.of(units.costs)
+    return second * before.sum_over(units.costs) >= _FLAT * first * after.sum_over(units.costs)
 
 
 def _curve(
     units: Units, nbytes: NDArray[np.float64], chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]
 ) -> Model:
-    sent = sum(chunk.of(nbytes) for chunk in chunks)
-    return Model.through(
-        [(chunk.of(units.costs), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
+    sent = sum(chunk.sum_over(nbytes) for chunk in chunks)
+    return Model.fit(
+        [(chunk.sum_over(units.costs), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
         sum(copied for _, copied in times) / max(sent, 1.0),
     )

@@ -60,9 +60,9 @@ class RankSpread(Spread):
         self._are_there: list[bool] = []  # which ranks do
 
     def __enter__(self) -> "RankSpread":
-        with self.ranks.together():
+        with self.ranks.end_together():
             super().__enter__()
-            self.ranks.gathered(None)
+            self.ranks.gather(None)
         return self
 
     def _workers(self) -> int:
@@ -73,33 +73,33 @@ class RankSpread(Spread):
         is_bound = allowed < (os.cpu_count() or 1)  # by the launcher, to cores of its own
         return max(1, allowed if is_bound else allowed // self.ranks.beside)
 
-    def _chosen(self) -> tuple[Configuration, str]:
-        Agreement(self.ranks.gathered).require_equal(digest_code(self.family), self.family.name)
-        chosen: tuple[Configuration, str] = self.ranks.firsts(
-            super()._chosen() if self.ranks.is_first else None
+    def _choose(self) -> tuple[Configuration, str]:
+        Agreement(self.ranks.gather).require_equal(digest_code(self.family), self.family.name)
+        chosen: tuple[Configuration, str] = self.ranks.broadcast(
+            super()._choose() if self.ranks.is_first else None
         )
         return chosen
 
     def calibrate(self, share: float = 1 / 16) -> None:
         """See Spread; on all devices at the same time."""
-        with self.ranks.together():
+        with self.ranks.end_together():
             super().calibrate(share)
 
-    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+    def _share(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
         """The first rank's, where this one can map them: then nothing has to be sent."""
         places = {name: (array, _inode(array)) for name, array in parts.items()}
-        firsts = self.ranks.firsts(places)
+        firsts = self.ranks.broadcast(places)
         self._writes_there = (
             not self.ranks.is_first
             and self.ranks.is_beside_first
             and all(_inode(array) == inode for array, inode in firsts.values())
         )
-        self._are_there = self.ranks.gathered(self._writes_there)
+        self._are_there = self.ranks.gather(self._writes_there)
         return {name: array for name, (array, _) in firsts.items()} if self._writes_there else parts
 
-    def _timed(self, chunks: Sequence[Chunk]) -> Times:
-        (own,) = super()._timed(chunks).values()
-        return dict(enumerate(self.ranks.gathered(own)))
+    def _time(self, chunks: Sequence[Chunk]) -> Times:
+        (own,) = super()._time(chunks).values()
+        return dict(enumerate(self.ranks.gather(own)))
 
     # -- runs -----------------------------------------------------------------------------------------------
 
@@ -119,48 +119,48 @@ class RankSpread(Spread):
             raise UsageError(
                 "--allocation dynamic hands out units within one host; ranks take automatic or contiguous"
             )
-        with self.ranks.together():
+        with self.ranks.end_together():
             return super().run(allocation, batch, gather=gather, watch=watch)
 
     def _models(self) -> dict[int, Model]:
         return dict(enumerate(self.models))
 
-    def _ran(
+    def _run(
         self, planned: Planned, gather: bool, watch: Watch | None, begin: float
     ) -> tuple[float, tuple[Share, ...]]:
         number = self.ranks.number
         self._plan = plan = planned.plan
 
-        def done(member: Member, chunk: Chunk) -> None:
+        def note_done(member: Member, chunk: Chunk) -> None:
             if not self._is_kept:
                 self._send(chunk)
             if watch:
                 watch(member, chunk)
 
-        self._team.watch = done
-        self.ranks.gathered(None)
+        self._team.watch = note_done
+        self.ranks.gather(None)
         begin = time.perf_counter()  # when all of them have a plan
-        awaited = self._awaited() if gather else {}
+        awaited = self._list_awaited() if gather else {}
         own = Allocation(plan.allocation, plan.batch, (plan.queues[number],))
         self._team.run(own, leaves=gather, keeps=self._is_kept)
         if gather:
             self._collect(awaited)
             if self.ranks.is_first:
-                self._add()
+                self._add_sums()
         elapsed_s = time.perf_counter() - begin
         share = self.members[0].share
         share.predicted_s = planned.seconds[number] if self.is_calibrated else share.predicted_s
         share.device = f"rank {number} {share.device}"
-        model = self._refined(self.members[0], self.models[number])
-        told = self.ranks.gathered((replace(share, done=[]), model, elapsed_s))
+        model = self._refine(self.members[0], self.models[number])
+        told = self.ranks.gather((replace(share, done=[]), model, elapsed_s))
         self.models = [model for _, model, _ in told]
         return told[0][2], tuple(share for share, _, _ in told)
 
     def fetch(self) -> dict[str, NDArray[Any]]:
         """``outputs`` after a run that left them in pieces; empty but on the first rank."""
-        with self.ranks.together():
+        with self.ranks.end_together():
             if not self._is_gathered:
-                self._collect(self._awaited())
+                self._collect(self._list_awaited())
         return self.outputs() if self.ranks.is_first else {}
 
     def outputs(self) -> dict[str, NDArray[Any]]:
@@ -174,11 +174,11 @@ class RankSpread(Spread):
         flattened; for an output to which units add, this rank's own sum of it. Raises DeviceError."""
         if self._is_kept and not self._is_gathered:
             self._team.fetch()
-        found: dict[str, list[tuple[int, NDArray[Any]]]] = {}
+        pieces: dict[str, list[tuple[int, NDArray[Any]]]] = {}
         for name, offsets in self.units.parts.items():
             chunks = sorted(self._plan.queues[self.ranks.number])
-            found[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
-        return {**found, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
+            pieces[name] = [(int(offsets[chunk.first]), self._part(name, chunk)) for chunk in chunks]
+        return {**pieces, **{name: [(0, own[0].reshape(-1))] for name, own in self._sums.items()}}
 
     # -- results --------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class RankSpread(Spread):
             for name in self.units.parts:
                 self.ranks.send(self._part(name, chunk))
 
-    def _awaited(self) -> dict[int, list[Any]]:
+    def _list_awaited(self) -> dict[int, list[Any]]:
         """What the first rank is to receive, by the rank that it comes from."""
         awaited: dict[int, list[Any]] = {}
         self._arrived = {name: [] for name in self.units.sums}
@@ -217,14 +217,14 @@ class RankSpread(Spread):
                 left.difference_update([rank for rank in left if self.ranks.has_come(awaited[rank])])
                 return not left
 
-            self.ranks.until(is_over, left)
+            self.ranks.wait_until(is_over, left)
             return
         for chunk in self._plan.queues[self.ranks.number] if was_kept else ():
             self._send(chunk)
         for name in self.units.sums:
             self.ranks.send(self._sums[name][0])
         self.ranks.send(_NOTHING)  # which says that all is done
-        self.ranks.sent()
+        self.ranks.wait_sent()
 
     def _summands(self, name: str) -> list[NDArray[Any]]:
         return [*super()._summands(name), *self._arrived[name]]

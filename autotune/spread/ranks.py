@@ -78,15 +78,15 @@ class Ranks:
 
     def _receive(self, rank: int) -> Any:
         self._heard[rank] = time.monotonic()
-        found: list[Any] = []
+        received: list[Any] = []
 
         def is_there() -> bool:
             if message := self._comm.improbe(rank, _TALK):
-                found.append(message.recv())
-            return bool(found)
+                received.append(message.recv())
+            return bool(received)
 
         self.wait_until(is_there, {rank})
-        return found[0]
+        return received[0]
 
     # -- signs of life ----------------------------------------------------------------------------------------
 

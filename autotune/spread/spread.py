@@ -22,11 +22,11 @@ from autotune.compile import default_root
 from autotune.declaration import Configuration, Family, Inputs, Units, bind
 from autotune.device import Closing
 from autotune.dispatch import arguments
-from autotune.engine import SharedArray, shared_array, shared_arrays
+from autotune.engine import SharedArray, share_array, share_arrays
 from autotune.errors import UsageError
 from autotune.figures import seconds as in_words
 from autotune.processes import own_folder
-from autotune.spread.plan import Allocation, Chunk, Model, Times, allocate, calibrated, predicted
+from autotune.spread.plan import Allocation, Chunk, Model, Times, allocate, calibrate, predict
 from autotune.spread.team import Member, Share, Team
 from autotune.spread.worker import ChunkTask, ChunkWorker
 
@@ -101,7 +101,7 @@ class Spread:
         chunk_seconds: float = CHUNK_SECONDS,
     ) -> None:
         self.check(family, devices)
-        self.family, self.inputs, self.devices = family.typed(inputs.options), inputs, tuple(devices)
+        self.family, self.inputs, self.devices = family.apply_types(inputs.options), inputs, tuple(devices)
         self._given, self._policies = configuration, Path(policies) if policies else None
         self._chunk_seconds = chunk_seconds
         self._stack = ExitStack()
@@ -144,10 +144,10 @@ class Spread:
     def _start(self) -> None:
         begin = time.perf_counter()
         folder = self._stack.enter_context(own_folder())
-        task = ChunkTask.of(
+        task = ChunkTask.make(
             self.family,
             self.inputs,
-            self._stack.enter_context(shared_arrays(self.inputs.arrays)),
+            self._stack.enter_context(share_arrays(self.inputs.arrays)),
             policies=self._policies,
             cache=default_root(),
             cpu_threads=self._cpu_threads(),
@@ -158,7 +158,7 @@ class Spread:
         self._team.drive()
         for member in self.members:
             member.device = member.answer
-        self.configuration, self.match = self._chosen()
+        self.configuration, self.match = self._choose()
         self.names = self.inputs.names(self.configuration)
         for member in self.members:
             member.ask(ChunkWorker.bind, dict(self.configuration))
@@ -185,11 +185,11 @@ class Spread:
         """Of each worker on the cpu."""
         return max(1, len(os.sched_getaffinity(0)) // len(self.devices))
 
-    def _chosen(self) -> tuple[Configuration, str]:
+    def _choose(self) -> tuple[Configuration, str]:
         if self._given is not None:
             text = ",".join(f"{name}={value}" for name, value in self._given.items())
             return self.family.space.configuration(text or "control"), "given"
-        self.members[0].ask(ChunkWorker.chosen)
+        self.members[0].ask(ChunkWorker.choose)
         self._team.drive()
         values, match = self.members[0].answer
         return Configuration(values), match
@@ -198,12 +198,12 @@ class Spread:
         """Room for all parts, and for each worker's own sums."""
 
         def room(name: str) -> SharedArray:
-            return self._stack.enter_context(shared_array(outputs[name], self.family.data[name].dtype))
+            return self._stack.enter_context(share_array(outputs[name], self.family.data[name].dtype))
 
-        parts = self._shared({name: room(name) for name in self.units.parts})
+        parts = self._share({name: room(name) for name in self.units.parts})
         sums = {name: [room(name) for _ in self.members] for name in self.units.sums}
-        self._parts = {name: array.mapped() for name, array in parts.items()}
-        self._sums = {name: [array.mapped() for array in arrays] for name, arrays in sums.items()}
+        self._parts = {name: array.map_memory() for name, array in parts.items()}
+        self._sums = {name: [array.map_memory() for array in arrays] for name, arrays in sums.items()}
         kept = self._team.ask(
             lambda member: member.ask(
                 ChunkWorker.take, parts, {name: sums[name][member.number] for name in sums}
@@ -212,7 +212,7 @@ class Spread:
         self.is_pinned = all(is_pinned for is_pinned, _ in kept)
         self._is_streamed = all(is_streamed for _, is_streamed in kept)
 
-    def _shared(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
+    def _share(self, parts: dict[str, SharedArray]) -> dict[str, SharedArray]:
         """Where parts are to be written."""
         return parts
 
@@ -227,17 +227,17 @@ class Spread:
         return found
 
     def calibrate(self, share: float = _CALIBRATED_SHARE) -> None:
-        """Time some chunks on every device, to know what a plan should take; see ``plan.calibrated``. None of them
+        """Time some chunks on every device, to know what a plan should take; see ``plan.calibrate``. None of them
         has more than a ``share`` of a worker's units: 0.5 makes predictions good where a device needs many units to be
         filled. Raises DeviceError, and UsageError while results are on the devices only, which it would spoil."""
         if self._is_kept and not self._is_gathered:
             raise UsageError("results are on the devices only: fetch them before calibrating")
         begin = time.perf_counter()
-        models, self.units = calibrated(
+        models, self.units = calibrate(
             self.units,
             self.bytes_per_unit,
             share / len(self.models),
-            self._timed,
+            self._time,
         )
         for number, model in models.items():
             self.models[number] = model
@@ -245,9 +245,9 @@ class Spread:
         self.is_calibrated = True
         self.calibrated_s = time.perf_counter() - begin
 
-    def _timed(self, chunks: Sequence[Chunk]) -> Times:
+    def _time(self, chunks: Sequence[Chunk]) -> Times:
         """What each chunk takes on every device."""
-        return self._team.ask(lambda member: member.ask(ChunkWorker.calibrated, chunks))
+        return self._team.ask(lambda member: member.ask(ChunkWorker.calibrate, chunks))
 
     # -- runs -----------------------------------------------------------------------------------------------
 
@@ -263,10 +263,10 @@ class Spread:
         devices until ``fetch``. ``watch`` is called for each finished chunk; see docs/guides/several-gpus.md for who
         runs what. ``batch`` 0 is the configuration's. Raises DeviceError when no worker is left."""
         begin = time.perf_counter()
-        planned = self._planned(allocation, batch, gather)
+        planned = self._plan_run(allocation, batch, gather)
         self._is_kept = not (gather and self._is_streamed)
         self._is_gathered, self._totals = False, {}
-        elapsed_s, shares = self._ran(planned, gather, watch, begin)
+        elapsed_s, shares = self._run(planned, gather, watch, begin)
         return Report(
             family=self.family.name,
             configuration=self.configuration.id,
@@ -278,7 +278,7 @@ class Spread:
             shares=shares,
         )
 
-    def _ran(
+    def _run(
         self, planned: "Planned", gather: bool, watch: Watch | None, begin: float
     ) -> tuple[float, tuple[Share, ...]]:
         """Seconds of the run since ``begin``, and each worker's share."""
@@ -287,18 +287,18 @@ class Spread:
         self._team.run(planned.plan, leaves=gather, keeps=self._is_kept, beside=room)
         if gather:
             self._is_gathered = True
-            self._add()
+            self._add_sums()
         elapsed_s = time.perf_counter() - begin
         for member in self.members if self.is_calibrated else ():
             member.share.predicted_s = planned.seconds.get(member.number, 0.0)
-        self.models = [self._refined(*pair) for pair in zip(self.members, self.models, strict=True)]
+        self.models = [self._refine(*pair) for pair in zip(self.members, self.models, strict=True)]
         return elapsed_s, tuple(member.share for member in self.members)
 
     def _models(self) -> dict[int, Model]:
         """Of the workers that a plan is for, by number."""
         return {member.number: self.models[member.number] for member in self._team.alive}
 
-    def _planned(self, allocation: str, batch: int, gather: bool) -> "Planned":
+    def _plan_run(self, allocation: str, batch: int, gather: bool) -> "Planned":
         """Made anew where a worker's model says something else than when it was made, or a worker is lost: making it
         may take as long as a short run."""
         models = self._models()
@@ -306,7 +306,7 @@ class Spread:
         if not (known := self._plans.get(key)) or not known.is_good_for(models):
             given, nbytes = list(models.values()), self.bytes_per_unit * gather
             plan = allocate(self.units, allocation, given, batch, nbytes)
-            seconds = predicted(plan, self.units, given, nbytes)
+            seconds = predict(plan, self.units, given, nbytes)
             known = self._plans[key] = Planned(plan, models, dict(zip(models, seconds, strict=True)))
         return known
 
@@ -323,7 +323,7 @@ class Spread:
                 "nothing is gathered: run, or fetch after a run that left its results on the devices"
             )
         if not self._totals:
-            self._add()
+            self._add_sums()
         return {data.name: self._parts[data.name] if data.name in self._parts else self._totals[data.name]
                 for data in self.family.outputs}  # fmt: skip
 
@@ -332,7 +332,7 @@ class Spread:
         since the first touch of a page takes longer than adding up what is in it."""
         self._room = {name: np.full_like(summands[0], 0) for name, summands in self._sums.items()}
 
-    def _add(self) -> None:
+    def _add_sums(self) -> None:
         """The workers' sums."""
         if not self._room:
             self._make_room()
@@ -349,13 +349,18 @@ class Spread:
             self._team.fetch()
         self._is_gathered = True
 
-    def _refined(self, member: Member, model: Model) -> Model:
+    def _refine(self, member: Member, model: Model) -> Model:
         """Its model, by what chunks of the run took."""
         samples = [
-            (one.chunk.of(self.units.costs), one.seconds, one.chunk.of(self.bytes_per_unit), one.copied)
+            (
+                one.chunk.sum_over(self.units.costs),
+                one.seconds,
+                one.chunk.sum_over(self.bytes_per_unit),
+                one.copied,
+            )
             for one in member.share.done
         ]
-        return model.refined(samples) if samples else model
+        return model.refine(samples) if samples else model
 
 
 @dataclass(frozen=True)

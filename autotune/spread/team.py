@@ -14,7 +14,7 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device
 from autotune.processes import Answer, Child, Failure, Warned
 from autotune.spread.plan import Allocation, Chunk
-from autotune.spread.worker import AWAKE_S, ChunkTask, ChunkWorker, Done, Inbox, Lost, serve, told
+from autotune.spread.worker import AWAKE_S, ChunkTask, ChunkWorker, Done, Inbox, Lost, decode, serve
 
 _Given = TypeVarTuple("_Given")
 _MEANWHILE_S = 5e-4
@@ -48,7 +48,7 @@ class Share:
         self.measured_s = measured_s
 
 
-def _pickled(mail: tuple[Any, ...]) -> bytes:
+def _pickle(mail: tuple[Any, ...]) -> bytes:
     try:
         return _letter(mail)
     except TypeError:  # what has no hash
@@ -117,7 +117,7 @@ class Member:
     def send(self) -> None:
         """The mail, as one message: a process that has to be woken for each takes longer than for all."""
         if self._mail:
-            self.child.post(_pickled(tuple(self._mail)))
+            self.child.post(_pickle(tuple(self._mail)))
             self._mail = []
 
     def fetch(self) -> None:
@@ -131,11 +131,11 @@ class Member:
             self._since = time.monotonic()
         self.awaited += 1
 
-    def heard(self) -> list[object]:
+    def receive(self) -> list[object]:
         """The next messages, that came together. Raises EOFError or OSError at the process's end."""
         found = self.child.pipe.recv()
         self._since = time.monotonic()
-        messages = told(found) if isinstance(found, list) else [found]
+        messages = decode(found) if isinstance(found, list) else [found]
         for message in messages:
             if isinstance(message, Answer):
                 self.awaited, self.answer = self.awaited - 1, message.content
@@ -211,7 +211,7 @@ class Team:
         """Until nothing is left to run and nobody is to answer. Raises DeviceError when no member is left to do it, and
         what a member says is wrong with the call."""
         while True:
-            for next_chunk in (self._own, self._anyones):  # nobody takes what is another's first chunk
+            for next_chunk in (self._take_own, self._take_any):  # nobody takes what is another's first chunk
                 for member in self.alive:
                     chunks: list[Chunk] = []
                     while len(chunks) < member.room and (chunk := next_chunk(member, len(chunks))):
@@ -232,7 +232,7 @@ class Team:
             if self._meanwhile:
                 self._meanwhile()
                 left = min(left, _MEANWHILE_S)
-            heard = self._heard([member.child.pipe for member in waiting], max(0.0, left))
+            heard = self._await_messages([member.child.pipe for member in waiting], max(0.0, left))
             for member in waiting:
                 if member.child.pipe in heard:
                     self._hear(member)
@@ -240,11 +240,11 @@ class Team:
                     silence = f"no sign of life for {member.chunk_seconds:g} s; its process was killed"
                     self._give_up(member, silence)
 
-    def _heard(self, pipes: list[Any], seconds: float) -> list[Any]:
+    def _await_messages(self, pipes: list[Any], seconds: float) -> list[Any]:
         """Those of ``pipes`` that have a message, after so many seconds none. For a while it is looked for without
         sleep, where no core is taken from workers by that."""
         is_free = not self._meanwhile and all(member.name != "cpu" for member in self.members)
-        return Inbox(pipes).heard(seconds, AWAKE_S * is_free)
+        return Inbox(pipes).wait(seconds, AWAKE_S * is_free)
 
     def _is_last(self, member: Member) -> bool:
         """Whether what it was handed is all that it is to get, unless another is lost."""
@@ -252,10 +252,10 @@ class Team:
         return not self._shared and not any(one.queue for one in queued)
 
     @staticmethod
-    def _own(member: Member, _: int) -> Chunk | None:
+    def _take_own(member: Member, _: int) -> Chunk | None:
         return member.queue.popleft() if member.queue else None
 
-    def _anyones(self, member: Member, given: int) -> Chunk | None:
+    def _take_any(self, member: Member, given: int) -> Chunk | None:
         """A chunk for the worker with room; else, for one that is at its last chunk, the last of the longest queue."""
         if self._shared:
             chunk = self._shared.popleft()
@@ -268,7 +268,7 @@ class Team:
 
     def _hear(self, member: Member) -> None:
         try:
-            messages = member.heard()
+            messages = member.receive()
         except (EOFError, OSError):
             self._give_up(member, f"its process {member.child.death()}")
             return

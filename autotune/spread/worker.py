@@ -29,7 +29,7 @@ from autotune.device import (
     LaunchError,
     Outlet,
     Resident,
-    compiled_module,
+    compile_module,
     open_backend,
 )
 from autotune.dispatch import Choosing, Target
@@ -37,7 +37,7 @@ from autotune.engine import SharedArray, SharedInputs
 from autotune.errors import AutotuneError, DeviceError, FamilyError
 from autotune.files import policy_folders
 from autotune.layout import Layout
-from autotune.processes import Answer, reporting
+from autotune.processes import Answer, report_problems
 from autotune.spread.plan import Chunk
 
 _AHEAD = 3  # chunks queued on the device at once
@@ -75,9 +75,9 @@ class Results:
     ) -> None:
         self._execution, self._units, self._sizes = execution, units, sizes
         self._sums = tuple(sums)
-        self._targets = {name: array.mapped().reshape(-1) for name, array in {**parts, **sums}.items()}
+        self._targets = {name: array.map_memory().reshape(-1) for name, array in {**parts, **sums}.items()}
         self._rows = {name: self._rows_of_parts(name, array.shape) for name, array in parts.items()}
-        self._rows |= {name: self._plain_rows(name, array.shape) for name, array in sums.items()}
+        self._rows |= {name: self._find_plain_rows(name, array.shape) for name, array in sums.items()}
         self._are_plain = all(self._rows.values())
         self.are_streamed = self._are_plain and not self._sums
 
@@ -87,13 +87,13 @@ class Results:
             raise FamilyError(
                 f"{name} is written in parts by units, so no order policy may move {', '.join(layout.data.shape)}"
             )
-        rows = self._plain_rows(name, shape)
+        rows = self._find_plain_rows(name, shape)
         offsets = self._units.parts[name]
         if rows and rows[0] < rows[1] and np.any(offsets * layout.data.dtype.itemsize % rows[0]):
             return None
         return rows
 
-    def _plain_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    def _find_plain_rows(self, name: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
         """``rows_of``, where no order policy moves or renumbers anything either."""
         variant = self._execution.variant
         return None if variant.is_reordered(name) else rows_of(variant.layouts[name], shape)
@@ -205,17 +205,17 @@ class Inbox:
         for handle in self._pipes:
             self._poll.register(handle, select.POLLIN)
 
-    def heard(self, seconds: float = 0.0, awake_s: float = 0.0) -> "list[Connection[object, object]]":
+    def wait(self, seconds: float = 0.0, awake_s: float = 0.0) -> "list[Connection[object, object]]":
         """Those with a message, as soon as there are some; none after so many ``seconds``, in the first ``awake_s`` of
         which nothing sleeps."""
         begin = time.monotonic()
         awake = begin + min(seconds, awake_s)
-        while not (found := self._poll.poll(0)) and time.monotonic() < awake:
+        while not (ready := self._poll.poll(0)) and time.monotonic() < awake:
             os.sched_yield()
         left = begin + min(seconds, _LONGEST_S) - time.monotonic()
-        if not found and seconds > awake_s and left > 0:
-            found = self._poll.poll(left * 1e3)
-        return [self._pipes[handle] for handle, _ in found]
+        if not ready and seconds > awake_s and left > 0:
+            ready = self._poll.poll(left * 1e3)
+        return [self._pipes[handle] for handle, _ in ready]
 
 
 # -- the process -----------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class Done:
 Told = tuple[int, int, float, float] | None
 
 
-def told(some: Sequence[Told]) -> list[object]:
+def decode(some: Sequence[Told]) -> list[object]:
     """What a worker told."""
     return [Answer(None) if one is None else Done(Chunk(*one[:2]), *one[2:]) for one in some]
 
@@ -257,7 +257,7 @@ def serve(pipe: Connection, task: ChunkTask, device: str) -> None:
     """The process's life (see processes.Child)."""
     if device == "cpu":
         os.environ.setdefault("AUTOTUNE_CPU_THREADS", str(task.cpu_threads))
-    with reporting(pipe):
+    with report_problems(pipe):
         try:
             with ExitStack() as stack:
                 ChunkWorker(pipe, task, device, stack).work()
@@ -294,7 +294,7 @@ class ChunkWorker:
         self._pipe.send(Answer(self._backend.device))
         inbox, awake_s = Inbox([self._pipe]), AWAKE_S * (self._backend.device.kind != "cpu")
         while True:
-            if inbox.heard() or (self._is_idle() and inbox.heard(math.inf, awake_s)):
+            if inbox.wait() or (self._is_idle() and inbox.wait(math.inf, awake_s)):
                 message = _unpickled(self._pipe.recv_bytes())
                 if message is None:
                     return
@@ -304,9 +304,9 @@ class ChunkWorker:
                         self._pipe.send(Answer(found))
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
-                self._flying.append((item, self._begun(item)))
-            elif self._flying and self._outlet.is_done(self._flying[self._together() - 1][1]):
-                self._tell(self._together())
+                self._flying.append((item, self._begin(item)))
+            elif self._flying and self._outlet.is_done(self._flying[self._count_together() - 1][1]):
+                self._tell(self._count_together())
             else:
                 os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
 
@@ -314,7 +314,7 @@ class ChunkWorker:
         """Nothing is left to do, nor to be made ready for the next run."""
         return not (self._pending or self._flying or self._prepares())
 
-    def _together(self) -> int:
+    def _count_together(self) -> int:
         """How many of those begun are told of at once: what a Fetch copies is there right after its chunk is done."""
         return 2 if len(self._flying) > 1 and isinstance(self._flying[1][0], Fetch) else 1
 
@@ -329,7 +329,7 @@ class ChunkWorker:
                 some.append((item.first, item.count, *self._outlet.wait(flight)))
         self._pipe.send(some)
 
-    def chosen(self) -> tuple[dict[str, Any], str]:
+    def choose(self) -> tuple[dict[str, Any], str]:
         """The configuration that the dispatcher takes here, and how it found it."""
         folders = policy_folders(self._task.policies, self._family.folder)
         choosing = Choosing(folders=folders, cache=Cache(self._task.cache), refine=0)
@@ -341,10 +341,10 @@ class ChunkWorker:
     def bind(self, values: Mapping[str, Any]) -> None:
         """Compile the configuration, and place the inputs."""
         family, inputs, configuration = self._family, self._inputs, Configuration(values)
-        variant, names = Variant.of(family, configuration, inputs.options), inputs.names(configuration)
-        if reason := variant.exclusion(names, self._backend.device.limits):
+        variant, names = Variant.make(family, configuration, inputs.options), inputs.names(configuration)
+        if reason := variant.explain_exclusion(names, self._backend.device.limits):
             raise DeviceError(f"{configuration.id} cannot run on {self._backend.device.name}: {reason}")
-        module = compiled_module(self._backend, Cache(self._task.cache), variant)
+        module = compile_module(self._backend, Cache(self._task.cache), variant)
         self._stack.callback(module.unload)
         resident = Resident(self._backend, inputs)
         self._stack.callback(resident.close)
@@ -363,7 +363,7 @@ class ChunkWorker:
         self._results = Results(self._execution, self._units, parts, sums, self._inputs.sizes)
         is_pinned = self._results.pin(self._outlet)
         self.begin(False)
-        self._outlet.wait(self._begun(Chunk(0, 1)))
+        self._outlet.wait(self._begin(Chunk(0, 1)))
         return is_pinned, self._results.are_streamed
 
     def begin(self, leaves: bool) -> None:
@@ -374,22 +374,22 @@ class ChunkWorker:
         """To be run in order, each told by a Done."""
         self._pending += chunks
 
-    def calibrated(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
+    def calibrate(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:
         """(seconds, seconds of the copy) of each chunk behind others of its like, as chunks of a run are: the device
         does not wait for the host there."""
         self._leaves = True
-        found = []
+        times = []
         for chunk in chunks:
-            flights = [self._begun(chunk) for _ in range(_AHEAD)]
-            found.append(min([self._outlet.wait(flight) for flight in flights][1:]))
-        return found
+            flights = [self._begin(chunk) for _ in range(_AHEAD)]
+            times.append(min([self._outlet.wait(flight) for flight in flights][1:]))
+        return times
 
     def fetch(self, chunks: tuple[Chunk, ...]) -> None:
         """Results that are on the device only, these chunks' parts and this worker's sums, leave behind all chunks that
         it has. Then there is an Answer."""
         self._pending.append(Fetch(chunks))
 
-    def _begun(self, item: Chunk | Fetch) -> Any:
+    def _begin(self, item: Chunk | Fetch) -> Any:
         started = self._outlet.start()
         begins, self._begins = self._begins, False
         if isinstance(item, Chunk):

@@ -103,10 +103,12 @@ def orders_of(nodes: NDArray[Any], roots: NDArray[Any]) -> dict[str, Places]:
     """Which node (by its number depth first) each place holds, in every order of family.yaml; tree after tree, each
     with its root first."""
     numbers = np.repeat(np.arange(len(nodes)), 2)
-    links = Links.of(numbers, np.stack([nodes["smaller"], nodes["larger"]], axis=1).reshape(-1), len(nodes))
+    links = Links.from_pairs(
+        numbers, np.stack([nodes["smaller"], nodes["larger"]], axis=1).reshape(-1), len(nodes)
+    )
     return {
         "depth_first": np.arange(len(nodes)),
-        "hot_first": named_orders.hot_first(links, nodes["visits"], roots),
+        "hot_first": named_orders.order_hot_first(links, nodes["visits"], roots),
         "breadth_first": named_orders.breadth_first(links, roots),
         "van_emde_boas": named_orders.van_emde_boas(links, roots, together=True),
     }

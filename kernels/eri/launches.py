@@ -61,7 +61,7 @@ _lists = Latest[list[tuple[Buffer, Any]]]()  # the latest only: it may be 2 GB
 
 def plan(execution: Execution) -> None:
     """One call. Asynchronous where the backend is."""
-    for step in execution.once("steps", lambda: list(_steps(execution))):
+    for step in execution.make_once("steps", lambda: list(_steps(execution))):
         step.do()
 
 
@@ -167,7 +167,7 @@ def _listed(execution: Execution, name: str) -> list[tuple[Buffer, Any]]:
     """The list in parts as they are sent, each with what is in it; the latest list is kept for the next
     configuration that needs it."""
     order = execution.names["order"]
-    return _lists.of(execution.placed["shells"], (name, order), lambda: _made_list(execution, name, order))
+    return _lists.get(execution.placed["shells"], (name, order), lambda: _made_list(execution, name, order))
 
 
 def _made_list(execution: Execution, name: str, order: str) -> list[tuple[Buffer, Any]]:

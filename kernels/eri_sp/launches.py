@@ -55,7 +55,7 @@ class Launch:
 
 def plan(execution: Execution) -> None:
     """One call. Asynchronous where the backend is."""
-    for step in execution.once("steps", lambda: list(_steps(execution))):
+    for step in execution.make_once("steps", lambda: list(_steps(execution))):
         step()
 
 

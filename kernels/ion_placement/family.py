@@ -93,7 +93,7 @@ def _launcher(execution: Execution, kernel: str) -> Callable[..., None]:
     """Launches of a kernel that differ in scalars only. An ion takes a few microseconds: what is the same for all ions
     is made once."""
     names = execution.variant.family.kernels[kernel].arguments
-    geometry, arguments = execution.bound(kernel)
+    geometry, arguments = execution.bind(kernel)
 
     def launch(**changed: int) -> None:
         for name, value in changed.items():

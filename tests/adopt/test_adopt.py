@@ -41,7 +41,7 @@ def adopted(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: st
     """Without the runs."""
     monkeypatch.setattr("autotune.adopt.adoption.Proof.run", lambda *_: Outcome(True))
     found = source(tmp_path, text)
-    return Adopter(found.having(name), found.kernel(name).spelling, "mine").adopt()
+    return Adopter(found.find_source_of(name), found.kernel(name).spelling, "mine").adopt()
 
 
 def kernel_text(adoption: Adoption) -> str:
@@ -149,7 +149,7 @@ def test_a_pointer_becomes_an_accessor(what: str, tmp_path: Path, monkeypatch: p
         assert line in text
     assert [array.name for array in adoption.arrays if not array.is_accessor] == []
     for array in adoption.arrays:
-        assert f"typename Policy::{adoption.declaration.declared(array)} {array.name}" in text
+        assert f"typename Policy::{adoption.declaration.name_array(array)} {array.name}" in text
 
 
 LEFT = {

@@ -20,8 +20,8 @@ from plain import blur, floats
 from rich.console import Console
 
 import autotune
-from autotune.api.sweeps import _bound as bound
-from autotune.api.sweeps import given_workload
+from autotune.api.sweeps import _bind as bound
+from autotune.api.sweeps import write_given_workload
 from autotune.cli.commands import main
 from autotune.declaration import bind, load_family, load_workload, prepare
 from autotune.errors import (
@@ -33,7 +33,7 @@ from autotune.errors import (
 )
 from autotune.policy.file import read_policy_file
 from autotune.record import Store
-from autotune.report.progress_bar import Live, live, pace, watching
+from autotune.report.progress_bar import Live, make_console, pace, show_live
 
 X = np.linspace(-1, 1, 777, dtype=np.float32)
 FEW = {"block_size": [64, 128]}
@@ -382,10 +382,10 @@ def test_its_name_follows_from_the_contents_and_its_file_gives_them_back(
 ) -> None:
     family, folder = load_family(doubler), tmp_path_factory.getbasetemp() / "given"
     one, other = (bind(family, {"x": content}, {}, {}) for content in (first, second))
-    made = given_workload(family, one, {}, cold, folder)
+    made = write_given_workload(family, one, {}, cold, folder)
     assert made.name.startswith(f"given-{len(first)}-")
     same = np.array_equal(one.arrays["x"].view(np.uint32), other.arrays["x"].view(np.uint32))
-    assert (given_workload(family, other, {}, cold, folder).name == made.name) == same
+    assert (write_given_workload(family, other, {}, cold, folder).name == made.name) == same
     assert made.path is not None
     read = load_workload(family, made.path)
     found = prepare(family, read, Path("nowhere"))
@@ -405,13 +405,13 @@ def test_scalars_and_options_are_kept_with_the_arrays(tmp_path: Path) -> None:
         {"factor": 0.5, "count": 3, "both": 6},
         {"mode": "exact"},
     )
-    made = given_workload(family, inputs, {"factor": inputs.scalars["factor"]}, False, tmp_path / "out")
+    made = write_given_workload(family, inputs, {"factor": inputs.scalars["factor"]}, False, tmp_path / "out")
     assert made.path is not None
     read = load_workload(family, made.path)
     assert prepare(family, read, Path("nowhere")).digest == inputs.digest
     assert (read.scalars, read.options, read.cold) == ({"factor": 0.5}, {"mode": "exact"}, False)
     other = bound(family, {**asked, "factor": 0.25})
-    assert given_workload(family, other, {"factor": 0.25}, False, tmp_path / "out").name != made.name
+    assert write_given_workload(family, other, {"factor": 0.25}, False, tmp_path / "out").name != made.name
 
 
 # -- a script, a terminal, a notebook
@@ -469,11 +469,11 @@ def test_a_bar_on_a_terminal_redirects_nothing(monkeypatch: pytest.MonkeyPatch) 
     terminal = io.StringIO()
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stdout", terminal)
-    with live("f small", 3, watching(True)):
+    with show_live("f small", 3, make_console(True)):
         assert sys.stdout is terminal
     assert "f small" in terminal.getvalue()
     shown = terminal.getvalue()
-    with live("f small", 3, watching(False)):
+    with show_live("f small", 3, make_console(False)):
         pass
     assert terminal.getvalue() == shown
 
@@ -484,4 +484,4 @@ def test_where_nobody_watches_nothing_is_shown(
 ) -> None:
     monkeypatch.setattr(sys, "stdout", stdout)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert watching(True).quiet
+    assert make_console(True).quiet

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import autotune
 from autotune.authoring.lint import lint
-from autotune.authoring.new import PLACEHOLDER, TEMPLATE, named, new_family
+from autotune.authoring.new import PLACEHOLDER, TEMPLATE, new_family, rename
 from autotune.cli.commands import main
 from autotune.compile.variant import default_header
 from autotune.declaration import family
 from autotune.declaration.workload import bind, prepare
 from autotune.declaration.workload import load_workload as load
 from autotune.errors import WorkloadError
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 
 FILES = {"family.yaml", "mine.cu", "default.cuh", "family.py", "workloads/small.yaml"}
 DOCS = Path(__file__).parents[2] / "docs"
@@ -86,7 +86,7 @@ def test_its_reference_is_not_its_kernel(tmp_path: Path) -> None:
     source.write_text(source.read_text().replace("sum += weights.load(k) *", "sum -= weights.load(k) *"))
     loaded = family.load_family(folder)
     arrays = {"items": np.ones((3, 4), np.float32), "weights": np.arange(4, dtype=np.float32)}
-    outputs, _ = expected_outputs(loaded, bind(loaded, arrays, {}, {}), tmp_path)
+    outputs, _ = compute_expected(loaded, bind(loaded, arrays, {}, {}), tmp_path)
     np.testing.assert_array_equal(outputs["scores"], [6, 6, 6])
 
 
@@ -149,8 +149,8 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
 @given(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), st.text())
 def test_only_the_whole_word_is_replaced(name: str, text: str) -> None:
     apart = text.replace(PLACEHOLDER, "")
-    assert named(apart, name) == apart.replace(PLACEHOLDER, name)
-    assert named(f"({PLACEHOLDER}) a_{PLACEHOLDER} {PLACEHOLDER}s", name) == (
+    assert rename(apart, name) == apart.replace(PLACEHOLDER, name)
+    assert rename(f"({PLACEHOLDER}) a_{PLACEHOLDER} {PLACEHOLDER}s", name) == (
         f"({name}) a_{PLACEHOLDER} {PLACEHOLDER}s"
     )
 
@@ -236,7 +236,7 @@ def reference(arrays, options):
     workload.write_text(f"{head}parameters: {{count: 3}}\nscalars: {{steepness: 2}}\n")
     loaded = family.load_family(folder)
     inputs = prepare(loaded, load(loaded), tmp_path)
-    outputs, _ = expected_outputs(loaded, inputs, tmp_path)
+    outputs, _ = compute_expected(loaded, inputs, tmp_path)
     np.testing.assert_array_equal(outputs["scores"], [14, 14, 14])
     assert list(loaded.features) == ["count"]
     with pytest.raises(WorkloadError, match=r"^items: fields is 8, and must be 7$"):

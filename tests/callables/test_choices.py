@@ -15,18 +15,18 @@ VALUES = st.one_of(NUMBERS, st.none(), st.text(max_size=4), st.tuples(st.integer
 
 @given(st.lists(VALUES, min_size=1, max_size=6))
 def test_each_value_has_a_word_and_comes_back(values: list[Any]) -> None:
-    choices = Alternatives.of({"tile": values, "other": [1]})
+    choices = Alternatives.read({"tile": values, "other": [1]})
     words = choices.words["tile"]
     assert len({str(word) for word in words}) == len(words) == len(choices.values["tile"])
     for word, value in zip(words, choices.values["tile"], strict=True):
-        back = choices.given({"tile": word, "other": 1})["tile"]
+        back = choices.get_values({"tile": word, "other": 1})["tile"]
         assert back is value
         assert choices.configuration({"tile": value, "other": 1})["tile"] == word
     assert choices.default["tile"] is choices.values["tile"][0]
 
 
 def test_a_condition_leaves_what_it_admits_and_the_first_of_it_is_the_default() -> None:
-    choices = Alternatives.of({"a": [1, 2, 3], "b": [1, 2]}, lambda one: one["a"] > one["b"])
+    choices = Alternatives.read({"a": [1, 2, 3], "b": [1, 2]}, lambda one: one["a"] > one["b"])
     assert [dict(one) for one in choices.listed] == [{"a": 2, "b": 1}, {"a": 3, "b": 1}, {"a": 3, "b": 2}]
     assert choices.default == {"a": 2, "b": 1}
     assert [one.id for one in choices.configurations()] == ["a=2,b=1", "a=3,b=1", "a=3,b=2"]
@@ -47,5 +47,5 @@ def test_a_condition_leaves_what_it_admits_and_the_first_of_it_is_the_default() 
 )  # fmt: skip
 def test_a_space_that_is_none_is_refused(space: Any, where: Any, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        Alternatives.of(space, where)
+        Alternatives.read(space, where)
     assert said in str(refused.value)

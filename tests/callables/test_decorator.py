@@ -53,13 +53,13 @@ def made(tmp_path: Path, key: tuple[str, ...] = (), **options: Any) -> ModuleTyp
 def sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many configurations each sweep was to choose among, 0 for all."""
     found: list[int] = []
-    real = tuning.tuned_problem
+    real = tuning.tune_problem
 
     def counted(*args: Any, **options: Any) -> Any:
         found.append(len(options.get("chosen", ())))
         return real(*args, **options)
 
-    monkeypatch.setattr("autotune.callables.deciding.tuned_problem", counted)
+    monkeypatch.setattr("autotune.callables.deciding.tune_problem", counted)
     return found
 
 

@@ -25,7 +25,7 @@ def with_helper(x: int) -> int:
 
 
 def test_a_function_is_found_by_its_name() -> None:
-    found = Importable.of(scaled)
+    found = Importable.make(scaled)
     assert (found.module, found.name) == ("called_functions", "scaled")
     assert found.load() is scaled
 
@@ -36,7 +36,7 @@ def test_a_function_inside_another_is_sent_as_it_is_or_refused(monkeypatch: pyte
 
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     with pytest.raises(UsageError, match="put it at the top of a module, or pip install cloudpickle"):
-        Importable.of(inner)
+        Importable.make(inner)
 
 
 def test_a_module_that_cannot_be_imported_is_said() -> None:

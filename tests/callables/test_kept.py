@@ -40,12 +40,12 @@ class Built:
 
 
 def built(arch: str, values: Mapping[str, Any]) -> int:
-    Calls(Importable.of(Built()), Alternatives({}), {}).build(arch, values)
+    Calls(Importable.make(Built()), Alternatives({}), {}).build(arch, values)
     return os.getpid()
 
 
 def test_processes_that_compile_are_forked_and_one_that_ends_is_replaced() -> None:
-    forks = kept.Forks(2, Calls(Importable.of(Built()), Alternatives({}), {}))
+    forks = kept.Forks(2, Calls(Importable.make(Built()), Alternatives({}), {}))
     try:
         first = forks.submit(built, "sm_90", {"how": "right"}).result()
         assert first != os.getpid()

@@ -45,7 +45,7 @@ def test_strides_are_handed_over() -> None:
 
     given = np.arange(24, dtype=np.float32).reshape(4, 6).T[1:, ::2]
     for library in ("numpy", "torch"):
-        seen = libraries.handed(Kind(library, "float32"), memory(given))
+        seen = libraries.hand_over(Kind(library, "float32"), memory(given))
         np.testing.assert_array_equal(np.asarray(seen), given)
     assert isinstance(seen, torch.Tensor) and seen.stride() == (1, 12)
     seen[0, 0] = -1
@@ -64,6 +64,6 @@ def test_what_comes_back_as_something_else_is_said() -> None:
     with pytest.raises(
         LaunchError, match=r"y is float32 of shape \(2,\), and the first call gave float32 of shape"
     ):
-        libraries.copied("y", Kind("numpy", "float32"), memory(room), np.zeros(2, np.float32))
+        libraries.copy_back("y", Kind("numpy", "float32"), memory(room), np.zeros(2, np.float32))
     with pytest.raises(LaunchError, match="gives back a object as y"):
         libraries.kind_of_result("y", object())

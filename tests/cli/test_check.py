@@ -44,8 +44,8 @@ def on_fake(monkeypatch: pytest.MonkeyPatch, folder: Path, costs: Costs = cost, 
         worker.close()
 
     monkeypatch.setattr(checking, "open_backend", made)
-    monkeypatch.setattr(checking, "launched", launched)
-    monkeypatch.setattr(checking, "opened", lambda *_: None)
+    monkeypatch.setattr(checking, "launch_workers", launched)
+    monkeypatch.setattr(checking, "open_devices", lambda *_: None)
     monkeypatch.setattr(requests, "CUDA", PROTOCOL)
 
 

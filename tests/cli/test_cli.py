@@ -353,7 +353,7 @@ def test_an_interruption_while_compiling_says_so(
         self._compiled = 5, total
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Live, "compiled", compiled)
+    monkeypatch.setattr(Live, "report_compiled", compiled)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
     assert (
         "interrupted: 5 of 12 are compiled and kept; the same command goes on from there"

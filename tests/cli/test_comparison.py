@@ -156,7 +156,7 @@ def policy_study(factor: float = 1.0) -> Study:
         "features": {"n": 3}, "options": {}, "protocol": {}, "device_kind": "cuda", "driver": "580",
         "compute_capability": "9.0", "device_name": "GPU 1",
     }  # fmt: skip
-    return replace(study, about=study.about.told(about))
+    return replace(study, about=study.about.update(about))
 
 
 def test_a_policy_file_and_a_record(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 from fakes import sweep
 
 from autotune.cli.commands import main
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.policy import file_name, read_policy_file
 from autotune.policy.merge import update
 
@@ -84,7 +84,8 @@ def test_other_rows_show_what_their_configuration_took_on_this_input(
 
 
 def explained(capsys: pytest.CaptureFixture[str], instances: int, attributes: int) -> list[str]:
-    words = ["explain", "allpairs", "-w", "primer", "--device", "nvidia-h200", "--policies", str(bundled("policies")),
+    words = ["explain", "allpairs", "-w", "primer", "--device", "nvidia-h200", "--policies",
+             str(find_bundled("policies")),
              "--size", f"instances={instances}", "--size", f"attributes={attributes}"]  # fmt: skip
     assert main(words) == 0
     return capsys.readouterr().out.splitlines()
@@ -94,7 +95,7 @@ def test_what_is_predicted_and_how_far_it_is_from_what_was_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    file = read_policy_file(bundled("policies") / file_name("allpairs", "nvidia-h200"))
+    file = read_policy_file(find_bundled("policies") / file_name("allpairs", "nvidia-h200"))
     rule = file.prediction
     assert rule is not None
     known = [e.features for e in file.entries.values() if e.times_ms]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.run import alone
-from autotune.files import written
+from autotune.cli.run import lock_output
+from autotune.files import write_file
 
 OWN = ".out.mems.0123456789abcdef.partial.mems"
 LEFT = ".out.mems.fedcba9876543210.partial.mems"
@@ -22,7 +22,7 @@ def old(path: Path) -> Path:
 def names_after(folder: Path) -> set[str]:
     own = folder / OWN
     own.write_text("")
-    with alone(own, ".partial.mems"):
+    with lock_output(own, ".partial.mems"):
         return {path.name for path in folder.iterdir()}
 
 
@@ -34,9 +34,9 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["out.npy", "[a]*?.npy", "out.partial", "long" * 30])
 def test_whatever_the_outputs_name(name: str, tmp_path: Path) -> None:
     ending = f".partial{Path(name).suffix}"
-    with written(tmp_path / name, ending) as left, written(tmp_path / name, ending) as own:
+    with write_file(tmp_path / name, ending) as left, write_file(tmp_path / name, ending) as own:
         os.utime(left, (1e9, 1e9))
-        with alone(own, ending):
+        with lock_output(own, ending):
             assert list(tmp_path.iterdir()) == [own]
         left.touch()  # what made it takes it away
 
@@ -57,7 +57,7 @@ def test_others_stay(name: str, tmp_path: Path) -> None:
 def test_what_somebody_writes_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).write_text("begun just now")
     assert names_after(tmp_path) == {OWN, LEFT}
-    with alone(old(tmp_path / LEFT), ".partial.mems"):
+    with lock_output(old(tmp_path / LEFT), ".partial.mems"):
         os.utime(tmp_path / LEFT, (1e9, 1e9))
         assert names_after(tmp_path) == {OWN, LEFT}
     assert names_after(tmp_path) == {OWN}

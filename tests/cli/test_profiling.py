@@ -14,12 +14,12 @@ from tasks import task
 
 from autotune.cli import profile as profiling
 from autotune.cli.commands import main
-from autotune.cli.profile import chosen, keep, recorded
+from autotune.cli.profile import choose, find_recorded, keep
 from autotune.compile.variant import Variant
 from autotune.declaration import family as families
 from autotune.declaration import space
 from autotune.errors import DeviceError, StoreError, UnknownName, UsageError
-from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, command, find_ncu, profile
+from autotune.measure.ncu import COUNTERS, METRICS, MORE_METRICS, build_command, find_ncu, profile
 from autotune.measure.profiled_process import WatchedResult, WatchedTask, run
 from autotune.processes import python
 from autotune.record.results_csv import results_frame
@@ -30,7 +30,7 @@ from autotune.record.store import Store
 
 def test_the_command_line_leaves_clocks_alone() -> None:
     for cold, caches in ((True, "all"), (False, "none")):
-        words = command("ncu", METRICS, ("match", "print"), Path("log"), Path("task"), cold=cold)
+        words = build_command("ncu", METRICS, ("match", "print"), Path("log"), Path("task"), cold=cold)
         options = dict(pairwise(words))
         assert options["--clock-control"] == "none"
         assert options["--cache-control"] == caches
@@ -139,8 +139,8 @@ def ran(study: Any, **changes: str) -> WatchedResult:
 
 def test_ncu_stay_in_the_record_and_become_columns(folder: Path, tmp_path: Path, swept: Any) -> None:
     family, store = families.load_family(folder), Store(tmp_path / "out")
-    study = recorded(store, family, "", "out")
-    one, two = chosen(study, family, (), 1)
+    study = find_recorded(store, family, "", "out")
+    one, two = choose(study, family, (), 1)
     assert study.decision
     assert (two, one) == (study.control, study.decision.winner.configuration)
     keep(store, study, {one.id: {"doubler": {"dram_bytes": 1024.0}}}, ran(study))
@@ -156,7 +156,7 @@ def test_ncu_stay_in_the_record_and_become_columns(folder: Path, tmp_path: Path,
 
 def test_ncu_of_something_else_are_refused(folder: Path, tmp_path: Path, swept: Any) -> None:
     store = Store(tmp_path / "out")
-    study = recorded(store, families.load_family(folder), "small", "out")
+    study = find_recorded(store, families.load_family(folder), "small", "out")
     for changes, message in (
         ({"source_digest": "x"}, "source of doubler has changed"),
         ({"workload_digest": "x"}, "workload of doubler has changed"),
@@ -165,22 +165,22 @@ def test_ncu_of_something_else_are_refused(folder: Path, tmp_path: Path, swept: 
         with pytest.raises(StoreError, match=message):
             keep(store, study, {}, ran(study, **changes))
     with pytest.raises(StoreError, match="no study of doubler on other"):
-        recorded(store, families.load_family(folder), "other", "out")
+        find_recorded(store, families.load_family(folder), "other", "out")
 
 
 def test_which_configurations(folder: Path, swept: Any) -> None:
     family = families.load_family(folder)
-    assert [c["memory"] for c in chosen(swept, family, ("control", "memory=texture", "control"), None)] == [
+    assert [c["memory"] for c in choose(swept, family, ("control", "memory=texture", "control"), None)] == [
         "global", "texture",
     ]  # fmt: skip
-    assert len(chosen(swept, family, (), 3)) == 4
-    assert chosen(swept, family, (), None)[1:] == [swept.control]
+    assert len(choose(swept, family, (), 3)) == 4
+    assert choose(swept, family, (), None)[1:] == [swept.control]
     with pytest.raises(UsageError, match="not both"):
-        chosen(swept, family, ("control",), 3)
+        choose(swept, family, ("control",), 3)
     with pytest.raises(UnknownName, match="memory"):
-        chosen(swept, family, ("memory=shared",), None)
+        choose(swept, family, ("memory=shared",), None)
     with pytest.raises(UsageError, match="no measured"):
-        chosen(replace(swept, trials=()), family, (), 2)
+        choose(replace(swept, trials=()), family, (), 2)
 
 
 def test_the_command(

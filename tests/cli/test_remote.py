@@ -90,16 +90,16 @@ def test_what_cannot_be_swept_there_is_said(
 
 
 def test_an_address_that_ssh_would_take_for_an_option_is_refused() -> None:
-    assert Host.of("me@gpu") == Host("me@gpu")
-    assert Host.of("gpu:/opt/autotune") == Host("gpu", "/opt/autotune")
+    assert Host.parse("me@gpu") == Host("me@gpu")
+    assert Host.parse("gpu:/opt/autotune") == Host("gpu", "/opt/autotune")
     for text in ("-oProxyCommand=x", ":autotune"):
         with pytest.raises(UsageError, match="cannot read --on"):
-            Host.of(text)
+            Host.parse(text)
 
 
 def test_what_runs_there_ends_with_who_asked(there: Path, tmp_path: Path) -> None:
     """The connection is cut: the guard ends the program on the other side."""
-    command = Host("gpu").command(guard("TERM"), "sh", "-c", "echo $$; exec sleep 600")
+    command = Host("gpu").build_command(guard("TERM"), "sh", "-c", "echo $$; exec sleep 600")
     running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     assert running.stdin and running.stdout
     number = int(running.stdout.readline())

@@ -11,7 +11,7 @@ from rich.console import Console
 from autotune.cli.terminal import print_study
 from autotune.engine.sweep import Sweep
 from autotune.hardware import Device
-from autotune.record.remarks import coverage, failures, moved, reasons
+from autotune.record.remarks import coverage, describe_move, failures, reasons
 from autotune.record.study import Study
 from autotune.report.progress_bar import FIRST_SECONDS, LINE_SECONDS, Live, Pace, pace
 
@@ -81,12 +81,12 @@ def test_compiling_before_timing_is_told_on_a_pipe_and_where_it_was_left(
 ) -> None:
     out, text = console()
     live = Live(Pace("f small", 1072, out, None))
-    live.compiled(24, 1072)
+    live.report_compiled(24, 1072)
     clock[0] = LINE_SECONDS
-    live.compiled(312, 1072)
+    live.report_compiled(312, 1072)
     assert text.getvalue() == "f small: compiling 312 of 1,072 (cpu: all are compiled before timing)\n"
     assert live.unfinished == "312 of 1,072 are compiled and kept"
-    live.compiled(1072, 1072)
+    live.report_compiled(1072, 1072)
     assert live.unfinished == ""
 
 
@@ -201,7 +201,7 @@ def test_how_much_of_the_space_was_tried(
     searched: dict[str, object], trials: int, said: str, folder: Path, tmp_path: Path
 ) -> None:
     study = sweep(folder, tmp_path).run()
-    study = replace(study, about=study.about.told({"searched": searched}), trials=study.trials[:trials])
+    study = replace(study, about=study.about.update({"searched": searched}), trials=study.trials[:trials])
     assert str(coverage(study) or "") == said
     assert f"\n{said}: {trials} measured;" in told(study) if said else f"\n{trials} measured;" in told(study)
 
@@ -266,7 +266,7 @@ def test_a_machine_that_was_another_one_when_finalists_were_timed_is_said(
             replace(study, trials=trials)
         )
     else:
-        assert moved(trials) == ""
+        assert describe_move(trials) == ""
 
 
 def test_configurations_are_shown_by_what_tells_them_from_control(folder: Path, tmp_path: Path) -> None:

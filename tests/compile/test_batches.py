@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from waiting import eventually
 
 from autotune.compile import toolchain
-from autotune.compile.batches import chunked, compile_batch, compile_many, compilers
+from autotune.compile.batches import compile_batch, compile_many, compilers, split_into_chunks
 from autotune.compile.cache import Cache
 from autotune.compile.toolchain import (
     TOO_LONG,
@@ -68,8 +68,8 @@ def test_one_call_for_a_batch_and_none_for_a_cached_one(fake, cache):
 
 def test_only_what_is_not_cached_is_compiled_and_each_key_once(fake, cache):
     batch = batch_of(4)
-    compile_batch(batch.of(batch.variants[1:3]), fake, cache)
-    results = compile_batch(batch.of([*batch.variants, batch.variants[0]]), fake, cache)
+    compile_batch(batch.select(batch.variants[1:3]), fake, cache)
+    results = compile_batch(batch.select([*batch.variants, batch.variants[0]]), fake, cache)
     assert fake.calls == [["V001", "V002"], ["V000", "V003"]]
     assert keys_of(results) == ["key000", "key001", "key002", "key003", "key000"]
     assert [result.cached for result in results] == [False, True, True, False, False]
@@ -172,7 +172,7 @@ def test_one_process_or_few_variants_stay_here(fake, cache, count, processes, ba
 
 def test_cached_chunks_start_no_process(fake, cache):
     batch = batch_of(6)
-    compile_batch(batch.of(batch.variants[:4]), fake, cache)
+    compile_batch(batch.select(batch.variants[:4]), fake, cache)
     chunks = list(compile_many(batch, fake, cache, 4, 2))
     assert [[result.cached for result in chunk] for chunk in chunks] == [[True] * 2, [True] * 2, [False] * 2]
     assert fake.processes == {os.getpid()}
@@ -180,7 +180,7 @@ def test_cached_chunks_start_no_process(fake, cache):
 
 def test_what_is_cached_is_there_before_anything_is_compiled(fake, cache):
     batch = batch_of(12)
-    compile_batch(batch.of(batch.variants[:2]), fake, cache)
+    compile_batch(batch.select(batch.variants[:2]), fake, cache)
     fake = replace(fake, slow=tuple(f"V{i:03}" for i in range(2, 12)))
     chunks = compile_many(batch, fake, cache, 2, 24)
     assert [result.cached for result in next(chunks)] == [True, True]
@@ -191,7 +191,7 @@ def test_what_a_sweep_beside_this_one_compiled_is_not_compiled_again(fake, cache
     batch = batch_of(40)
     chunks = compile_many(batch, fake, cache, 2, 1)
     next(chunks)
-    compile_batch(batch.of(batch.variants[20:]), fake, cache)  # the other sweep
+    compile_batch(batch.select(batch.variants[20:]), fake, cache)  # the other sweep
     rest = [result for chunk in chunks for result in chunk]
     assert keys_of(rest) == [f"key{i:03}" for i in range(1, 40)]
     assert all(result.cached for result in rest[19:])
@@ -203,7 +203,10 @@ def test_what_a_sweep_beside_this_one_compiled_is_not_compiled_again(fake, cache
 
 def cut(missing: int, processes: int, most: int, early: bool = True) -> list[int]:
     batch = batch_of(missing)
-    return [len(c.variants) for c in chunked(batch, {v.key for v in batch.variants}, processes, most, early)]
+    return [
+        len(c.variants)
+        for c in split_into_chunks(batch, {v.key for v in batch.variants}, processes, most, early)
+    ]
 
 
 def test_the_first_calls_are_one_variant_and_then_grow_to_full_size():
@@ -225,7 +228,7 @@ def test_who_waits_for_all_gets_as_few_calls_as_keep_the_processes_busy():
 def test_chunks_are_the_batch_in_order(count, processes, most, cached, early):
     batch = batch_of(count)
     uncached = {v.key for i, v in enumerate(batch.variants) if i not in cached}
-    chunks = list(chunked(batch, uncached, processes, most, early))
+    chunks = list(split_into_chunks(batch, uncached, processes, most, early))
     assert [v for c in chunks for v in c.variants] == list(batch.variants)
     assert all(0 < len(c.variants) <= most for c in chunks)
     if count and 0 in cached:

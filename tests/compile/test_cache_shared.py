@@ -48,7 +48,7 @@ def store_and_read(root: str, seed: int, rounds: int, problems: str) -> None:
     all_variants = batch_of(VARIANTS)
     for _ in range(rounds):
         chosen = chance.sample(all_variants.variants, chance.randrange(1, 5))
-        for compiled in cache.put(built(all_variants.of(chosen)), all_variants.of(chosen), toolchain):
+        for compiled in cache.put(built(all_variants.select(chosen)), all_variants.select(chosen), toolchain):
             check(cache, toolchain, compiled.key, problems, must=True)
         for variant in all_variants.variants:
             check(cache, toolchain, variant.key, problems, must=False)
@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_everywhere_is_one_clear_error(tmp_path, monkeypatch
     monkeypatch.setattr(
         cache_module, "_private_root", functools.cache(cache_module._private_root.__wrapped__)
     )
-    monkeypatch.setattr(cache_module, "replaced", full_disk)
+    monkeypatch.setattr(cache_module, "replace_file", full_disk)
     cache, batch = Cache(tmp_path / "cache"), batch_of(1)
     with pytest.raises(CompilerError, match=r"No space left.*free some space.*AUTOTUNE_CACHE") as caught:
         cache.put(built(batch), batch, Fake(tmp_path / "calls"))

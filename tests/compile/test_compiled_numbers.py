@@ -86,7 +86,7 @@ TOOLCHAINS = [Nvrtc("sm_90"), Nvcc("sm_90"), HostCxx(find_compiler())]
 def test_every_compiler_gives_them_and_the_cache_keeps_them(
     toolchain: Any, tiled: Family, tmp_path: Path
 ) -> None:
-    variants = tuple(Variant.of(tiled, c, {}) for c in tiled.space.configurations())
+    variants = tuple(Variant.make(tiled, c, {}) for c in tiled.space.configurations())
     for is_cached in (False, True):
         for lines, compiled in enumerate(
             compile_batch(batch(tiled, variants), toolchain, Cache(tmp_path)), 1
@@ -104,18 +104,20 @@ def test_a_launch_reads_them(tiled: Family, tmp_path: Path) -> None:
 
 
 def test_what_is_known_before_and_after_it_is_compiled(tiled: Family, tmp_path: Path) -> None:
-    variant, inputs = Variant.of(tiled, tiled.space.control, {}), of(3200, tiled)
+    variant, inputs = Variant.make(tiled, tiled.space.control, {}), of(3200, tiled)
     names, limits = inputs.names(tiled.space.control), Limits(grid_x=99)
-    assert variant.exclusion(names, limits) == ""
+    assert variant.explain_exclusion(names, limits) == ""
     device = Device(kind="cuda", name="sm_90", arch="sm_90")
     ((compiled,),) = compile_many(batch(tiled, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), 1, 1)
     assert isinstance(compiled, Compiled)
     told = {**names, **compiled.numbers}
-    assert variant.exclusion(told, limits) == "kernel count: a grid of 100 blocks in x is outside 1..99"
+    assert (
+        variant.explain_exclusion(told, limits) == "kernel count: a grid of 100 blocks in x is outside 1..99"
+    )
     (profile,) = profiles(variant, compiled, names, device)
     assert (profile.blocks, profile.dynamic_shared_bytes) == (100, 64)
     assert profile.numbers == compiled.numbers
-    assert same_code.sameness(variant, compiled, names)
+    assert same_code.compute_sameness(variant, compiled, names)
 
 
 def test_a_launch_that_no_device_has_is_refused_when_it_is_bound(tiled: Family, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def variant(
 
 def test_symbols_and_figures(toolchain, family):
     # V1 is the beginning of V12, and one kernel's name is the end of the other's.
-    built = toolchain.build(family.of([variant(1, block=64), variant(12, block=128)]))
+    built = toolchain.build(family.select([variant(1, block=64), variant(12, block=128)]))
     assert built.image.startswith(b"\x7fELF")
     assert set(built.symbols) == set(built.figures) == {"key1", "key12"}
     assert built.symbols["key1"]["scale"].startswith("_Z5scaleI2V1E")
@@ -100,7 +100,7 @@ def test_symbols_and_figures(toolchain, family):
 
 def test_spills(toolchain, family):
     # 2 blocks of 1024 threads leave 32 registers a thread.
-    built = toolchain.build(family.of([variant(1, block=1024, blocks=2, values=48)]))
+    built = toolchain.build(family.select([variant(1, block=1024, blocks=2, values=48)]))
     figures = built.figures["key1"]["scale"]
     assert figures["registers"] == 32
     assert figures["spill_store_bytes"] > 0
@@ -111,7 +111,7 @@ def test_spills(toolchain, family):
 def test_options_are_passed_on(toolchain, family):
     options = ("-maxrregcount=24",) if isinstance(toolchain, Nvcc) else ("--maxrregcount=24",)
     batch = Batch(family.source, family.include_dirs, (variant(1, values=40, block=32),), options)
-    batch = batch.of([VariantSource("key1", "V1", batch.variants[0].struct, ("second::scale",))])
+    batch = batch.select([VariantSource("key1", "V1", batch.variants[0].struct, ("second::scale",))])
     assert toolchain.build(batch).figures["key1"]["second::scale"]["registers"] <= 24
 
 
@@ -134,7 +134,7 @@ def test_an_unknown_option_is_not_a_variants_fault(toolchain, family):
 )
 def test_messages_are_kept(toolchain, family, struct, expected):
     with pytest.raises(BuildError) as error:
-        toolchain.build(family.of([VariantSource("key1", "V1", struct, ("scale",))]))
+        toolchain.build(family.select([VariantSource("key1", "V1", struct, ("scale",))]))
     assert expected in str(error.value)
     assert "ptxas info" not in str(error.value)
 
@@ -142,7 +142,7 @@ def test_messages_are_kept(toolchain, family, struct, expected):
 def test_an_unknown_kernel_is_named(toolchain, family):
     source = VariantSource("key1", "V1", variant(1).struct, ("scaled",))
     with pytest.raises(BuildError, match="scaled"):
-        toolchain.build(family.of([source]))
+        toolchain.build(family.select([source]))
 
 
 def test_failures_among_twenty_are_separated(toolchain, family, tmp_path):
@@ -152,7 +152,7 @@ def test_failures_among_twenty_are_separated(toolchain, family, tmp_path):
         "key107", "V107", "struct V107 { static constexpr int block = 64; };", KERNELS
     )
     variants[13] = variant(113, block=32000)
-    results = compile_batch(family.of(variants), toolchain, Cache(tmp_path / "cache"))
+    results = compile_batch(family.select(variants), toolchain, Cache(tmp_path / "cache"))
     assert [result.key for result in results] == [f"key{number}" for number in range(100, 120)]
     failures = {result.key: result.message for result in results if isinstance(result, CompileFailure)}
     assert set(failures) == {"key107", "key113"}
@@ -166,10 +166,10 @@ def test_failures_among_twenty_are_separated(toolchain, family, tmp_path):
 def test_in_processes(toolchain, family, tmp_path):
     variants = [variant(number) for number in range(6)]
     cache = Cache(tmp_path / "cache")
-    results = [r for chunk in compile_many(family.of(variants), toolchain, cache, 2, 3) for r in chunk]
+    results = [r for chunk in compile_many(family.select(variants), toolchain, cache, 2, 3) for r in chunk]
     assert [result.key for result in results] == [f"key{number}" for number in range(6)]
     assert 2 <= len({result.image for result in results}) <= 6
-    again = compile_batch(family.of(variants), toolchain, cache)
+    again = compile_batch(family.select(variants), toolchain, cache)
     assert all(result.cached for result in again)
     assert [result.symbols for result in again] == [result.symbols for result in results]
     assert [result.figures for result in again] == [result.figures for result in results]
@@ -177,12 +177,12 @@ def test_in_processes(toolchain, family, tmp_path):
 
 def test_an_unknown_target_is_named_with_the_known_ones(toolchain, family):
     with pytest.raises(CompilerError, match=r"no target 'sm_91'; did you mean 'sm_90'\? \(allowed: sm_75, "):
-        type(toolchain)("sm_91").build(family.of([variant(1)]))
+        type(toolchain)("sm_91").build(family.select([variant(1)]))
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120"])
 def test_other_targets(toolchain, family, arch):
-    built = type(toolchain)(arch).build(family.of([variant(1)]))
+    built = type(toolchain)(arch).build(family.select([variant(1)]))
     assert built.figures["key1"]["scale"]["registers"] > 0
 
 
@@ -196,7 +196,7 @@ def test_identities_differ_in_compiler_and_target(toolchain):
 @pytest.mark.nvcc
 @pytest.mark.nvrtc
 def test_both_find_the_same_symbols(family):
-    batch = family.of([variant(1), variant(2, values=5)])
+    batch = family.select([variant(1), variant(2, values=5)])
     assert Nvcc("sm_90").build(batch).symbols == Nvrtc("sm_90").build(batch).symbols
 
 
@@ -214,7 +214,7 @@ def test_closing_ends_nvcc_and_removes_its_files(family, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     # The second one takes many seconds.
     variants = [variant(1), variant(2, block=1024, values=128)]
-    chunks = compile_many(family.of(variants), Nvcc("sm_90"), Cache(tmp_path / "cache"), 2, 1)
+    chunks = compile_many(family.select(variants), Nvcc("sm_90"), Cache(tmp_path / "cache"), 2, 1)
     next(chunks)
     assert eventually(lambda: mentioning(folder))
     chunks.close()
@@ -238,7 +238,7 @@ def test_nvrtc_that_is_not_installed(family, monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
     nvrtc._version.cache_clear()
     with pytest.raises(CompilerError, match=r"pip install .*\[static\]'.*--compiler nvcc"):
-        Nvrtc("sm_90").build(family.of([variant(1)]))
+        Nvrtc("sm_90").build(family.select([variant(1)]))
     with pytest.raises(CompilerError):
         _ = Nvrtc("sm_90").identity
 
@@ -249,7 +249,7 @@ def test_nvcc_that_is_not_installed(family, monkeypatch, tmp_path):
     monkeypatch.setattr(nvcc, "_TOOLKIT", str(tmp_path))
     nvcc._version.cache_clear()
     with pytest.raises(CompilerError, match=r"nvcc was not found on PATH, .* --compiler nvrtc"):
-        Nvcc("sm_90").build(family.of([variant(1)]))
+        Nvcc("sm_90").build(family.select([variant(1)]))
     program = tmp_path / "bin" / "nvcc"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")

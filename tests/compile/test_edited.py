@@ -99,7 +99,7 @@ def test_python_that_is_edited_meanwhile_is_not_measured_under_the_old_identity(
     folder: Path, tmp_path: Path
 ) -> None:
     from autotune.declaration.workload import load_workload as load
-    from autotune.engine.messages import Setting, given
+    from autotune.engine.messages import Setting, load_inputs
     from autotune.measure.sampling import CPU
 
     family = families.load_family(folder)
@@ -108,7 +108,7 @@ def test_python_that_is_edited_meanwhile_is_not_measured_under_the_old_identity(
         sizes={}, options={}, scalars={}, protocol=CPU,
     )  # fmt: skip
     with pytest.raises(FamilyError, match=r"the Python of .* was edited during the sweep"):
-        given(setting)
+        load_inputs(setting)
 
 
 def test_a_file_that_only_the_compiler_found_is_refused(folder: Path, tmp_path: Path) -> None:

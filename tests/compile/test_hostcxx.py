@@ -81,7 +81,7 @@ def test_equal_sources_give_equal_bytes(batch):
 def test_a_variant_that_does_not_compile_is_named(batch):
     broken = replace(batch.variants[0], struct="struct V1 {};\n")
     with pytest.raises(BuildError, match=r"error: .factor. is not a member of .V1.|no member named 'factor'"):
-        HostCxx(find_compiler()).build(batch.of([broken]))
+        HostCxx(find_compiler()).build(batch.select([broken]))
 
 
 @pytest.mark.zig

@@ -49,7 +49,7 @@ __device__ inline int second() { return SECOND; }
 
 
 def units(kernel: Kernel, **chosen: Any) -> str:
-    variants = [Variant.of(kernel.family, c, chosen) for c in kernel.family.space.configurations()]
+    variants = [Variant.make(kernel.family, c, chosen) for c in kernel.family.space.configurations()]
     return "\n".join(translation_unit(unit) for unit in batch(kernel.family, tuple(variants)).units)
 
 
@@ -67,7 +67,9 @@ def test_choices_are_macros_for_the_source_alone() -> None:
 
 def test_template_arguments_are_no_macros() -> None:
     kernel = matrix()
-    (first, second) = (Variant.of(kernel.family, c, {}).source for c in kernel.family.space.configurations())
+    (first, second) = (
+        Variant.make(kernel.family, c, {}).source for c in kernel.family.space.configurations()
+    )
     assert first.instance("dense::times") == "dense::times<1, float>"
     assert second.instance("dense::times") == "dense::times<3, float>"
     assert "#define" not in first.struct
@@ -77,7 +79,7 @@ def test_template_arguments_are_no_macros() -> None:
 
 def test_each_configuration_has_a_unit_and_a_key_of_its_own() -> None:
     family = vector_add().family
-    found = batch(family, tuple(Variant.of(family, c, {}) for c in family.space.configurations()))
+    found = batch(family, tuple(Variant.make(family, c, {}) for c in family.space.configurations()))
     assert [len(unit.variants) for unit in found.units] == [1, 1, 1]
     assert len({variant.key for variant in found.variants}) == 3
     assert [unit.units for unit in found.units] == [(unit,) for unit in found.units]
@@ -85,7 +87,7 @@ def test_each_configuration_has_a_unit_and_a_key_of_its_own() -> None:
 
 def test_units_of_one_configuration_go_out_a_few_at_a_time(tmp_path: Path) -> None:
     family = vector_add(policies={"block_size": [32 * k for k in range(1, 12)]}).family
-    found = batch(family, tuple(Variant.of(family, c, {}) for c in family.space.configurations()))
+    found = batch(family, tuple(Variant.make(family, c, {}) for c in family.space.configurations()))
     chunks = list(compile_many(found, FakeToolchain(), Cache(tmp_path), 1, 24))
     assert [len(chunk) for chunk in chunks] == [4, 4, 3]
 
@@ -126,7 +128,7 @@ def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_pa
     ):
         family = kernel.family
         variants = tuple(
-            Variant.of(family, c, family.chosen_options({})) for c in family.space.configurations()[:1]
+            Variant.make(family, c, family.choose_options({})) for c in family.space.configurations()[:1]
         )
         for compiled in compile_batch(batch(family, variants), toolchain, Cache(tmp_path)):
             assert not isinstance(compiled, CompileFailure), compiled.message
@@ -153,7 +155,7 @@ def test_headers_that_are_included_out_of_habit_have_stand_ins(toolchain: Any, t
     __global__ void habits(float* y) {{ y[0] = FLT_MAX; y[1] = M_PI; y[2] = INT_MAX; y[3] = (uint8_t)300; }}"""
     kernel = Kernel(source, "habits", arguments={"y": "output float32[n]"}, extents={"n": 4}, grid=1, block=1,
                     policies={"unused": [1]})  # fmt: skip
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (compiled,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
     assert not isinstance(compiled, CompileFailure), compiled.message
 
@@ -171,7 +173,7 @@ def test_headers_of_the_toolkit_are_found_where_there_is_one(tmp_path: Path) -> 
     kernel = Kernel(
         source, "halves", arguments={"y": "inout float32[n]"}, grid=1, block="n", policies={"unused": [1]}
     )
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (compiled,) = compile_batch(batch(kernel.family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path))
     assert toolkit_headers()
     assert not isinstance(compiled, CompileFailure), compiled.message
@@ -191,7 +193,7 @@ def test_a_choice_of_compile_options_makes_binaries_of_its_own(tmp_path: Path) -
         extents={"n": {"value": "m // 24"}}, grid=1, block="block_size", policies={"block_size": [64], "limit": limit},
     )  # fmt: skip
     family = kernel.family
-    variants = tuple(Variant.of(family, c, {}) for c in family.space.configurations())
+    variants = tuple(Variant.make(family, c, {}) for c in family.space.configurations())
     assert "limit" not in variants[1].source.struct
     free, few = compile_batch(batch(family, variants), Nvrtc("sm_90"), Cache(tmp_path))
     assert not isinstance(free, CompileFailure)
@@ -205,7 +207,7 @@ def test_what_the_host_compiler_cannot_take_is_said_with_a_way_out(tmp_path: Pat
         source, "wide", arguments={"y": "output float32[n]"}, extents={"n": {"value": 32}}, grid=1, block=32,
         policies={"unused": [1, 2]},
     )  # fmt: skip
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (failed,) = compile_batch(batch(kernel.family, (variant,)), HostCxx(find_compiler()), Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
     assert "__nosuch" in failed.message
@@ -218,7 +220,7 @@ def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp
         "#include <chrono>\n__global__ void one(float* y) { y[0] = 1; }", "one", grid=1, block=1,
         arguments={"y": "output float32[n]"}, extents={"n": 1}, policies={"unused": [1]},
     )  # fmt: skip
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (failed,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
     first, second = failed.message.split("\n  (", 1)
@@ -231,7 +233,7 @@ def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp
 
 def test_a_symbol_that_the_source_lacks_does_not_compile(tmp_path: Path) -> None:
     kernel = vector_add(symbols={"nowhere": "float32[n]"})
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (failed,) = compile_batch(batch(kernel.family, (variant,)), HostCxx(find_compiler()), Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
     assert "nowhere" in failed.message
@@ -340,7 +342,7 @@ def test_a_family_of_templates_takes_pointers_sizes_and_more_template_arguments(
         some = (
             family.space.configurations()[::3] if compiler == "nvrtc" else family.space.configurations()[:1]
         )
-        variants = tuple(Variant.of(family, configuration, {}) for configuration in some)
+        variants = tuple(Variant.make(family, configuration, {}) for configuration in some)
         for compiled in compile_batch(batch(family, variants), toolchain, Cache(tmp_path)):
             assert not isinstance(compiled, CompileFailure), compiled.message
         return
@@ -382,7 +384,7 @@ def test_what_the_cpu_device_lacks_is_named(lines: str, what: str, tmp_path: Pat
         f"{ahead}\n__global__ void two(float* y) {{\n{inside}\n}}", "two", grid=1, block=1,
         arguments={"y": "output float32[n]"}, extents={"n": 1}, policies={"unused": [1]},
     )  # fmt: skip
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     toolchain = HostCxx(find_compiler())
     (failed,) = compile_batch(batch(kernel.family, (variant,)), toolchain, Cache(tmp_path))
     assert isinstance(failed, CompileFailure)
@@ -400,6 +402,6 @@ def test_the_header_with_all_of_cub_is_read_in_parts(tmp_path: Path) -> None:
     }"""
     kernel = Kernel(source, "total", arguments={"y": "inout float32[n]"}, extents={"n": 64}, grid=1, block=64,
                     policies={"unused": [1]})  # fmt: skip
-    variant = Variant.of(kernel.family, kernel.family.space.control, {})
+    variant = Variant.make(kernel.family, kernel.family.space.control, {})
     (compiled,) = compile_batch(batch(kernel.family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path))
     assert not isinstance(compiled, CompileFailure), compiled.message

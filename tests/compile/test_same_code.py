@@ -11,7 +11,7 @@ from autotune.compile import same_code as machine_code
 from autotune.compile.batches import compile_batch
 from autotune.compile.cache import Cache
 from autotune.compile.nvrtc import Nvrtc
-from autotune.compile.same_code import digest, idle_policies, kernel_digests, sameness
+from autotune.compile.same_code import compute_sameness, digest, idle_policies, kernel_digests
 from autotune.compile.toolchain import Batch, Compiled, VariantSource
 from autotune.compile.variant import Variant, batch
 from autotune.declaration import family as families
@@ -104,11 +104,12 @@ def test_the_same_instructions_on_another_variable_are_other_code(compiled, arch
 
 @pytest.mark.nvrtc
 def test_equal_text_is_not_enough(compiled):
-    """The case that ``_reached`` is for: instructions equal to the last bit, another variable behind them."""
+    """The case that ``_collect_references`` is for: instructions equal to the last bit, another variable behind
+    them."""
     (near,), (far,) = compiled(body(3)), compiled(body(4))
     near_module, far_module = modules(near, far)
     found = [
-        machine_code._reached(m, m.sections[f".text.{c.symbols['k']}"][0])
+        machine_code._collect_references(m, m.sections[f".text.{c.symbols['k']}"][0])
         for m, c in ((near_module, near), (far_module, far))
     ]
     assert "near+20" in found[0][0]
@@ -174,7 +175,7 @@ def key_of(family, compiled, **values):
     configuration = Configuration({**family.space.control, **values})
     variant = Variant(family, configuration)
     names = {"n": 1000, **configuration}
-    return sameness(variant, compiled, dict(names))
+    return compute_sameness(variant, compiled, dict(names))
 
 
 def test_data_and_geometry_count_beside_the_code(doubler, tmp_path, monkeypatch):
@@ -210,7 +211,7 @@ def test_a_policy_that_nothing_reads_is_idle(doubler, tmp_path):
     variants = tuple(Variant(doubler, c) for c in configurations)
     made = compile_batch(batch(doubler, variants), Nvrtc("sm_90"), Cache(tmp_path / "cache"))
     known = {
-        v.configuration: sameness(v, c, {"n": 1000, **v.configuration})
+        v.configuration: compute_sameness(v, c, {"n": 1000, **v.configuration})
         for v, c in zip(variants, made, strict=True)
         if isinstance(c, Compiled)
     }

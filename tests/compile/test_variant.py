@@ -42,12 +42,12 @@ ROWS = "autotune::Extents<0, 0>, autotune::AllStrides<unsigned, 0, 1>"
 
 
 def made(of: Family, text: str = "control", **options: str) -> Variant:
-    return Variant.of(of, of.space.configuration(text), of.chosen_options(options))
+    return Variant.make(of, of.space.configuration(text), of.choose_options(options))
 
 
 def test_a_variant_of_inputs_has_their_options_in_order() -> None:
     control = ALLPAIRS.space.control
-    assert Variant.of(ALLPAIRS, control, {"missing": "skip"}) == Variant(
+    assert Variant.make(ALLPAIRS, control, {"missing": "skip"}) == Variant(
         ALLPAIRS, control, (("missing", "skip"),)
     )
 
@@ -216,7 +216,7 @@ def test_constant_windows_lie_side_by_side(tmp_path: Path) -> None:
         112,
     ]  # whole texels of 16 bytes
     names = {**demo.sizes({"x": (20, 5), "tree": (20,), "z": (20,)}), "limit": 1, "double": 2, "mode": "fast"}
-    small = made(demo).exclusion({**names, **demo.space.control}, Limits())
+    small = made(demo).explain_exclusion({**names, **demo.space.control}, Limits())
     assert small == (
         "tree: 160 bytes do not fit in 100 bytes of constant memory, its part of it: constant_bytes in family.yaml "
         "says the most that each array there takes"
@@ -238,8 +238,8 @@ def test_constant_memory_is_divided_where_nothing_is_declared(tmp_path: Path) ->
     assert places == [(0, 32256), (32256, 32272), (64528, 1000)]
     sizes = demo.sizes({"x": (8000, 5), "tree": (8000,), "a": (8000,), "b": (8000,), "c": (250,)})
     names = {**sizes, "limit": 1, "double": 2, "mode": "fast", **demo.space.control}
-    assert made(demo).exclusion(names, Limits()) == ""
-    assert "b: 34000 bytes do not fit in 32272 bytes" in layouts["b"].room((8500,)).refusal(
+    assert made(demo).explain_exclusion(names, Limits()) == ""
+    assert "b: 34000 bytes do not fit in 32272 bytes" in layouts["b"].room((8500,)).explain_refusal(
         layouts["b"].data, Limits()
     )
 
@@ -257,7 +257,7 @@ def test_constant_memory_is_divided_by_sizes_that_options_give(tmp_path: Path) -
 
     demo = load_demo(tmp_path, fix)
     for radius, taken in ((1, 48), (50, 40816)):
-        layouts = Variant.of(demo, demo.space.control, demo.chosen_options({"radius": radius})).layouts
+        layouts = Variant.make(demo, demo.space.control, demo.choose_options({"radius": radius})).layouts
         assert layouts["a"].data.constant_bytes == 4 * (2 * radius + 1) ** 2
         assert (layouts["b"].constant_offset, layouts["b"].data.constant_bytes) == (taken, 65536 - taken)
 

@@ -16,7 +16,7 @@ ALLPAIRS = family.load_family("allpairs")
 
 
 def made(of: Family, text: str = "control") -> Variant:
-    return Variant.of(of, of.space.configuration(text), of.chosen_options({}))
+    return Variant.make(of, of.space.configuration(text), of.choose_options({}))
 
 
 def names(of: Variant, instances: int, attributes: int = 131) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_three_dimensions_and_shared_memory(tmp_path: Path) -> None:
     ],
 )
 def test_geometry_refusal(geometry: Geometry, limits: Limits, reason: str) -> None:
-    assert geometry.refusal(limits) == reason
+    assert geometry.explain_refusal(limits) == reason
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_geometry_refusal(geometry: Geometry, limits: Limits, reason: str) -> No
 )
 def test_exclusion(text: str, instances: int, limits: Limits, reason: str) -> None:
     chosen = made(ALLPAIRS, text)
-    assert chosen.exclusion(names(chosen, instances), limits) == reason
+    assert chosen.explain_exclusion(names(chosen, instances), limits) == reason
 
 
 def test_exclusion_by_a_constraint_on_sizes(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_exclusion_by_a_constraint_on_sizes(tmp_path: Path) -> None:
     demo = load_demo(tmp_path, change)
     sizes = demo.sizes({"x": (127, 5), "tree": (127,)})
     bound = {**sizes, "mode": "fast", "limit": 1, "double": 2, **demo.space.control}
-    assert made(demo).exclusion(bound, Limits()) == "a block would be empty"
-    assert made(demo).exclusion({**bound, "n": 128, "half": 64}, Limits()) == ""
+    assert made(demo).explain_exclusion(bound, Limits()) == "a block would be empty"
+    assert made(demo).explain_exclusion({**bound, "n": 128, "half": 64}, Limits()) == ""
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def layout(kind: str, values: list[Any], data: tuple[str, ...] = ("x",), **more:
 
 
 def excluded(family: Family, **chosen: Any) -> str:
-    return family.space.exclusion({**family.space.control, **chosen})
+    return family.space.explain_exclusion({**family.space.control, **chosen})
 
 
 def test_words_that_are_wider_than_an_access(tmp_path: Path) -> None:

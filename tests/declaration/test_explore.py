@@ -9,7 +9,7 @@ from demo_family import at, load, refusal
 
 from autotune.declaration import Space
 from autotune.errors import UsageError
-from autotune.search import Unlisted, listed, narrowed
+from autotune.search import Unlisted, list_configurations, narrow
 from autotune.search.completions import Completions
 
 POLICIES = {
@@ -41,8 +41,8 @@ def space(tmp_path: Path) -> Space:
 def test_an_inert_policy_has_its_default_alone(space: Space) -> None:
     stages = {(c["staging"], c["stages"]) for c in space.possible.configurations()}
     assert stages == {("none", 1), ("shared", 1), ("shared", 2)}
-    assert space.inert({**space.control, "staging": "none"}) == ("stages",)
-    assert space.inert({**space.control, "staging": "shared"}) == ()
+    assert space.find_inert({**space.control, "staging": "none"}) == ("stages",)
+    assert space.find_inert({**space.control, "staging": "shared"}) == ()
     with pytest.raises(UsageError, match="stages stays at 1 unless staging == 'shared'"):
         space.configuration("stages=2")
 
@@ -59,7 +59,7 @@ def test_what_is_explored_is_a_part_of_what_is_possible(space: Space) -> None:
     possible, explored = set(space.possible.configurations()), set(space.configurations())
     assert set(space.configurations("possible")) == possible
     assert explored == {c for c in possible if c["memory"] == "global" or c["width"] == 1} < possible
-    assert explored == set(listed(space) or ())
+    assert explored == set(list_configurations(space) or ())
     rng = np.random.default_rng(1)
     assert set(Completions(space).walk(rng)) == explored
     members = Unlisted(space)
@@ -68,11 +68,13 @@ def test_what_is_explored_is_a_part_of_what_is_possible(space: Space) -> None:
 
 def test_what_is_not_explored_is_accepted_where_it_is_named(space: Space) -> None:
     chosen = space.configuration("memory=texture,block=64,width=4")
-    assert not space.exclusion(chosen)
-    assert space.unexplored(chosen) == "textures are tried with one width"
+    assert not space.explain_exclusion(chosen)
+    assert space.explain_unexplored(chosen) == "textures are tried with one width"
     held = {"memory": ["texture"], "width": ["4"]}
     assert {c["block"] for c in space.configurations(narrowed=held)} == {64}
-    assert set(listed(narrowed(space, dict(held))) or ()) == set(space.configurations(narrowed=held))
+    assert set(list_configurations(narrow(space, dict(held))) or ()) == set(
+        space.configurations(narrowed=held)
+    )
     some_left = {"width": ["1", "2"], "memory": ["texture"]}
     assert {c["width"] for c in space.configurations(narrowed=some_left)} == {1}
 

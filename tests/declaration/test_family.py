@@ -20,8 +20,8 @@ def test_allpairs() -> None:
     assert [d.name for d in allpairs.outputs] == ["distance"]
     assert allpairs.extents == {"attributes": None, "instances": None}
     assert allpairs.data["distance"].index_bits == 64
-    assert allpairs.chosen_options({}) == {"missing": "category"}
-    assert allpairs.chosen_options({"missing": "masked"}) == {"missing": "masked"}
+    assert allpairs.choose_options({}) == {"missing": "category"}
+    assert allpairs.choose_options({"missing": "masked"}) == {"missing": "masked"}
     assert len(allpairs.space.configurations("ladder")) == 6
     assert allpairs.module is not None
     assert callable(allpairs.module.reference)
@@ -140,7 +140,7 @@ def test_python_that_raises_at_import(tmp_path: Path, text: str, problem: str) -
 )
 def test_unknown_option(tmp_path: Path, given: dict[str, str], message: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        load(tmp_path).chosen_options(given)
+        load(tmp_path).choose_options(given)
     assert str(caught.value) == message
 
 

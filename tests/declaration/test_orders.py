@@ -13,7 +13,7 @@ from autotune.compile import Variant
 from autotune.declaration import DeclaredOrder, Family, bind, load_family
 from autotune.device import Ordering
 from autotune.errors import AutotuneError
-from autotune.layout import Order, reordered, restored
+from autotune.layout import Order, reorder, restore
 
 FAMILY = """\
 schema: 1
@@ -101,7 +101,7 @@ def test_by_hand(meaning: str, expected: list[int], tmp_path: Path) -> None:
     family = family_of(tmp_path, meaning)
     assert made(family, arrays_of(family)) == expected
     chosen = family.space.configuration("p=other")
-    assert family.reordering(chosen) and not family.reordering(family.space.control)
+    assert family.find_reordering(chosen) and not family.find_reordering(family.space.control)
 
 
 def test_random_is_of_its_seed(tmp_path: Path) -> None:
@@ -204,14 +204,14 @@ def test_the_links_follow_and_the_inverse_gives_the_arrays_back(ordered: list[Fa
         edges = np.zeros(5, family.data["edges"].dtype)
         edges["a"], edges["b"] = draw.integers(0, 7, 5), draw.integers(-1, 7, 5)
         arrays = arrays_of(family, nodes=nodes, edges=edges)
-        order = {"node": Order.of(made(family, arrays), 7)}
-        moved = reordered(family.data["nodes"], nodes, order)
+        order = {"node": Order.make(made(family, arrays), 7)}
+        moved = reorder(family.data["nodes"], nodes, order)
         old = order["node"].old
         for name in ("left", "right"):
             linked = moved[name] >= 0
             assert (linked == (nodes[name][old] >= 0)).all()
             assert (old[moved[name][linked]] == nodes[name][old][linked]).all()
-        assert (restored(family.data["nodes"], moved, order) == nodes).all()
+        assert (restore(family.data["nodes"], moved, order) == nodes).all()
 
 
 def test_an_order_is_of_the_arrays_of_a_call_and_what_it_takes_is_counted(
@@ -233,6 +233,6 @@ def test_an_order_is_of_the_arrays_of_a_call_and_what_it_takes_is_counted(
         )
         assert ordering.ordering_ms(variant) == 1000  # of a clock that a second passes on at each look
         assert ordering.ordering_ms(Variant(family, family.space.control)) == 0
-        moved = ordering.moved(variant, inputs, "key", ordering.orders_of(variant, inputs))
+        moved = ordering.move(variant, inputs, "key", ordering.orders_of(variant, inputs))
         assert moved.tolist() == sorted(key)
         assert ordering.saved_ms(variant, "key") == 1000

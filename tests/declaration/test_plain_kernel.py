@@ -43,7 +43,7 @@ def test_a_few_words_will_do() -> None:
         "whole warps",
     ]
     assert family.tolerances({})["c"] == Tolerance(0.01, declared="tolerance")
-    assert family.known_sizes({}) == {"four": 4}
+    assert family.compute_known_sizes({}) == {"four": 4}
     assert family.space.control["block_size"] == 128
 
 
@@ -242,7 +242,7 @@ def test_a_size_without_a_name_is_an_extent() -> None:
     )  # fmt: skip
     family = kernel.family
     shapes = {name: data.shape for name, data in family.data.items()}
-    assert shapes["out"] == ("nodes", "extent_4") and family.known_sizes({}) == {"extent_4": 4}
+    assert shapes["out"] == ("nodes", "extent_4") and family.compute_known_sizes({}) == {"extent_4": 4}
     assert shapes["ends"] == ("nodes_plus_1",) and shapes["x"] == ("max_edges_1",)
     ends, x, y = np.array([0, 2, 5, 6], np.int32), floats(6), floats(3)
     with pytest.warns(UserWarning, match="no usable policy"), autotune.load(kernel, device="cpu") as rows:

@@ -138,7 +138,7 @@ def test_enumeration_is_the_filtered_product(space: Space, data: st.DataObject) 
     expected = _by_brute_force(space, held)
     if expected:
         assert list(space.configurations(narrowed=held)) == expected
-        assert not any(space.exclusion(configuration) for configuration in expected)
+        assert not any(space.explain_exclusion(configuration) for configuration in expected)
     else:
         with pytest.raises(UsageError, match="no configuration is left"):
             space.configurations(narrowed=held)
@@ -272,6 +272,6 @@ def test_preset_excluded() -> None:
 
 def test_exclusion_waits_for_sizes() -> None:
     sized = Space((BLOCK,), (constraint("block <= n", "a block is larger than the input"),))
-    assert sized.exclusion({"block": 128}) == ""
-    assert sized.exclusion({"block": 128, "n": 128}) == ""
-    assert sized.exclusion({"block": 128, "n": 127}) == "a block is larger than the input"
+    assert sized.explain_exclusion({"block": 128}) == ""
+    assert sized.explain_exclusion({"block": 128, "n": 128}) == ""
+    assert sized.explain_exclusion({"block": 128, "n": 127}) == "a block is larger than the input"

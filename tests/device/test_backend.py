@@ -136,8 +136,8 @@ def test_mismatches_are_words(backend: Backend) -> None:
     changed = X.copy()
     changed[[0, 50, 99]] += 1
     placed, other = backend.place(linear(X)), backend.place(linear(changed))
-    assert backend.apart(placed, other) == 3
-    assert backend.apart(placed, placed) == 0
+    assert backend.count_mismatches(placed, other) == 3
+    assert backend.count_mismatches(placed, placed) == 0
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -154,8 +154,8 @@ def test_numbers_are_apart_where_numpy_says_so(
     got = np.concatenate([np.array(edge * len(edge), kind), near])
     places = [backend.place(linear(one)) for one in (got, right)]
     expected = ~np.isclose(got, right, rtol=within[0], atol=within[1], equal_nan=True)
-    assert backend.apart(*places, np.dtype(kind), within) == np.count_nonzero(expected) > 0
-    assert backend.apart(places[1], places[1], np.dtype(kind), within) == 0
+    assert backend.count_mismatches(*places, np.dtype(kind), within) == np.count_nonzero(expected) > 0
+    assert backend.count_mismatches(places[1], places[1], np.dtype(kind), within) == 0
 
 
 def test_a_view_is_the_same_memory(backend: Backend) -> None:
@@ -195,7 +195,7 @@ def test_constants_are_filled_and_windows_copied_into_them(backend: Backend, tmp
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_right_in_any_order_stays_right(seed: int, backend: Backend, tmp_path: Path) -> None:
     made = doubler(backend, tmp_path)
-    with backend.shuffled(seed):
+    with backend.shuffle(seed):
         made.check(made.launch)
     made.check(made.launch)
 

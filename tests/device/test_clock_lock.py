@@ -14,7 +14,7 @@ from waiting import wait_for
 
 from autotune.cli.commands import main
 from autotune.declaration import load_family
-from autotune.device import locked_clocks
+from autotune.device import lock_clocks
 from autotune.engine.request import SweepRequest
 from autotune.engine.session import Session
 from autotune.errors import DeviceError, UsageError
@@ -65,7 +65,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_clocks_are_locked_in_the_block_and_given_back(log: Path) -> None:
-    with locked_clocks("1500", gpus(0, 1)):
+    with lock_clocks("1500", gpus(0, 1)):
         assert log.read_text().split("\n")[:2] == ["lock gpu0 1500 1500", "lock gpu1 1500 1500"]
     assert log.read_text().splitlines()[2:] == ["reset gpu1", "reset gpu0"]
 
@@ -76,7 +76,7 @@ def test_what_is_not_given_back_is_said_and_the_others_are(
     monkeypatch.setenv("FAKE_NVML_LOST", "gpu1")
     with (
         pytest.warns(UserWarning, match="may still be locked: `nvidia-smi -rgc`"),
-        locked_clocks("max", gpus(0, 1)),
+        lock_clocks("max", gpus(0, 1)),
     ):
         pass
     assert log.read_text().splitlines()[2:] == ["reset gpu0"]
@@ -88,7 +88,7 @@ def test_what_may_not_be_locked_is_said_and_what_was_is_given_back(
     monkeypatch.setenv("FAKE_NVML", "gpu1")
     with (
         pytest.raises(DeviceError, match=r"--clocks base: .* Insufficient Permissions.*root"),
-        locked_clocks("base", gpus(0, 1)),
+        lock_clocks("base", gpus(0, 1)),
     ):
         pass
     assert log.read_text().splitlines() == [f"lock gpu0 {0xFFFFFF01} {0xFFFFFF01}", "reset gpu0"]
@@ -123,7 +123,7 @@ def test_they_are_given_back_whatever_ends_the_sweep(log: Path) -> None:
 def test_more_than_the_gpu_can_is_refused(log: Path) -> None:
     with (
         pytest.raises(DeviceError, match="--clocks 2000: its SM clock is at most 1980 MHz"),
-        locked_clocks("2000", gpus(0)),
+        lock_clocks("2000", gpus(0)),
     ):
         pass
     assert not log.exists()
@@ -140,8 +140,8 @@ def test_a_sweep_locks_those_of_its_devices_and_is_a_study_of_its_own(
 ) -> None:
     request = SweepRequest(family=load_family(folder), clocks="1500")
     workers: list[Any] = [SimpleNamespace(device=gpu, dismiss=lambda: None) for gpu in gpus(2, 0)]
-    monkeypatch.setattr("autotune.engine.session.opened", lambda *_: None)
-    monkeypatch.setattr(Session, "swept", lambda *_: SimpleNamespace(is_over=True))
+    monkeypatch.setattr("autotune.engine.session.open_devices", lambda *_: None)
+    monkeypatch.setattr(Session, "sweep", lambda *_: SimpleNamespace(is_over=True))
     case: Any = SimpleNamespace(workload=None, inputs=True, reference=None)
     session: Any = Session(request, (case,), workers, None, None, "", None, print)  # type: ignore[arg-type]
     for _ in session.sweeps():

@@ -64,7 +64,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
 @pytest.mark.parametrize("mask", [0, IDLE, USER_CLOCKS, IDLE | USER_CLOCKS, 0x100])
 def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
     nvml.mask = mask
-    assert ClockWatch(GPU).throttled() == ""
+    assert ClockWatch(GPU).find_throttling() == ""
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_an_idle_gpu_and_clocks_somebody_set_are_no_throttling(nvml, mask):
 )
 def test_what_slows_is_named_with_the_clock(nvml, mask, words):
     nvml.mask, nvml.clock = mask, 1410
-    assert ClockWatch(GPU).throttled() == f"{words}, 1410 of 1980 MHz"
+    assert ClockWatch(GPU).find_throttling() == f"{words}, 1410 of 1980 MHz"
     assert reasons(mask) == words
 
 
 def test_it_is_asked_anew_each_time(nvml):
     guard = ClockWatch(GPU)
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     nvml.mask = POWER
-    assert guard.throttled()
+    assert guard.find_throttling()
     nvml.mask = 0
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
 
 
 def test_a_description_has_clock_driver_and_mask(nvml):
@@ -112,22 +112,22 @@ def test_a_driver_has_its_own_version_and_never_that_of_cuda(tmp_path):
 def test_without_nvml_nothing_is_held_down(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     guard = ClockWatch(GPU)
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     assert "not available: ModuleNotFoundError" in guard.describe()["nvml"]
 
 
 def test_an_nvml_that_stops_answering_costs_no_measurement(nvml):
     guard = ClockWatch(GPU)
     nvml.mask, nvml.broken = POWER, RuntimeError("GPU is lost")
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     nvml.broken = None
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     assert guard.describe() == {"nvml": "stopped answering: RuntimeError: GPU is lost"}
 
 
 def test_a_cpu_has_nothing_to_watch(nvml):
     guard = ClockWatch(Device(kind="cpu", name="cpu", arch="x86_64"))
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     assert guard.describe() == {"nvml": "no GPU to watch"}
     assert nvml.asked == ""
 
@@ -147,5 +147,5 @@ def test_a_gpu_whose_bus_id_is_unknown_is_not_watched(nvml, monkeypatch):
 
     with_pycuda(monkeypatch, missing)
     guard = ClockWatch(GPU)
-    assert guard.throttled() == ""
+    assert guard.find_throttling() == ""
     assert "no such device" in guard.problem

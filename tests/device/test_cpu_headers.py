@@ -50,7 +50,7 @@ def straight() -> Iterator[Loaded]:
 @pytest.fixture(params=[None, 2, 7], ids=["ascending", "descending", "drawn"])
 def loaded(straight: Loaded, request: pytest.FixtureRequest) -> Iterator[Loaded]:
     """What is right is right in any order."""
-    with nullcontext() if request.param is None else straight[0].shuffled(request.param):
+    with nullcontext() if request.param is None else straight[0].shuffle(request.param):
         yield straight
 
 

@@ -75,7 +75,7 @@ def backend(threads: int, request: pytest.FixtureRequest) -> Iterator[CpuBackend
     """What is right is right in any order."""
     with (
         CpuBackend(threads) as made,
-        nullcontext() if request.param is None else made.shuffled(request.param),
+        nullcontext() if request.param is None else made.shuffle(request.param),
     ):
         yield made
 
@@ -222,7 +222,7 @@ def test_every_memory_reads_the_same(backend):
         backend.launch(module, "copy", Geometry((9, 1, 1), (32, 1, 1)), [source.argument, target.argument])
         assert (backend.download(target).view(np.float32) == values).all(), name
         values[7] += 1
-        assert backend.apart(target, backend.place(stored(values))) == 1
+        assert backend.count_mismatches(target, backend.place(stored(values))) == 1
         for placed in (source, target):
             placed.free()
         module.unload()
@@ -320,7 +320,7 @@ def test_what_relies_on_an_order_shows(alone, kernel, blocks, threads, seed):
         return bool((out == first + np.arange(count)).all())
 
     assert is_right(1)
-    with backend.shuffled(seed):
+    with backend.shuffle(seed):
         seen = [not is_right(10 * launch) for launch in range(2, 22)]
     assert all(seen) if count > 2 or seed % 2 == 0 else 0 < sum(seen) < len(seen)
     assert is_right(5)
@@ -335,7 +335,7 @@ def tickets(backend: CpuBackend, module: CpuModule) -> NDArray[np.int32]:
 
 def test_an_order_is_its_seed_s(alone):
     def drawn(seed: int) -> list[NDArray[np.int32]]:
-        with backend.shuffled(seed):
+        with backend.shuffle(seed):
             return [tickets(backend, module) for _ in range(2)]
 
     backend, module = alone
@@ -350,8 +350,8 @@ def test_an_order_is_its_seed_s(alone):
 
 def test_an_order_ends_with_its_block(alone):
     backend, module = alone
-    with backend.shuffled(1):
-        with backend.shuffled(2):
+    with backend.shuffle(1):
+        with backend.shuffle(2):
             tickets(backend, module)
         assert (tickets(backend, module) != np.arange(384).reshape(3, 2, 64).swapaxes(1, 2)).any()
     assert (tickets(backend, module) == np.arange(384).reshape(3, 2, 64).swapaxes(1, 2)).all()
@@ -361,7 +361,7 @@ def test_a_drawn_order_is_a_permutation_of_many_blocks(alone):
     backend, module = alone
     for grid in ((1, 1, 1), (2, 1, 1), (5, 1, 1), (17, 3, 5), (1, 1, 4097)):
         visits = np.zeros(int(np.prod(grid)), np.uint32)
-        with backend.shuffled(3):
+        with backend.shuffle(3):
             for _ in range(3):
                 backend.launch(module, "coverage", Geometry(grid, (1, 1, 1)), [pointer(visits)])
         assert (visits == 3).all()
@@ -373,7 +373,7 @@ def test_shared_memory_that_nobody_wrote_holds_no_number(alone):
     tickets(backend, module)
     out = np.zeros((2, 64, 2), np.int32)
     for seed in (1, 2):
-        with backend.shuffled(seed):
+        with backend.shuffle(seed):
             backend.launch(module, "unwritten", Geometry((2, 1, 1), (64, 1, 1), 256), [pointer(out)])
         assert (out == -1).all()
         out[:] = 0
@@ -383,7 +383,7 @@ def test_blocks_meet_on_several_threads_of_the_host(alone):
     """However little there is to do; otherwise one thread would do all of it, and no addition would be lost. A machine
     that is busy may run them one after the other: so any of many launches will do."""
     module = alone[1]
-    with CpuBackend(4) as backend, backend.shuffled(1):
+    with CpuBackend(4) as backend, backend.shuffle(1):
         for _ in range(200):
             out = np.zeros(1, np.int32)
             arguments = [pointer(out), number(50_000)]

@@ -19,7 +19,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.expression import Expression
 from autotune.declaration.workload import Inputs, bind
 from autotune.device import orders
-from autotune.device.resident import Resident, compiled_module
+from autotune.device.resident import Resident, compile_module
 from autotune.files import data_root
 
 ALLPAIRS = families.load_family("allpairs")
@@ -31,7 +31,7 @@ def inputs() -> Inputs:
 
 
 def variant(given: Inputs) -> Variant:
-    return Variant.of(ALLPAIRS, CONFIGURATION, given.options)
+    return Variant.make(ALLPAIRS, CONFIGURATION, given.options)
 
 
 def test_launches_and_fills_carry_the_names_of_their_arrays() -> None:
@@ -49,19 +49,19 @@ def test_what_a_plan_makes_once_is_kept_as_long_as_its_execution() -> None:
     module = FakeModule(Compiled("", Path(), {}))
     given = inputs()
     one, other = (Resident(FakeBackend(), given).execution(variant(given), module) for _ in range(2))
-    made = one.once("steps", lambda: [1])
-    assert one.once("steps", lambda: [2]) is made
-    assert one.once("rest", lambda: [3]) == [3] and other.once("steps", lambda: [4]) == [4]
+    made = one.make_once("steps", lambda: [1])
+    assert one.make_once("steps", lambda: [2]) is made
+    assert one.make_once("rest", lambda: [3]) == [3] and other.make_once("steps", lambda: [4]) == [4]
 
 
 def test_a_bound_launch_is_worked_out_once_and_goes_where_its_arrays_are() -> None:
     module = FakeModule(Compiled("", Path(), {}))
     given, backend = inputs(), FakeBackend()
     execution = Resident(backend, given).execution(variant(given), module)
-    geometry, arguments = execution.bound("allpairs")
+    geometry, arguments = execution.bind("allpairs")
     assert (geometry, arguments) == (execution.launches[0].geometry, list(execution.launches[0].arguments))
     execution.placed["distance"] = execution.placed["genotypes"]
-    again, moved = execution.bound("allpairs")
+    again, moved = execution.bind("allpairs")
     assert again is geometry and moved == [arguments[0]] * 2
 
 
@@ -89,7 +89,7 @@ def test_a_bound_call_gives_what_run_gives(tmp_path: Path) -> None:
     given, gpu = inputs(), Gpu()
     chosen = variant(given)
     resident = Resident(gpu, given)
-    execution = resident.execution(chosen, compiled_module(gpu, Cache(default_root()), chosen))
+    execution = resident.execution(chosen, compile_module(gpu, Cache(default_root()), chosen))
     gpu.fill(execution.placed["distance"], 255)
     execution.run()
     expected = execution.restore("distance", (3, 3))
@@ -109,7 +109,7 @@ def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
     family = families.load_family("mummergpu")
     given = workloads.prepare(family, workloads.load_workload(family, "phix"), data_root(None))
 
-    def slow(*arguments: Any, move: Any = orders.reordered) -> Any:
+    def slow(*arguments: Any, move: Any = orders.reorder) -> Any:
         seconds[0] += 0.02
         return move(*arguments)
 
@@ -118,7 +118,7 @@ def test_a_layout_costs_what_its_order_costs_though_another_has_it_already(
         clock = SimpleNamespace(perf_counter=lambda: seconds[0])
         monkeypatch.setattr(f"autotune.device.{module_}.time", clock)
 
-    monkeypatch.setattr(orders, "reordered", slow)
+    monkeypatch.setattr(orders, "reorder", slow)
     arrays = Resident(FakeBackend(), given)
     for dims in ("1d", "2d"):
         chosen = Variant(family, family.space.configuration(f"tree_order=reordered,tree_dims={dims}"))

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from autotune.device.foreign import (
     View,
     allocator,
-    as_host,
-    as_writable,
     current_stream,
-    fetched,
+    fetch,
+    get_writable,
     like,
     obstacle,
     reader,
     stream_handle,
+    to_host,
     view,
 )
 from autotune.errors import UsageError, WorkloadError
@@ -108,9 +108,9 @@ def test_dlpack_is_told_the_stream_and_keeps_the_memory() -> None:
 
 def test_an_array_that_only_knows_dlpack_on_the_host() -> None:
     array = Capsule(np.arange(5), device=1)
-    np.testing.assert_array_equal(as_host(array), np.arange(5))
+    np.testing.assert_array_equal(to_host(array), np.arange(5))
     given = np.arange(3)
-    assert as_host(given) is given
+    assert to_host(given) is given
 
 
 def test_copies_to_the_host_are_the_owners() -> None:
@@ -124,7 +124,7 @@ def test_copies_to_the_host_are_the_owners() -> None:
         owned(get=lambda: content),
         owned(copy_to_host=lambda: content),
     ):
-        np.testing.assert_array_equal(as_host(source), content)
+        np.testing.assert_array_equal(to_host(source), content)
     with pytest.raises(WorkloadError, match="copy it to a numpy array first"):
         owned().to_host()
 
@@ -219,19 +219,19 @@ class Elements(str):
 def test_a_tensor_that_no_kernel_can_take(torch: Any, different: dict[str, Any], told: str) -> None:
     assert re.search(told, obstacle(tensor(**different)))
     with pytest.raises(WorkloadError, match=told):
-        fetched(tensor(**different))
+        fetch(tensor(**different))
     host = SimpleNamespace(type="cpu")
-    assert as_writable(tensor(**{"device": host, **different}, numpy=lambda: np.zeros(1))) is None
+    assert get_writable(tensor(**{"device": host, **different}, numpy=lambda: np.zeros(1))) is None
 
 
 def test_a_tensor_that_a_kernel_takes(torch: Any) -> None:
     for elements in ("float32", "int8", "uint64", "bool", "float16", "bfloat16", "float8_e4m3fn"):
         assert obstacle(tensor(dtype=Elements(f"torch.{elements}"))) == ""
     memory = np.zeros(3)
-    assert as_writable(memory) is memory
-    assert as_writable(tensor(device=SimpleNamespace(type="cpu"), numpy=lambda: memory)) is memory
-    assert as_writable(tensor()) is None  # on a GPU
-    assert as_writable([1.0]) is None
+    assert get_writable(memory) is memory
+    assert get_writable(tensor(device=SimpleNamespace(type="cpu"), numpy=lambda: memory)) is memory
+    assert get_writable(tensor()) is None  # on a GPU
+    assert get_writable([1.0]) is None
     assert obstacle(None) == obstacle(np.zeros(2)) == obstacle([1]) == ""
 
 

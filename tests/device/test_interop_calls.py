@@ -192,12 +192,12 @@ def test_a_joint_waits_both_ways_and_is_used_again(monkeypatch: pytest.MonkeyPat
         cuda_calls, "call", lambda name, *rest: called.append((name, *rest)) or f"event {len(called)}"
     )
     joints = Joints(Notes())
-    with joints.joined(7) as ours:
+    with joints.join(7) as ours:
         assert ours.handle == 100
-        with joints.joined(8) as nested:
+        with joints.join(8) as nested:
             assert nested.handle == 200
     before = len(called)
-    with joints.joined(9) as again:
+    with joints.join(9) as again:
         assert again.handle == 100
     event = called[before][1]
     assert called[before:] == [
@@ -216,7 +216,7 @@ def test_a_joint_stays_with_its_capture(monkeypatch: pytest.MonkeyPatch) -> None
     joints = Joints(Notes())
 
     def used(capture: int = 0) -> int:
-        with joints.joined(7, capture) as ours:
+        with joints.join(7, capture) as ours:
             return int(ours.handle)
 
     assert used() == 100
@@ -228,6 +228,6 @@ def test_a_joint_stays_with_its_capture(monkeypatch: pytest.MonkeyPatch) -> None
     assert used() == 300
     captured.remove(100)
     assert {used() for _ in range(2)} <= {100, 300}
-    with joints.joined(7) as one, joints.joined(8) as other:
+    with joints.join(7) as one, joints.join(8) as other:
         assert {one.handle, other.handle} == {100, 300}
     joints.close()

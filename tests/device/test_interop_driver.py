@@ -176,7 +176,7 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
         driver.log.append("as before")
 
     monkeypatch.setattr(cuda, "capture_of", lambda stream: 5 if stream == 7 else 0)
-    monkeypatch.setattr(cuda, "beside_captures", relaxed)
+    monkeypatch.setattr(cuda, "relax_captures", relaxed)
     with opened() as backend:
         lent = backend.borrow(PLAIN, 512)
         with backend.on(8) as capture:
@@ -186,7 +186,7 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
             assert capture == 5
             recorded = driver.log[-1]
             backend.fill(lent, 0)
-            with backend.aside():
+            with backend.suspend_capture():
                 backend.fill(lent, 1)
             backend.fill(lent, 2)
         assert recorded[0] == "cuStreamWaitEvent"
@@ -202,7 +202,7 @@ def test_what_is_made_beside_a_capture_is_not_in_it(driver: Driver, monkeypatch:
 
 def test_a_bound_call_makes_the_context_current_once(driver: Driver) -> None:
     with opened() as backend:
-        call = backend.bound({"y": backend.borrow(PLAIN, 512)}, [])
+        call = backend.bind({"y": backend.borrow(PLAIN, 512)}, [])
         call.point("y", 1024)
         driver.log.clear()
         call()
@@ -240,7 +240,7 @@ def test_the_constants_of_a_binary_are_found_once(
         driver.log.clear()
         monkeypatch.setattr(cuda, "capture", lambda stream, steps: steps())
         with backend.current():
-            backend._captured(lambda: backend.fill_window(modules[0], resident, 0, constant))
+            backend._capture(lambda: backend.fill_window(modules[0], resident, 0, constant))
         assert driver.log == ["stream", ("copy", 8208, 4096, 8, driver.made)]  # nothing can be waited for
         assert len(asked) == 1
         assert resident.uploads == 0

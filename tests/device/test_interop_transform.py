@@ -18,7 +18,7 @@ from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Launch
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.foreign import View
-from autotune.device.transform import CODECS, MOVE, Mover, batch, is_as_stored, lie_merged, refusal
+from autotune.device.transform import CODECS, MOVE, Mover, batch, explain_refusal, is_as_stored, lie_merged
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
@@ -70,14 +70,14 @@ def test_what_is_stored_and_restored_is_what_the_host_makes(
         given = wide.T[tuple(slice(None, None, 2) for _ in array.shape)]
         given[...] = array
     view = view_of(given)
-    if reason := refusal(layout, view):
+    if reason := explain_refusal(layout, view):
         assert "multiples of" in reason
         return
     expected = layout.apply(array)
     placed = device.store(layout, given)
     np.testing.assert_array_equal(placed.buffer, expected.buffer)
     if layout.packing is None:
-        assert refusal(layout, view, inward=False) == ""
+        assert explain_refusal(layout, view, inward=False) == ""
         back = (
             np.zeros_like(given)
             if not strided
@@ -101,7 +101,7 @@ def test_numbers_are_narrowed_and_widened(device: Device, name: str, records: st
     expected = layout.apply(array)
     np.testing.assert_array_equal(placed.buffer, expected.buffer)
     back = np.zeros_like(array)
-    assert refusal(layout, view_of(back), inward=False) == ""
+    assert explain_refusal(layout, view_of(back), inward=False) == ""
     device.run(
         device.mover.launch(layout, view_of(back), placed, placed.buffer.ctypes.data, False, ("to", "from"))
     )
@@ -120,7 +120,7 @@ def test_an_array_of_half_precision_is_moved_as_it_is(device: Device) -> None:
 
 def test_scaled_integers_are_made_on_the_host() -> None:
     layout = Layout(data=data("float32"), storage=STORAGES["scaled_int8"])
-    assert "made on the host" in refusal(layout, view_of(np.zeros(3, np.float32)))
+    assert "made on the host" in explain_refusal(layout, view_of(np.zeros(3, np.float32)))
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int64"])
@@ -138,7 +138,7 @@ def test_a_member_of_a_group_goes_between_the_others(device: Device) -> None:
     array = np.arange(1, 6, dtype=np.int32)
     placed = device.store(layout, array)
     assert placed.buffer.view(np.int32).tolist() == [0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 4, 0, 0, 5, 0]
-    assert "merged" in refusal(layout, view_of(array))
+    assert "merged" in explain_refusal(layout, view_of(array))
 
 
 def test_what_cannot_be_moved_says_why() -> None:
@@ -154,9 +154,9 @@ def test_what_cannot_be_moved_says_why() -> None:
         "no multiples of 4": (Layout(data=plain), np.zeros(25, np.uint8)[1:].view(np.int32).reshape(2, 3)),
     }  # fmt: skip
     for reason, (layout, refused) in cases.items():
-        assert reason in refusal(layout, view_of(refused))
+        assert reason in explain_refusal(layout, view_of(refused))
     packed = Layout(data=data("int32", rank=2, packed="j"), packing=packing("int8"))
-    assert "unpacked on the host" in refusal(packed, view_of(array), inward=False)
+    assert "unpacked on the host" in explain_refusal(packed, view_of(array), inward=False)
 
 
 def test_an_array_is_used_in_place_only_where_its_bytes_are_the_layouts() -> None:

@@ -46,9 +46,9 @@ def test_kernels_run_on_memory_by_the_byte(source: Path) -> None:
         pair = np.array([2, 3], np.uint32).tobytes()
         made.launch("add", 5, given, found, 5, pair)
         made.synchronize()
-        assert found.fetched(np.uint32, 6).tolist() == [1023, 1024, 1025, 1026, 1027, 2**32 - 1]
+        assert found.fetch(np.uint32, 6).tolist() == [1023, 1024, 1025, 1026, 1027, 2**32 - 1]
         made.launch("add", 1, None, found, 1, pair)
-        assert found.fetched(np.uint32, 1).tolist() == [1123]
+        assert found.fetch(np.uint32, 1).tolist() == [1123]
         assert (found.nbytes, given.nbytes, given.address % 16) == (24, 48, 0)
     given.close()
 
@@ -61,9 +61,9 @@ def test_a_header_that_changes_is_compiled_anew(source: Path) -> None:
         made = program(source)
         with made.room(4) as found:
             made.launch("add", 1, None, found, 1, one)
-            assert found.fetched(np.uint32, 1)[0] == expected
+            assert found.fetch(np.uint32, 1)[0] == expected
             made.launch("add", 1, None, found, 1, zero)
-            assert found.fetched(np.uint32, 1)[0] == 100
+            assert found.fetch(np.uint32, 1)[0] == 100
 
 
 def test_more_than_there_is(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

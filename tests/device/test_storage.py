@@ -75,7 +75,7 @@ def test_every_storage_of_inputs_and_outputs(
     x[1] /= 50  # a row of its own scale
     pairs = random.normal(0, 2, (70, 2)).astype(np.float32)
     records = pairs.view(family.data["pairs"].dtype).reshape(-1)
-    inputs = Inputs.of(family, {"x": x, "pairs": records}, {}, {})
+    inputs = Inputs.make(family, {"x": x, "pairs": records}, {}, {})
     asked = [
         *(f"x_storage={name}" for name in STORAGES),
         *(

@@ -24,7 +24,7 @@ from autotune.errors import FamilyError, UnknownName
 from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
-from autotune.layout.window import cut, shape_at_once, steps
+from autotune.layout.window import cut, limit_shape, steps
 
 ATOMS = Data(
     name="atoms",
@@ -47,8 +47,8 @@ ATOMS = Data(
     ],
 )
 def test_a_window_is_what_fits(layout: Layout, most: int) -> None:
-    assert shape_at_once(layout, "atoms", (10000,), Limits()) == (most,)
-    assert shape_at_once(layout, "", (10000,), Limits()) == (10000,)
+    assert limit_shape(layout, "atoms", (10000,), Limits()) == (most,)
+    assert limit_shape(layout, "", (10000,), Limits()) == (10000,)
 
 
 def test_arrays_over_one_extent_are_cut_alike() -> None:
@@ -184,9 +184,11 @@ def test_an_element_too_large_for_its_share_is_excluded(tmp_path: Path) -> None:
     variant = Variant(loaded, loaded.space.configuration("memory=constant"))
     sizes = {"items": 5, "wide": 17, "rows": 1, "width": 1}
     names = {**sizes, "rows_now": 1, **variant.configuration}
-    assert "w: 68 bytes do not fit in 64 bytes of constant memory" in variant.exclusion(names, Limits())
+    assert "w: 68 bytes do not fit in 64 bytes of constant memory" in variant.explain_exclusion(
+        names, Limits()
+    )
     names["wide"] = 16
-    assert variant.exclusion(names, Limits()) == ""
+    assert variant.explain_exclusion(names, Limits()) == ""
 
 
 def test_mistakes_are_refused(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_all_prepared_is_called_with_nothing(world: World, adder: Path) -> None:
         np.testing.assert_array_equal(host(), table + shift + 1)
         host.execution.run()
         assert host.variant.configuration["axes"] == "columns"
-        beside = host.beside(kernel.bind(table=host._kept.arrays["table"], shift=shift * 0))
+        beside = host.prepare_other(kernel.bind(table=host._kept.arrays["table"], shift=shift * 0))
         np.testing.assert_array_equal(beside(), table)
     handle.close()  # the kernel closed it already
 
@@ -294,7 +294,7 @@ def test_handles_beside_each_other_share_what_both_were_given(world: World, adde
     with loaded(adder) as kernel:
         handle = kernel.prepare(kernel.bind(table=spread, shift=shift))
         world.gpu.seen.clear()
-        beside = handle.beside(kernel.bind(table=spread, shift=shift + 1))
+        beside = handle.prepare_other(kernel.bind(table=spread, shift=shift + 1))
         assert world.gpu.seen.count("place") == 1  # of the shift
         np.testing.assert_array_equal(handle(), table + shift)
         np.testing.assert_array_equal(beside(), table + shift + 1)

@@ -179,9 +179,9 @@ def test_another_library_has_no_bfloat16(world: World, tmp_path: Path) -> None:
 
 
 def test_dlpack_has_names_for_them() -> None:
-    from autotune.device.elements import of_dlpack
+    from autotune.device.elements import find_dlpack_type
 
-    assert of_dlpack(4, 16) == STORAGES["bfloat16"].dtype
-    assert of_dlpack(10, 8) == STORAGES["float8_e4m3"].dtype
-    assert of_dlpack(2, 16) is None
-    assert foreign.as_host(NUMBERS) is NUMBERS
+    assert find_dlpack_type(4, 16) == STORAGES["bfloat16"].dtype
+    assert find_dlpack_type(10, 8) == STORAGES["float8_e4m3"].dtype
+    assert find_dlpack_type(2, 16) is None
+    assert foreign.to_host(NUMBERS) is NUMBERS

@@ -15,7 +15,7 @@ from lending import filtered, tuned, weights, write_adder, write_filter
 import autotune
 from autotune.compile.cache import Cache, default_root
 from autotune.device.foreign import View
-from autotune.device.transform import Mover, refusal
+from autotune.device.transform import Mover, explain_refusal
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
@@ -237,7 +237,7 @@ def test_layouts_are_applied_on_the_device_as_on_the_host(gpu: Any, layout: Layo
     with backend.current():
         memory = driver.to_device(array)
         view = View(memory, int(memory), array.shape, array.strides, array.dtype)
-        assert refusal(layout, view) == ""
+        assert explain_refusal(layout, view) == ""
         placed = backend.place(layout.room(array.shape))
         backend.fill(placed, 0)
         launch = mover.launch(layout, view, placed, placed.address, True, ("", ""))

@@ -59,7 +59,7 @@ def on_gpu(
     scalars = {name: value for name, value in given.items() if name in family.scalars}
     inputs, found = bind(family, arrays, options, scalars), []
     for configuration in family.space.configurations():
-        variant = Variant.of(family, configuration, inputs.options)
+        variant = Variant.make(family, configuration, inputs.options)
         toolchain, cache = backend.toolchain(compiler), Cache(default_root())
         module = backend.load(compile_one(batch(family, (variant,)), toolchain, cache, ""))
         with backend.current():

@@ -178,7 +178,7 @@ def test_times_that_are_the_host_s_are_not_learnt_from(
 ) -> None:
     """The device waits for each call: nothing is known after all of them, and nothing else is run or written."""
     monkeypatch.setattr("threading.Thread.is_alive", lambda _self: False)
-    monkeypatch.setattr(world.gpu, "waited_for_host", lambda _mark: True)
+    monkeypatch.setattr(world.gpu, "has_reached", lambda _mark: True)
     monkeypatch.setattr(world.gpu, "between_ms", lambda _b, _e: 1e-6)
     launched = []
     launch = world.gpu.launch
@@ -214,7 +214,7 @@ def test_the_policy_file_may_ask_and_what_fails_is_left_out(
     path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
     path.write_text(path.read_text().replace("entries:", "refine: 4\nentries:"))
     monkeypatch.setattr("threading.Thread.is_alive", lambda _self: False)
-    made = resident.compiled_module
+    made = resident.compile_module
     tried: list[str] = []
 
     def compiled(backend: object, cache: object, variant: object) -> object:
@@ -224,7 +224,7 @@ def test_the_policy_file_may_ask_and_what_fails_is_left_out(
             raise LaunchError("no room for it")
         return made(backend, cache, variant)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("autotune.dispatch.target.compiled_module", compiled)
+    monkeypatch.setattr("autotune.dispatch.target.compile_module", compiled)
     x = np.arange(200, dtype=np.float32)
     with autotune.load(folder, device="cuda", policies=tmp_path / "policies") as kernel:
         for _ in range(6):

@@ -9,7 +9,7 @@ from fakes import write_family
 from plain import vector_add
 
 from autotune.cli.commands import main
-from autotune.compile import HostCxx, checking_bounds
+from autotune.compile import HostCxx, make_checking_command
 from autotune.errors import UsageError
 
 # The last column of a row reads on, which is the next row's first or what pads the array, and uses nothing of it. Codes
@@ -139,8 +139,8 @@ def test_it_is_refused_where_nothing_is_checked(
 def test_checked_code_has_an_identity_of_its_own() -> None:
     """So that the record never takes its times for those of the kernels themselves."""
     checked, plain = (
-        HostCxx(tuple(shlex.split(checking_bounds()))),
-        HostCxx(tuple(shlex.split(checking_bounds())[:-1])),
+        HostCxx(tuple(shlex.split(make_checking_command()))),
+        HostCxx(tuple(shlex.split(make_checking_command())[:-1])),
     )
     assert "-DAUTOTUNE_CHECK_BOUNDS=0x" in checked.identity
     assert checked.identity != plain.identity

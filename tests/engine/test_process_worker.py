@@ -48,8 +48,8 @@ class Watched(ProcessWorker):
 
     endless, log = "", Path()
 
-    def _heard(self, message: object, answers: list[Tried | Died]) -> None:
-        super()._heard(message, answers)
+    def _handle_message(self, message: object, answers: list[Tried | Died]) -> None:
+        super()._handle_message(message, answers)
         if message is Sign.PLACED and self._jobs[0].configuration.id == self.endless:
             wait_for(lambda: self.log.exists() and self.endless in self.log.read_text())
             self.deadline = time.monotonic()
@@ -237,8 +237,8 @@ def test_ctrl_c_ends_what_is_under_way(folder: Path, tmp_path: Path, started: Ex
 def test_a_warning_of_a_process_is_given_where_autotune_was_called(folder: Path, tmp_path: Path) -> None:
     worker = process(FakeDevice(folder, {}, tmp_path / "launched"))
     with pytest.warns(UserWarning, match="^mind the gap$") as caught:
-        worker._heard(Warned("mind the gap"), [])
-        worker._heard(Warned("mind the gap"), [])
+        worker._handle_message(Warned("mind the gap"), [])
+        worker._handle_message(Warned("mind the gap"), [])
     worker.close()
     (one,) = caught
     assert one.filename == __file__

@@ -45,5 +45,5 @@ def test_a_package_that_is_absent_or_for_another_python_costs_no_trial(
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "nvtx", raising=False)
     monkeypatch.setattr(measurer, "_nvtx", measurer._nvtx.__wrapped__)
-    with measurer._profiled("a", "trial"), measurer._profiled("b", "phase"):
+    with measurer._mark_range("a", "trial"), measurer._mark_range("b", "phase"):
         pass

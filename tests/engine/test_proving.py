@@ -23,7 +23,7 @@ from autotune.declaration.workload import Inputs
 from autotune.device.backend import LaunchError
 from autotune.engine import ragged
 from autotune.engine.sweep import SweepInterrupted
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 from autotune.measure.sampling import Timing
 from autotune.measure.verify import PROOF_VERSION
 from autotune.policy import file as policyfile
@@ -179,7 +179,7 @@ def test_arrays_that_share_an_extent_are_cut_alike(folder: Path, tmp_path: Path)
     family, inputs, workload = made(folder, arrays, data, tmp_path)
     steps = ragged.grid_steps(Variant(family, family.space.control), inputs, {})
     assert steps == {"n": 64}
-    cut = list(ragged.ragged_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
+    cut = list(ragged.make_odd_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
     shapes = [(c.sizes["n"], c.sizes["m"]) for c in cut]
     small = [(1, 1), (7, 5), (37, 9), (63, 5), (65, 5), (299, 8)]
     assert shapes == [*small, (300, 9), (301, 10), (365, 12)]
@@ -198,7 +198,7 @@ def test_a_reference_that_takes_long_is_computed_for_less_than_the_workload_only
 ) -> None:
     data = "{x: {role: input, type: float32, shape: [n]}}"
     family, inputs, workload = made(folder, "arrays: {x: {random: uniform, shape: [99]}}", data, tmp_path)
-    cut = ragged.ragged_inputs(family, workload, inputs, tmp_path, {}, up_to=0)
+    cut = ragged.make_odd_inputs(family, workload, inputs, tmp_path, {}, up_to=0)
     assert [one.sizes["n"] for one in cut] == [1, 7, 37, 98]
 
 
@@ -227,8 +227,8 @@ def test_what_cutting_would_break_is_not_cut(
     arrays: str, data: str, why: str, folder: Path, tmp_path: Path
 ) -> None:
     family, inputs, workload = made(folder, arrays, data, tmp_path)
-    sizes, proofs = ragged.ragged_proofs(
-        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    sizes, proofs = ragged.compute_odd_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes and not proofs and why in sizes.why_not
 
@@ -243,8 +243,8 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
     )
     data = "{x: {role: input, type: float32, shape: [n]}}"
     family, inputs, workload = made(folder, "parameters: {n: 100}", data, tmp_path, python)
-    sizes, _ = ragged.ragged_proofs(
-        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    sizes, _ = ragged.compute_odd_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes and "write ragged(parameters)" in sizes.why_not
     other = folder.with_name("other")
@@ -253,8 +253,8 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
         python + "def ragged(parameters):\n    for n in (1, 3, 5):\n        yield {'n': n}\n"
     )
     family = families.load_family(other)
-    sizes, proofs = ragged.ragged_proofs(
-        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+    sizes, proofs = ragged.compute_odd_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert [size.told for size in sizes.sizes] == [{"n": 1}, {"n": 5}]  # three has no reference
     assert [made.sizes["n"] for made, _ in proofs] == [1, 5]
@@ -294,12 +294,12 @@ def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
         if moment == "before":
             patched.setattr(Finalists, "run", die)
         if moment == "proved":
-            proved, seen = Prover.proved, []
+            proved, seen = Prover.prove, []
             patched.setattr(
-                Prover, "proved", lambda self, t: die() if seen else (seen.append(t), proved(self, t))[1]
+                Prover, "prove", lambda self, t: die() if seen else (seen.append(t), proved(self, t))[1]
             )
         if moment == "timed":
-            patched.setattr(Finalists, "_timed", die)
+            patched.setattr(Finalists, "_time_in_turn", die)
         with pytest.raises(Killed):
             sweep(folder, tmp_path).run()
     backend = FakeBackend()

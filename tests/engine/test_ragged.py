@@ -9,8 +9,8 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.family import Family
 from autotune.declaration.workload import Workload
-from autotune.engine.ragged import ragged_proofs
-from autotune.measure.reference import expected_outputs
+from autotune.engine.ragged import compute_odd_proofs
+from autotune.measure.reference import compute_expected
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = [families.load_family(str(path.parent)) for path in sorted(ROOT.glob("[ke]*/*/family.py"))]
@@ -40,7 +40,7 @@ def test_ragged_inputs_of_a_workload(family: Family, name: str, tmp_path: Path) 
         made = Workload(name="ragged", family=family.name, parameters=parameters, options=given.options)
         inputs = workloads.prepare(family, made, tmp_path)
         digests.add(inputs.digest)
-        expected_outputs(family, inputs, tmp_path)
+        compute_expected(family, inputs, tmp_path)
         assert sum(array.size for array in inputs.arrays.values()) < 1_000_000
     assert len(digests) == len(sets)
 
@@ -50,9 +50,9 @@ def test_extents_that_read_an_option_follow(tmp_path: Path, compile_cache: str) 
     given.write_text(f"{given.read_text()}options: {{RADIUS: 3}}\n")
     loaded = workloads.load_workload(kernel.family, given)
     inputs = workloads.prepare(kernel.family, loaded, tmp_path)
-    sizes, _ = ragged_proofs(
+    sizes, _ = compute_odd_proofs(
         kernel.family, loaded, inputs, tmp_path, {"n": [32]},
-        lambda made: expected_outputs(kernel.family, made, Path(compile_cache))[0],
+        lambda made: compute_expected(kernel.family, made, Path(compile_cache))[0],
     )  # fmt: skip
     *own, other = sizes.sizes
     assert [size.sizes["taps"] for size in own] == [7] * len(own)

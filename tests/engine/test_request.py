@@ -56,7 +56,7 @@ def test_a_program_may_give_every_option_by_its_word() -> None:
 
 def test_a_worker_is_sent_what_is_shared(request_: SweepRequest) -> None:
     (case, *_) = replace(request_, workloads=()).cases()
-    told = request_.asked(case.workload)
+    told = request_.serialise(case.workload)
     joined = request_of(told, "here", device="cpu", own=(str(request_.family.folder),))
     for option in OPTIONS.values():
         if option.shared:

@@ -18,12 +18,12 @@ from autotune.cli.commands import main
 from autotune.compile import nvcc
 from autotune.declaration.space import Configuration
 from autotune.engine import sanitizer
-from autotune.engine.sanitizer import TOOLS, command, find_sanitizer, findings, first_finding, sanitized
+from autotune.engine.sanitizer import TOOLS, build_command, find_sanitizer, findings, first_finding, sanitize
 from autotune.engine.session import Session, SweepRequest
 from autotune.errors import DeviceError
 from autotune.measure.profiled_process import WatchedTask
-from autotune.policy.file import content, parsed
-from autotune.policy.merge import merged
+from autotune.policy.file import content, parse
+from autotune.policy.merge import merge_winners
 from autotune.processes import python
 from autotune.record.store import Store
 
@@ -92,7 +92,7 @@ def test_the_first_finding(log: str, finding: str) -> None:
 
 
 def test_the_command_line() -> None:
-    words = command("compute-sanitizer", "racecheck", Path("log"), Path("task"))
+    words = build_command("compute-sanitizer", "racecheck", Path("log"), Path("task"))
     options = dict(pairwise(words))
     assert options["--tool"] == "racecheck"
     assert options["--report-api-errors"] == "no"
@@ -195,7 +195,7 @@ def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -
         asked.append([c.id for c in configurations])
         return {configurations[0].id: "memcheck: bad"}
 
-    study = sanitized(swept, store, check)
+    study = sanitize(swept, store, check)
     (ids,) = asked
     assert len(ids) == len(set(ids)) > 2
     assert swept.decision.winner.configuration.id in ids
@@ -208,7 +208,7 @@ def test_what_is_found_makes_a_configuration_wrong(swept: Any, tmp_path: Path) -
             "by": "memcheck+racecheck+initcheck",
             "configurations": sorted(ids[1:]),
         }
-    assert sanitized(kept, store, lambda configurations: {}).trials == kept.trials
+    assert sanitize(kept, store, lambda configurations: {}).trials == kept.trials
 
 
 def session(made: Any, err: Console) -> Any:
@@ -242,7 +242,7 @@ def test_what_wins_then_is_timed_and_watched_too(
 
     monkeypatch.setattr(sanitizer, "findings", found)
     err = Console(record=True, width=200)
-    study = session(made, err).sanitized(made, study)
+    study = session(made, err).sanitize(made, study)
     winner = study.decision.winner
     assert winner.configuration["memory"] != "readonly"
     assert winner.measurement.retimed_ms, "it was no finalist before"
@@ -263,23 +263,23 @@ def test_a_sanitizer_that_fails_loses_nothing(
 
     monkeypatch.setattr(sanitizer, "findings", found)
     made = sweep(folder, tmp_path)
-    study = session(made, Console(quiet=True)).sanitized(made, swept)
+    study = session(made, Console(quiet=True)).sanitize(made, swept)
     assert study.trials == swept.trials
     assert study.about.lost == "measured and recorded, but not sanitized: memcheck did not end"
 
 
 def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
     def entry(study: Any) -> Any:
-        plain = content(merged(None, [study]))
-        read = parsed(json.loads(json.dumps(plain)), tmp_path / "x.yaml").entries["small"]
+        plain = content(merge_winners(None, [study]))
+        read = parse(json.loads(json.dumps(plain)), tmp_path / "x.yaml").entries["small"]
         assert ("sanitizer" in plain["entries"]["small"]) == bool(read.sanitizer)
         return read
 
     assert entry(swept).sanitizer == ""
-    study = sanitized(swept, Store(tmp_path / "out"), lambda configurations: {})
+    study = sanitize(swept, Store(tmp_path / "out"), lambda configurations: {})
     assert entry(study).sanitizer == "+".join(TOOLS)
     others = replace(
-        study, about=study.about.told({"sanitized": {"by": "memcheck", "configurations": ["x=1"]}})
+        study, about=study.about.update({"sanitized": {"by": "memcheck", "configurations": ["x=1"]}})
     )
     assert entry(others).sanitizer == ""
 
@@ -287,7 +287,7 @@ def test_a_policy_file_says_who_looked(swept: Any, tmp_path: Path) -> None:
 def test_where_there_is_nothing_to_watch_it_is_refused_first(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("autotune.engine.session.launched", None)  # no process is started
+    monkeypatch.setattr("autotune.engine.session.launch_workers", None)  # no process is started
     places = ["--out", str(tmp_path / "out"), "--policies", str(tmp_path / "policies")]
     assert main(["sweep", str(folder), "--device", "cpu", "--sanitize", *places]) == 5
     assert "this is the cpu" in capsys.readouterr().err

@@ -20,7 +20,7 @@ def alike(monkeypatch: pytest.MonkeyPatch) -> None:
         memory = variant.configuration["memory"].replace("texture", "readonly")
         return f"{memory} {variant.configuration['block_size']}"
 
-    monkeypatch.setattr("autotune.engine.jobs.same_code.sameness", sameness)
+    monkeypatch.setattr("autotune.engine.jobs.same_code.compute_sameness", sameness)
 
 
 @pytest.mark.usefixtures("alike")
@@ -60,7 +60,7 @@ def test_a_policy_that_changed_nothing_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "autotune.engine.jobs.same_code.sameness",
+        "autotune.engine.jobs.same_code.compute_sameness",
         lambda variant, compiled, names: str(variant.configuration["block_size"]),
     )
     backend = FakeBackend()

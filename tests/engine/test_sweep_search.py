@@ -164,8 +164,8 @@ def test_a_preset_of_one_is_told_from_a_large_one_without_listing_it(folder: Pat
         )
     )
     space = families.load_family(folder).space
-    assert space.single("full") is None
-    assert space.single("control") == space.control
+    assert space.get_single("full") is None
+    assert space.get_single("control") == space.control
 
 
 def test_the_tables_hold_every_workload_of_the_record(folder: Path, tmp_path: Path) -> None:

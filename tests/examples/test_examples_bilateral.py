@@ -37,7 +37,7 @@ def test_the_configurations_have_every_value() -> None:
 
 def test_the_ragged_workload_is_the_reference(backend: CpuBackend) -> None:
     inputs = workloads.prepare(FAMILY, workloads.load_workload(FAMILY, "ragged"), Path())
-    variants = [Variant.of(FAMILY, c, FAMILY.chosen_options({})) for c in CONFIGURATIONS]
+    variants = [Variant.make(FAMILY, c, FAMILY.choose_options({})) for c in CONFIGURATIONS]
     expected = MADE.reference(inputs.arrays, {})
     check_verified(backend, compiled(backend, variants, 16, "-Og"), inputs, expected)
 

@@ -50,7 +50,9 @@ def of(forest: Any, rows: Any) -> Inputs:
 def allowed(binaries: list[Binary], inputs: Inputs, every: int = 1) -> list[Binary]:
     """Those that the constraints allow for these sizes; every so-manyth."""
     names = {**inputs.sizes, **inputs.scalars}
-    return [b for b in binaries if not FAMILY.space.exclusion({**names, **b[0].configuration})][::every]
+    return [b for b in binaries if not FAMILY.space.explain_exclusion({**names, **b[0].configuration})][
+        ::every
+    ]
 
 
 def rounding(inputs: Inputs) -> float:
@@ -323,9 +325,9 @@ def test_van_emde_boas_of_15_nodes_is_the_textbook_one() -> None:
 def test_what_a_compact_node_cannot_hold_excludes_it() -> None:
     names = {"reach": 1 << 20, "feature": 3, "output": 1, "tree": 1}
     compact = FAMILY.space.configuration("form=compact")
-    assert "20 bits" in FAMILY.space.exclusion({**names, **compact})
-    assert "20 bits" in FAMILY.space.exclusion({**names, "reach": 9, "feature": 1025, **compact})
-    assert not FAMILY.space.exclusion({**names, "reach": 9, **compact})
+    assert "20 bits" in FAMILY.space.explain_exclusion({**names, **compact})
+    assert "20 bits" in FAMILY.space.explain_exclusion({**names, "reach": 9, "feature": 1025, **compact})
+    assert not FAMILY.space.explain_exclusion({**names, "reach": 9, **compact})
     far = TREES.forest_of([complete(2)], np.zeros(1), 5000)
     far.feature[0] = 4000
     made = STORAGE.arrays_of(far, np.zeros((1, 5000)))

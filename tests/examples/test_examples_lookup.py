@@ -112,6 +112,6 @@ def test_a_table_that_does_not_ascend_is_refused() -> None:
 
 def test_a_table_too_large_for_wide_nodes_is_excluded_with_the_reason(backend: CpuBackend) -> None:
     sizes = {"slot": 300_000_000, "query": 1, "one": 1}
-    reasons = {c["node_width"]: FAMILY.space.exclusion({**sizes, **c}) for c in CONFIGURATIONS}
+    reasons = {c["node_width"]: FAMILY.space.explain_exclusion({**sizes, **c}) for c in CONFIGURATIONS}
     assert not reasons[1] and not reasons[8]
     assert "narrower node" in reasons[16]

@@ -77,7 +77,7 @@ def check_family(backend: Any, name: str) -> None:
     for inputs in all_inputs(name):
         options = tuple(inputs.options.items())
         if options not in known:
-            variants = [Variant.of(own, each, inputs.options) for each in own.space.configurations()]
+            variants = [Variant.make(own, each, inputs.options) for each in own.space.configurations()]
             known[options] = compiled(backend, variants, 24, "-Og")
         expected = reference(inputs.arrays, {**inputs.options, **inputs.scalars})
         check_verified(backend, known[options], inputs, expected, patterns=(0xA5,))
@@ -172,7 +172,7 @@ def test_each_preset_holds_every_step_to_something_that_can_run(backend: CpuBack
     bound = bind_program(program(name), small(name))
     assert {"aos", "soa", "hand"} <= set(program(name).presets)
     for preset in program(name).presets:
-        held = program(name).held(preset)
+        held = program(name).get_held(preset)
         for step, calls in bound.calls.items():
             found = candidates(calls[0], backend.device.limits, 96, held.get(step))
             assert found, f"{preset}: {step}"
@@ -183,7 +183,7 @@ def test_a_preset_stores_each_array_in_one_way(backend: CpuBackend, name: str) -
     """All of one kind means that nothing is converted: the steps that share an array agree about it."""
     bound = bind_program(program(name), small(name))
     for preset in ("aos", "soa"):
-        held = program(name).held(preset)
+        held = program(name).get_held(preset)
         forms: dict[str, set[Any]] = {}
         for step, calls in bound.calls.items():
             (group, *_) = candidates(calls[0], backend.device.limits, 96, held.get(step)).values()

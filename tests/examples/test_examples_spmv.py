@@ -122,7 +122,7 @@ def test_a_matrix_too_uneven_for_ell_excludes_it() -> None:
     inputs = bind(FAMILY, FORMATS.arrays_of(matrix, np.ones(100)), {}, {})
     assert inputs.sizes["width"] == 1
     names = {c["format"]: inputs.names(c) for c in SAMPLE}
-    reasons = {name: FAMILY.space.exclusion(found) for name, found in names.items()}
+    reasons = {name: FAMILY.space.explain_exclusion(found) for name, found in names.items()}
     assert "8 times" in reasons.pop("ell")
     assert reasons == {"csr": "", "sell": ""}
 

@@ -22,7 +22,7 @@ from autotune.declaration.space import Configuration
 from autotune.declaration.workload import load_workload as load
 from autotune.declaration.workload import prepare
 from autotune.errors import FamilyError
-from autotune.export.program import export, included
+from autotune.export.program import export, list_included
 from autotune.files import data_root
 from autotune.hardware import Device
 from autotune.policy.file import PolicyFile, write
@@ -50,7 +50,7 @@ def test_the_files_are_these(allpairs: Exported) -> None:
 
 
 def test_the_kernel_source_and_its_headers_are_copied_whole(exported: Exported) -> None:
-    for name, path in included(exported.family).items():
+    for name, path in list_included(exported.family).items():
         assert (exported.folder / "kernels" / name).read_bytes() == path.read_bytes()
 
 
@@ -58,8 +58,8 @@ def test_a_policy_is_the_struct_that_was_measured(exported: Exported) -> None:
     text = "".join((exported.folder / f"{exported.name}_policies.cuh").read_text().split())
     (path,) = exported.policies.rglob("*.yaml")
     for item in read(path).entries.values():
-        options = exported.family.chosen_options(item.options)
-        struct = Variant.of(exported.family, Configuration(item.configuration), options).source.struct
+        options = exported.family.choose_options(item.options)
+        struct = Variant.make(exported.family, Configuration(item.configuration), options).source.struct
         assert "".join(struct.partition("{")[2].split()) in text
 
 

@@ -61,7 +61,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
 
     def exclusion(configuration: Configuration) -> str:
         names = {**sizes, **options, **scalars, **configuration}
-        return Variant(family, configuration, (option,)).exclusion(names, device.limits)
+        return Variant(family, configuration, (option,)).explain_exclusion(names, device.limits)
 
     taken, passed = choose(listed, exclusion)
     assert taken.configuration is not None
@@ -74,7 +74,7 @@ def expected(exported: Exported, device: Device, sizes: dict[str, int], option: 
     for kernel in family.kernels.values():
         geometry = variant.geometry(kernel, names)
         found.append(f"{geometry.grid[0]} {geometry.block[0]} {geometry.shared_bytes}")
-    cleared = [name in family.cleared(names) for name in family.data]
+    cleared = [name in family.list_cleared(names) for name in family.data]
     item = known.files[0].entries.get(taken.origin.rpartition(": ")[2]) if known else None
     median = f"{item.median_ms if item else 0:g}"
     identity = f"{taken.configuration.id}; {option[0]}={option[1]}"

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.declaration.expression import Expression, Value
 from autotune.errors import FamilyError
-from autotune.export.cpp_expression import Kind, translated
+from autotune.export.cpp_expression import Kind, translate
 
 CPP = Path(__file__).parents[2] / "autotune" / "export" / "cpp"
 FREE: Mapping[str, tuple[str, Kind]] = {"n": ("v.n", "whole"), "m": ("v.m", "whole"), "f": ("v.f", "real")}
@@ -38,13 +38,13 @@ BOUND: Mapping[str, Value] = {"tile": 4, "mode": "fast", "block": 64, "half": 0.
     ],
 )  # fmt: skip
 def test_it_reads_as_one_would_write_it(text: str, cpp: str) -> None:
-    assert translated(Expression(text), BOUND, FREE).text == cpp
+    assert translate(Expression(text), BOUND, FREE).text == cpp
 
 
 @pytest.mark.parametrize("text", ["n == 'fast'", "n or 3", "m + (n and 1)", "n < mode"])
 def test_what_cpp_cannot_say_is_refused(text: str) -> None:
     with pytest.raises(FamilyError, match="has no C\\+\\+ form"):
-        translated(Expression(text), BOUND, FREE)
+        translate(Expression(text), BOUND, FREE)
 
 
 def drawn(generator: random.Random, depth: int) -> str:
@@ -78,7 +78,7 @@ def test_random_expressions_give_what_python_gives(tmp_path: Path) -> None:
     texts = [drawn(generator, generator.randrange(1, 4)) for _ in range(150)]
     values = [(n, m, f) for n in (0, 1, 7, 1000) for m in (-3, 64) for f in (0.25, -2.0)]
     lines = "".join(
-        f"  print([&] {{ return static_cast<double>({translated(Expression(text), BOUND, FREE).text}); }});\n"
+        f"  print([&] {{ return static_cast<double>({translate(Expression(text), BOUND, FREE).text}); }});\n"
         for text in texts
     )
     shutil.copytree(CPP, tmp_path / "tuned")

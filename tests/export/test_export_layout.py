@@ -23,7 +23,7 @@ from autotune.hardware import Limits
 from autotune.layout.arrays import Data, Field
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
-from autotune.layout.order import Order, reordered
+from autotune.layout.order import Order, reorder
 from autotune.layout.storage import STORAGES, Storage
 from autotune.layout.stored import Stored
 from autotune.layout.swizzle import Swizzle
@@ -267,7 +267,7 @@ def ordered(draw: st.DrawFn) -> tuple[Data, NDArray[Any], Orders]:
     return declared, array, {name: generator.permutation(sizes[name]) for name in spaces}
 
 
-def reorder(
+def reorder_by_library(
     library: ctypes.CDLL, declared: Data, array: NDArray[Any], orders: Orders
 ) -> tuple[int, Any, Any]:
     """Whether the array is moved (-1: refused), the array moved, and that put back; by C++."""
@@ -289,9 +289,9 @@ def test_cpp_moves_and_renumbers_what_python_does(
     library: ctypes.CDLL, drawn: tuple[Data, NDArray[Any], Orders]
 ) -> None:
     declared, array, orders = drawn
-    known = {name: Order.of(permutation, permutation.size) for name, permutation in orders.items()}
-    status, moved, back = reorder(library, declared, array, orders)
-    assert moved.tobytes() == reordered(declared, array, known).tobytes()
+    known = {name: Order.make(permutation, permutation.size) for name, permutation in orders.items()}
+    status, moved, back = reorder_by_library(library, declared, array, orders)
+    assert moved.tobytes() == reorder(declared, array, known).tobytes()
     assert back.tobytes() == array.tobytes()
     spaces = {*declared.shape, *(member.link for member in declared.fields)}
     assert status == bool(spaces & orders.keys())
@@ -301,7 +301,7 @@ def test_cpp_moves_and_renumbers_what_python_does(
 def test_what_is_no_permutation_is_refused(library: ctypes.CDLL, permutation: list[int]) -> None:
     declared = data()
     orders = {"i": np.array(permutation)}
-    assert reorder(library, declared, np.arange(3, dtype=np.int32), orders)[0] == -1
+    assert reorder_by_library(library, declared, np.arange(3, dtype=np.int32), orders)[0] == -1
 
 
 @pytest.mark.parametrize("name", ["bits2", "planes2", "int8", "int32"])
@@ -323,5 +323,5 @@ def test_a_number_that_a_packing_does_not_hold_is_refused(
 @pytest.mark.parametrize("count", [16384, 16385, 2**28, 2**28 + 1, 2**33])
 def test_a_limit_is_the_same_one(library: ctypes.CDLL, memory: str, dims: str, count: int) -> None:
     layout = Layout(data=data(plane=(4096, 1)), memory=memory, dims=dims)
-    refused = bool(layout.room((count,)).refusal(layout.data, Limits()))
+    refused = bool(layout.room((count,)).explain_refusal(layout.data, Limits()))
     assert bool(library.is_refused(*arguments(layout, (count,)))) == refused

@@ -22,7 +22,7 @@ from autotune.declaration.workload import bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.execution import Execution
-from autotune.device.resident import Resident, compiled_module, run_each
+from autotune.device.resident import Resident, compile_module, run_each
 from autotune.errors import AutotuneError
 
 FAMILY = """\
@@ -163,8 +163,8 @@ def line(execution: Execution) -> type[ctypes.Structure]:
 def execution(folder: Path) -> Execution:
     family, backend = load_family(folder), CpuBackend(1)
     inputs = bind(family, given(), {}, {})
-    variant = Variant.of(family, family.space.control, inputs.options)
-    module = compiled_module(backend, Cache(default_root()), variant)
+    variant = Variant.make(family, family.space.control, inputs.options)
+    module = compile_module(backend, Cache(default_root()), variant)
     return Resident(backend, inputs).execution(variant, module)
 
 
@@ -265,7 +265,7 @@ def test_the_compiler_has_the_same_struct(folder: Path, tmp_path: Path) -> None:
     from autotune.compile.variant import batch
 
     family = load_family(folder)
-    variant = Variant.of(family, family.space.control, {})
+    variant = Variant.make(family, family.space.control, {})
     compiled: Compiled = compile_one(batch(family, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), "")
     code = renew_alike.machine_code(variant, compiled)  # raises where sizes differ
     names = [name.partition(".")[0] for name in code["arguments"]["first"]]

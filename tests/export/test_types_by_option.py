@@ -15,8 +15,8 @@ from autotune.declaration.workload import bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import run_once
 from autotune.errors import AutotuneError, WorkloadError
-from autotune.export.choices import chosen
-from autotune.measure.reference import expected_outputs
+from autotune.export.choices import select_entries
+from autotune.measure.reference import compute_expected
 from autotune.measure.verify import difference
 
 REAL = "float64 if precision == 'float64' else float32"
@@ -88,11 +88,11 @@ def test_every_stage_has_the_types_of_the_options(folder: Path, precision: str) 
     family = load_family(folder)
     inputs = bind(family, given(), {"precision": precision}, {})
     assert {array.dtype.name for array in inputs.arrays.values()} == {precision}
-    expected, _ = expected_outputs(family, inputs, default_root())
+    expected, _ = compute_expected(family, inputs, default_root())
     assert expected["y"].dtype == precision
     backend = CpuBackend(1)
     for configuration in family.space.configurations():
-        variant = Variant.of(family, configuration, inputs.options)
+        variant = Variant.make(family, configuration, inputs.options)
         assert {layout.data.dtype.name for layout in variant.layouts.values()} == {precision}
         found = run_once(family, configuration, inputs, backend, Cache(default_root()))["y"]
         assert found.dtype == precision
@@ -121,10 +121,10 @@ def test_a_call_gives_what_its_options_say(folder: Path) -> None:
 
 def test_the_types_are_those_of_the_struct_and_of_its_names(folder: Path) -> None:
     family = load_family(folder)
-    assert family.typed({"precision": "float64"}).typed({}) is family
-    assert family.space_digest == family.typed({"precision": "float64"}).space_digest
+    assert family.apply_types({"precision": "float64"}).apply_types({}) is family
+    assert family.space_digest == family.apply_types({"precision": "float64"}).space_digest
     texts = [
-        Variant.of(family, family.space.control, family.chosen_options({"precision": name})).source.struct
+        Variant.make(family, family.space.control, family.choose_options({"precision": name})).source.struct
         for name in ("float32", "float64")
     ]
     for text, real in zip(texts, ("float", "double"), strict=True):
@@ -133,7 +133,7 @@ def test_the_types_are_those_of_the_struct_and_of_its_names(folder: Path) -> Non
     assert "  using factor = float;\n" in default_header(family)
     assert not [found for found in lint(str(folder)) if found.rule.startswith("argument")]
     with pytest.raises(AutotuneError, match="cannot be exported: the type of x depends on an option"):
-        chosen(family, [])
+        select_entries(family, [])
 
 
 MISTAKES = [

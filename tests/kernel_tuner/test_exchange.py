@@ -18,14 +18,14 @@ from autotune import kernel_tuner
 from autotune.cli.commands import main
 from autotune.declaration.space import Configuration
 from autotune.errors import StoreError, UnknownName, UsageError
-from autotune.kernel_tuner.cache import from_cache, parsed, to_cache, write_cache
+from autotune.kernel_tuner.cache import from_cache, parse, to_cache, write_cache
 from autotune.kernel_tuner.records import import_files
 from autotune.kernel_tuner.t4 import from_t4, to_t4, write_t4
 from autotune.measure import Figure
 from autotune.record import Provenance
 from autotune.record.readers import read_record
 from autotune.record.results_csv import read_results
-from autotune.record.study import Study, newest_of_each
+from autotune.record.study import Study, find_newest_of_each
 from autotune.record.trial import STATES, Measurement, Trial
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "allpairs-h200.csv.xz"
@@ -201,14 +201,14 @@ def test_a_cache_that_kernel_tuner_left_open(tmp_path: Path) -> None:
     assert (first.median_ms, first.minimum_ms, first.samples) == (0.4, 0.3, 3)
     assert study.trials[2].measurement == Measurement(median_ms=0.25, minimum_ms=0.25, spread=1.0, samples=1)
     torn = OWN + '\n"64,b": {"block_size_x": 6'  # killed while it wrote
-    assert len(parsed(torn)["cache"]) == 4
-    assert parsed("{") is None
+    assert len(parse(torn)["cache"]) == 4
+    assert parse("{") is None
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(OWN)))
 def test_a_cache_that_ends_anywhere_is_a_part_of_it_or_nothing(length: int) -> None:
-    whole, part = parsed(OWN)["cache"], parsed(OWN[:length])
+    whole, part = parse(OWN)["cache"], parse(OWN[:length])
     assert part is None or part.get("cache", {}).items() <= whole.items()
 
 
@@ -285,7 +285,7 @@ def test_export_import_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_records_of_every_kind(tmp_path: Path) -> None:
     old = replace(fake_study(seed=1), about=Provenance(date="2026-01-01"))
     new = replace(fake_study(seed=2), about=Provenance(date="2026-01-02"))
-    assert newest_of_each([new, old]) == [new]
+    assert find_newest_of_each([new, old]) == [new]
     for name, text in (("x.json", "[1]"), ("y.json", '{"a": 1}'), ("z.txt", ""), ("w.json", "{{")):
         (tmp_path / name).write_text(text)
         with pytest.raises(StoreError, match=name):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from autotune.declaration import Expression
 from autotune.errors import FamilyError
 from autotune.kernel_tuner import formula
-from autotune.kernel_tuner.formula import conditions, expression, tabulated, word
+from autotune.kernel_tuner.formula import conditions, expression, tabulate, word
 
 VALUES: dict[str, list[Any]] = {"a": [1, 2, 4], "b": [8, 16], "r": [0.5, 1.5], "t": ["float", "double"],
                                 "flag": [True, np.False_]}  # fmt: skip
@@ -132,16 +132,16 @@ def test_a_function_that_reads_too_much_says_so(monkeypatch: pytest.MonkeyPatch)
     many = {name: list(range(1, 200)) for name in ("a", "b", "c")}
     reason = "it reads a, b, c, which have 7,880,599 combinations, and at most 2,000,000 are tried"
     with pytest.raises(FamilyError, match=reason):
-        tabulated(lambda p: 2 ** p["a"] + 2 ** p["b"] < 2 ** p["c"], many, "here")
+        tabulate(lambda p: 2 ** p["a"] + 2 ** p["b"] < 2 ** p["c"], many, "here")
     monkeypatch.setattr(formula, "_MOST_ROWS", 10)
     few = {name: list(range(1, 9)) for name in ("a", "b")}
     with pytest.raises(FamilyError, match="of a, b apart that its tables have 72 rows, and 10 are the most"):
-        tabulated(lambda p: p["a"] ** p["b"], few, "here")
+        tabulate(lambda p: p["a"] ** p["b"], few, "here")
 
 
 def test_a_function_of_many_parameters_is_a_short_table_for_each() -> None:
     sizes = {name: [2**power for power in range(8)] for name in "abcdef"} | {"g": [1], "h": [3, 4]}
-    found = tabulated(lambda p: math.prod(p.values()) // p["h"] <= 4096, sizes, "here")
+    found = tabulate(lambda p: math.prod(p.values()) // p["h"] <= 4096, sizes, "here")
     assert len(found.text) < 8000
     assert found.names == set("abcdef")
     for powers in product(range(0, 8, 3), repeat=6):

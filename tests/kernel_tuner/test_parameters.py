@@ -32,17 +32,17 @@ def at(text: str, chosen: dict[str, Any]) -> Any:
 def test_values_of_any_kind_become_words_and_come_back_as_they_were() -> None:
     parameters = Parameters(VALUES)
     assert parameters.declared["policies"]["ratio"] == {"values": ["0.5", "2.0"], "default": "0.5"}
-    assert list(parameters.given(parameters.control).items()) == [
+    assert list(parameters.get_given(parameters.control).items()) == [
         ("block_size_x", 16), ("tile", 1), ("real", "float"), ("ratio", 0.5),
     ]  # fmt: skip
     for chosen in combinations():
-        assert parameters.given(words(chosen)) == chosen
+        assert parameters.get_given(words(chosen)) == chosen
 
 
 def test_control_is_the_first_that_no_restriction_excludes_defaults_first() -> None:
     defaults = {"block_size_x": 64, "tile": 4, "real": "double"}
     parameters = Parameters(VALUES, defaults, ["block_size_x * tile <= 128"])
-    assert parameters.given(parameters.control) == {
+    assert parameters.get_given(parameters.control) == {
         "block_size_x": 64, "tile": 1, "real": "double", "ratio": 0.5,
     }  # fmt: skip
     with pytest.raises(

@@ -15,7 +15,7 @@ import autotune
 from autotune.cli.commands import main
 from autotune.compile.batches import compile_batch, compile_many
 from autotune.compile.cache import Cache, default_root
-from autotune.compile.conversion import Conversion, in_turn
+from autotune.compile.conversion import Conversion, order_launches
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Compiled
 from autotune.compile.variant import Variant, batch
@@ -23,10 +23,10 @@ from autotune.declaration import family as families
 from autotune.declaration.workload import bind
 from autotune.device.backend import Backend
 from autotune.device.cpu.backend import CpuBackend
-from autotune.device.resident import Resident, compiled_module
+from autotune.device.resident import Resident, compile_module
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout.layout import Layout
-from autotune.layout.views import ALIAS, COPIED, SEEN, converted, relation, tile_edge
+from autotune.layout.views import ALIAS, COPIED, SEEN, convert_layout, relation, tile_edge
 
 FAMILY = """\
 schema: 1
@@ -119,7 +119,7 @@ def turning(folder: Path) -> families.Family:
 def check(backend: Backend, folder: Path) -> None:
     """On several shapes, run after run, over copies that hold something else before."""
     family = turning(folder)
-    variants = tuple(Variant.of(family, family.space.configuration(text), {}) for text in CHOSEN)
+    variants = tuple(Variant.make(family, family.space.configuration(text), {}) for text in CHOSEN)
     chunks = compile_many(
         batch(family, variants), backend.toolchain(), Cache(default_root()), 1, len(CHOSEN), early=False
     )
@@ -157,7 +157,7 @@ def test_every_layout_gives_the_same_on_a_gpu(tmp_path: Path) -> None:
 def test_the_copies_compile_for_a_gpu(tmp_path: Path) -> None:
     family = turning(tmp_path)
     variants = tuple(
-        Variant.of(family, family.space.configuration(text), {}) for text in (CHOSEN[0], CHOSEN[-1])
+        Variant.make(family, family.space.configuration(text), {}) for text in (CHOSEN[0], CHOSEN[-1])
     )
     built = compile_batch(batch(family, variants), Nvrtc("sm_90"), Cache(tmp_path / "cache"))
     assert all(isinstance(each, Compiled) for each in built)
@@ -172,8 +172,8 @@ def test_what_is_launched_and_what_takes_memory(tmp_path: Path) -> None:
         resident = Resident(backend, inputs)
         footprints = {}
         for text in ("x_axes=same", "seen_memory=texture", "x_axes=turned", "seen_axes=turned"):
-            variant = Variant.of(family, family.space.configuration(text), {})
-            execution = resident.execution(variant, compiled_module(backend, Cache(default_root()), variant))
+            variant = Variant.make(family, family.space.configuration(text), {})
+            execution = resident.execution(variant, compile_module(backend, Cache(default_root()), variant))
             footprints[text] = execution.footprint_bytes
             times = backend.kernel_times(execution.run)
             if text == "x_axes=same":
@@ -261,9 +261,9 @@ def test_when_a_view_is_its_array() -> None:
         (Layout(data=plain, group=(2, 1)), turned, "", COPIED),
     ]:
         alike = replace(of, group=(1, 0), constant_offset=0, **own)
-        assert relation(converted(of, alike, memory), of) == expected, (of, own, memory)
+        assert relation(convert_layout(of, alike, memory), of) == expected, (of, own, memory)
     of = Layout(data=plain, memory="texture", dims="2d", group=(2, 1))
-    copy = converted(of, replace(of, group=(1, 0), **turned))
+    copy = convert_layout(of, replace(of, group=(1, 0), **turned))
     assert (copy.memory, copy.dims, copy.group, copy.axes) == ("global", "1d", (1, 0), (1, 0))
 
 
@@ -325,13 +325,13 @@ def test_what_cannot_be_converted_is_refused(change: Change, message: str, tmp_p
 
 
 def test_a_family_with_conversions_is_not_exported(tmp_path: Path) -> None:
-    chosen = pytest.importorskip("autotune.export.choices").chosen
+    chosen = pytest.importorskip("autotune.export.choices").select_entries
     with pytest.raises(FamilyError, match="seen is a converted view of kept, whose copy a kernel makes"):
         chosen(load(tmp_path, viewing()), [], "kernel")
 
 
 def test_an_array_that_nobody_writes_again_is_converted_once(tmp_path: Path) -> None:
     family = turning(tmp_path)
-    variant = Variant.of(family, family.space.configuration("seen_axes=turned"), {})
+    variant = Variant.make(family, family.space.configuration("seen_axes=turned"), {})
     kernels = {name: family.kernels[name] for name in ("look", "again")}
-    assert list(in_turn(kernels, variant.conversions)) == ["convert_seen", "look", "again"]
+    assert list(order_launches(kernels, variant.conversions)) == ["convert_seen", "look", "again"]

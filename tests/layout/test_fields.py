@@ -17,7 +17,7 @@ def test_hot_and_cold_by_hand() -> None:
     layout = Layout(data=record(*["float32"] * 4), records="f0+f1+f2-f3")
     room = layout.room((3,))
     assert (room.texel_bytes, room.part_stride, room.nbytes) == (4, 4, 64)
-    found = [[layout.address(element, part, 4) for part in range(4)] for element in range(3)]
+    found = [[layout.compute_address(element, part, 4) for part in range(4)] for element in range(3)]
     assert found == [[0, 1, 2, 12], [3, 4, 5, 13], [6, 7, 8, 14]]
     array = np.arange(12, dtype=np.float32).view(layout.data.dtype)
     stored = layout.apply(array).buffer

@@ -89,9 +89,9 @@ def test_elsewhere_an_image_is_a_line(memory: str, dims: str) -> None:
 )  # fmt: skip
 def test_refused(declared: Any, choice: dict[str, Any], shape: tuple[int, ...], reason: str) -> None:
     layout = Layout(data=declared, memory="texture", **{"dims": "image", **choice})
-    assert reason in layout.room(shape).refusal(declared, Limits())
+    assert reason in layout.room(shape).explain_refusal(declared, Limits())
     elsewhere = replace(layout, memory="global")
-    assert elsewhere.room(shape).refusal(declared, Limits()) == ""
+    assert elsewhere.room(shape).explain_refusal(declared, Limits()) == ""
 
 
 @settings(max_examples=60, deadline=None)

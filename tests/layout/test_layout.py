@@ -153,7 +153,7 @@ def test_unknown_memory_and_dims(choice: dict[str, str]) -> None:
 )
 def test_plane_address(plane: tuple[int, int], offset: int, x: int, y: int) -> None:
     layout = Layout(data=data(plane=plane), dims="2d")
-    assert layout.address(offset, 0, 0) == y * plane[0] + x
+    assert layout.compute_address(offset, 0, 0) == y * plane[0] + x
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_plane_holds_whole_blocks_of_rows(plane: tuple[int, int], texels: int, h
 def test_plane_of_records() -> None:
     # part 1 of element 2, in structures of arrays of 5: offset 7, so row 3 and column 1 of a (32, 4) plane
     layout = Layout(data=record("int32", "int32", plane=(32, 4)), records="soa", dims="2d")
-    assert layout.address(2, 1, 5) == 3 * 32 + 1
+    assert layout.compute_address(2, 1, 5) == 3 * 32 + 1
 
 
 # -- packing ----------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_argument_is_the_cpp_struct(bits: int, rank: int) -> None:
 
 def refusal(shape: tuple[int, ...], limits: Limits | None = None, declared: Any = None, **choice: Any) -> str:
     layout = Layout(data=declared or data(rank=len(shape)), **choice)
-    return layout.room(shape).refusal(layout.data, limits or Limits())
+    return layout.room(shape).explain_refusal(layout.data, limits or Limits())
 
 
 # (the largest shape that fits, one larger, the layout, what is said of the larger)
@@ -140,7 +140,7 @@ def test_strides_have_the_bits_of_an_address() -> None:
     """Of a view with one row: its stride counts for no element, and its accessor has it all the same."""
     layout = Layout(data=data(rank=2))
     stored = replace(layout.room((1, 4)), strides=(2**32, 1))
-    assert stored.refusal(layout.data, Limits()) == (
+    assert stored.explain_refusal(layout.data, Limits()) == (
         "a: strides of (4294967296, 1) pass the range of 32-bit addresses"
     )
-    assert replace(stored, strides=(2**32 - 1, 1)).refusal(layout.data, Limits()) == ""
+    assert replace(stored, strides=(2**32 - 1, 1)).explain_refusal(layout.data, Limits()) == ""

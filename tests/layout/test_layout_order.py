@@ -11,7 +11,7 @@ from layouts import record
 from autotune.errors import FamilyError, WorkloadError
 from autotune.layout.arrays import Data, Field
 from autotune.layout.layout import Layout
-from autotune.layout.order import Order, merged, reordered, restored
+from autotune.layout.order import Order, merge, reorder, restore
 
 NODES = Data(
     name="nodes",
@@ -28,26 +28,26 @@ NULL = np.uint32(0xFFFFFFFF)
 def test_order_by_hand() -> None:
     # 0 -> 1 -> 2 -> null, stored backwards: old node 2 becomes new node 0
     nodes = np.array([(1, NULL, 0.5), (2, 0, 1.5), (-1, 1, 2.5)], NODES.dtype)
-    moved = reordered(NODES, nodes, {"n": Order.of([2, 1, 0], 3)})
+    moved = reorder(NODES, nodes, {"n": Order.make([2, 1, 0], 3)})
     assert moved.tolist() == [(-1, 1, 2.5), (0, 2, 1.5), (1, int(NULL), 0.5)]
     assert nodes["next"].tolist() == [1, 2, -1]  # the caller's array stays
 
 
 def test_links_into_another_space_move_their_values_only() -> None:
     starts = np.array([0, 2, -1, 1, 7], np.int32)
-    moved = reordered(STARTS, starts, {"n": Order.of([2, 0, 1], 3)})
+    moved = reorder(STARTS, starts, {"n": Order.make([2, 0, 1], 3)})
     assert moved.tolist() == [1, 0, -1, 2, 7]  # -1 and 7 are no nodes
     assert starts.tolist() == [0, 2, -1, 1, 7]
 
 
 def test_every_axis_over_the_space_moves() -> None:
-    moved = reordered(PAIRS, np.arange(9, dtype=np.int32).reshape(3, 3), {"n": Order.of([2, 0, 1], 3)})
+    moved = reorder(PAIRS, np.arange(9, dtype=np.int32).reshape(3, 3), {"n": Order.make([2, 0, 1], 3)})
     assert moved.tolist() == [[8, 6, 7], [2, 0, 1], [5, 3, 4]]
 
 
 def test_other_spaces_stay() -> None:
     starts = np.array([0, 1], np.int32)
-    assert reordered(STARTS, starts, {"m": Order.of([1, 0], 2)}) is starts
+    assert reorder(STARTS, starts, {"m": Order.make([1, 0], 2)}) is starts
 
 
 @given(st.integers(1, 30), st.integers(0, 2**32))
@@ -60,7 +60,7 @@ def test_reordering_keeps_the_graph(n: int, seed: int) -> None:
     starts = generator.integers(-1, n, 5).astype(np.int32)
     order = generator.permutation(n)
     moved, entries = (
-        reordered(d, a, {"n": Order.of(order, n)}) for d, a in ((NODES, nodes), (STARTS, starts))
+        reorder(d, a, {"n": Order.make(order, n)}) for d, a in ((NODES, nodes), (STARTS, starts))
     )
 
     def walk(graph: Any, start: int, link: str) -> list[float]:
@@ -82,7 +82,7 @@ def test_reordering_keeps_the_graph(n: int, seed: int) -> None:
 @given(st.integers(1, 20), st.integers(0, 2**32))
 def test_restored_inverts_reordered(n: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    orders = {"n": Order.of(generator.permutation(n), n)}
+    orders = {"n": Order.make(generator.permutation(n), n)}
     nodes = np.zeros(n, NODES.dtype)
     nodes["next"] = generator.integers(-1, n + 2, n)  # -1, n and n + 1 are no nodes
     nodes["weight"] = generator.random(n)
@@ -92,7 +92,7 @@ def test_restored_inverts_reordered(n: int, seed: int) -> None:
         (PAIRS, generator.integers(0, 9, (n, n)).astype(np.int32)),
     ):
         before = array.tobytes()
-        back = restored(data, reordered(data, array, orders), orders)
+        back = restore(data, reorder(data, array, orders), orders)
         assert back.tobytes() == array.tobytes() == before
 
 
@@ -108,7 +108,7 @@ def test_restored_inverts_reordered(n: int, seed: int) -> None:
 )
 def test_what_is_no_permutation_is_refused(permutation: list[float], said: str) -> None:
     with pytest.raises(FamilyError, match=said):
-        Order.of(permutation, 3)
+        Order.make(permutation, 3)
 
 
 # -- grouping ---------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def test_merged_by_hand(records: str, buffer: list[int]) -> None:
     nodes = np.array([(0, -1), (1, -2), (2, -3)], PAIR.dtype)
     children = np.array([(10, -10), (11, -11), (12, -12)], PAIR.dtype)
     layouts = group(PAIR, PAIR, records=records)
-    stored = merged(layouts, [nodes, children])
+    stored = merge(layouts, [nodes, children])
     assert stored[0].buffer is not None
     assert stored[0].buffer.view(np.int32).tolist() == buffer
     assert stored[1].buffer is stored[0].buffer
@@ -146,7 +146,7 @@ def test_merged_refuses_different_sizes() -> None:
     one, other = PAIR, record("int32", "int32", "int32")
     arrays = [np.zeros(3, one.dtype), np.zeros(3, other.dtype)]
     with pytest.raises(WorkloadError, match="grouping merged needs records of one size, these have"):
-        merged(group(one, other), arrays)
+        merge(group(one, other), arrays)
 
 
 def test_merged_refuses_different_texels() -> None:
@@ -154,4 +154,4 @@ def test_merged_refuses_different_texels() -> None:
     one, other = record(*["int32"] * 4), record("int64", "int64")
     arrays = [np.zeros(3, one.dtype), np.zeros(3, other.dtype)]
     with pytest.raises(WorkloadError, match="grouping merged"):
-        merged(group(one, other, records="soa"), arrays)
+        merge(group(one, other, records="soa"), arrays)

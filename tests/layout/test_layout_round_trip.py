@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from autotune.layout.bit_packing import PACKINGS
 from autotune.layout.layout import Layout
-from autotune.layout.order import find_gaps, merged
+from autotune.layout.order import find_gaps, merge
 
 Case = tuple[Layout, NDArray[np.generic]]
 
@@ -57,11 +57,15 @@ def test_addresses_are_distinct_and_inside(case: Case) -> None:
     layout, array = case
     room = layout.room(array.shape)
     elements = layout.grid(room.extents).elements
-    addresses = [layout.address(e, p, room.part_stride) for e in range(elements) for p in range(layout.parts)]
+    addresses = [
+        layout.compute_address(e, p, room.part_stride) for e in range(elements) for p in range(layout.parts)
+    ]
     assert len(set(addresses)) == len(addresses)
     assert min(addresses) >= 0
     assert max(addresses) < room.texels
-    vectorised = layout.address(np.arange(elements)[:, None], np.arange(layout.parts), room.part_stride)
+    vectorised = layout.compute_address(
+        np.arange(elements)[:, None], np.arange(layout.parts), room.part_stride
+    )
     assert vectorised.ravel().tolist() == addresses
 
 
@@ -77,7 +81,9 @@ def test_values_lie_where_the_formula_says(case: Case) -> None:
         offset = layout.mapping.element(index, stored.extents)
         if layout.mapping.is_strided:
             assert offset == sum(i * stride for i, stride in zip(index, stored.strides, strict=True))
-        parts = [texels[layout.address(offset, part, stored.part_stride)] for part in range(layout.parts)]
+        parts = [
+            texels[layout.compute_address(offset, part, stored.part_stride)] for part in range(layout.parts)
+        ]
         assert b"".join(part.tobytes() for part in parts) == _value(layout, array, index)
 
 
@@ -131,12 +137,12 @@ def test_merged_members_share_a_buffer_and_no_byte(
     declared = record("int32", "float32", plane=(32, 4))
     group = [Layout(data=declared, records=records, dims=dims, group=(members, m)) for m in range(members)]
     arrays = [random_array(declared, (n,), None, seed + m) for m in range(members)]
-    stored = merged(group, arrays)
+    stored = merge(group, arrays)
     assert len({id(s.buffer) for s in stored}) == 1
     for layout, one, array in zip(group, stored, arrays, strict=True):
         assert layout.restore(one, (n,)).tobytes() == array.tobytes()
     taken = [
-        layout.address(np.arange(n), part, one.part_stride)
+        layout.compute_address(np.arange(n), part, one.part_stride)
         for layout, one in zip(group, stored, strict=True)
         for part in range(layout.parts)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.layout import bit_packing as packing
 from autotune.layout import digest as layouts_digest
 from autotune.layout import layout, order
@@ -56,12 +56,12 @@ def test_another_where_a_step_stores_otherwise(
 
 def test_the_same_for_other_code_that_stores_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest()
-    monkeypatch.setattr(order, "_taken", lambda array, places, axis: array.take(places, axis=axis))
+    monkeypatch.setattr(order, "_take", lambda array, places, axis: array.take(places, axis=axis))
     monkeypatch.setattr(order, "_PART", 2)
     assert digest() == before
 
 
 def test_the_policy_file_that_ships_was_measured_with_these_layouts() -> None:
     """Who changes what a layout does measures anew."""
-    shipped = read(bundled("policies") / "mummergpu" / "nvidia-h200.yaml")
+    shipped = read(find_bundled("policies") / "mummergpu" / "nvidia-h200.yaml")
     assert {entry.layouts_digest for entry in shipped.entries.values()} == {digest()}

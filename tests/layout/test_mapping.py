@@ -11,10 +11,10 @@ from layouts import data, record
 from autotune.errors import AutotuneError
 from autotune.layout import DIMENSIONS, layout_of
 from autotune.layout.curve import CURVES, Curve, curve_of
-from autotune.layout.dimensions import Padding, padding_of, tiles_of
+from autotune.layout.dimensions import Padding, read_padding, tiles_of
 from autotune.layout.layout import Layout
 from autotune.layout.mapping import Mapping
-from autotune.layout.swizzle import Swizzle, swizzle_of
+from autotune.layout.swizzle import Swizzle, parse_swizzle
 
 ROWS = ("i", "j")
 
@@ -112,7 +112,7 @@ def test_what_follows_each_row() -> None:
 def test_padding_in_bytes_is_whole_elements(
     value: Any, element_bytes: int, elements: tuple[int, int]
 ) -> None:
-    assert padding_of(value, "p").elements(element_bytes) == elements
+    assert read_padding(value, "p").elements(element_bytes) == elements
 
 
 def test_bytes_of_a_row_are_those_of_the_records_as_they_lie() -> None:
@@ -132,10 +132,10 @@ def test_values() -> None:
     assert curve_of("morton", ("n", "n"), "p") == Curve("morton", (0, 1))
     assert curve_of("morton16", ROWS, "p") == Curve("morton", (0, 1), 16)
     assert curve_of({"curve": "morton", "along": ["c", "a"]}, ("a", "b", "c"), "p") == Curve("morton", (0, 2))
-    assert swizzle_of("none", ROWS, "p") is swizzle_of("xor1", ROWS, "p") is None
-    assert swizzle_of("xor8", ROWS, "p") == Swizzle(8)
-    assert swizzle_of("xor8x4", ROWS, "p") == Swizzle(8, 4)
-    assert padding_of("64B+1", "p") == Padding(64, 1, True, False)
+    assert parse_swizzle("none", ROWS, "p") is parse_swizzle("xor1", ROWS, "p") is None
+    assert parse_swizzle("xor8", ROWS, "p") == Swizzle(8)
+    assert parse_swizzle("xor8x4", ROWS, "p") == Swizzle(8, 4)
+    assert read_padding("64B+1", "p") == Padding(64, 1, True, False)
 
 
 @pytest.mark.parametrize(

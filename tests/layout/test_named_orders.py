@@ -15,22 +15,24 @@ from autotune.layout.named_orders import (
     breadth_first,
     breadth_first_blocks,
     depth_first,
-    hot_first,
+    order_hot_first,
     random_order,
     reverse_cuthill_mckee,
-    sorted_order,
+    sort_by,
     van_emde_boas,
 )
 from autotune.layout.order import Order
 from autotune.layout.trees import Links
 
 # 0 leads to 1 and 2, 1 to 3 and 4, 2 to 5 and 6: a tree in the order of its levels.
-COMPLETE = Links.of(np.repeat(np.arange(3), 2), np.arange(1, 7), 7)
+COMPLETE = Links.from_pairs(np.repeat(np.arange(3), 2), np.arange(1, 7), 7)
 
 
 def tree_of(parents: list[int], shuffled: NDArray[Any]) -> Links:
     """Node i + 1 below parents[i], all of them by other names."""
-    return Links.of(shuffled[np.array(parents, int)], shuffled[np.arange(1, len(parents) + 1)], len(shuffled))
+    return Links.from_pairs(
+        shuffled[np.array(parents, int)], shuffled[np.arange(1, len(parents) + 1)], len(shuffled)
+    )
 
 
 @st.composite
@@ -38,7 +40,7 @@ def graphs(draw: st.DrawFn) -> tuple[Links, int]:
     extent = draw(st.integers(1, 24))
     pairs = draw(st.lists(st.tuples(st.integers(0, extent - 1), st.integers(-2, extent + 1)), max_size=40))
     ends = np.array(pairs, np.int64).reshape(-1, 2)
-    return Links.of(ends[:, 0], ends[:, 1], extent), extent
+    return Links.from_pairs(ends[:, 0], ends[:, 1], extent), extent
 
 
 @st.composite
@@ -52,17 +54,25 @@ def trees(draw: st.DrawFn) -> tuple[Links, int]:
 def test_by_hand() -> None:
     assert breadth_first(COMPLETE).tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert depth_first(COMPLETE).tolist() == [0, 1, 3, 4, 2, 5, 6]
-    assert hot_first(COMPLETE, np.array([9, 1, 5, 1, 1, 0, 4], np.uint8)).tolist() == [0, 2, 6, 5, 1, 3, 4]
+    assert order_hot_first(COMPLETE, np.array([9, 1, 5, 1, 1, 0, 4], np.uint8)).tolist() == [
+        0,
+        2,
+        6,
+        5,
+        1,
+        3,
+        4,
+    ]
     assert van_emde_boas(COMPLETE).tolist() == [0, 1, 3, 4, 2, 5, 6]
     assert van_emde_boas(COMPLETE, together=True).tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert breadth_first(COMPLETE, [2, 1]).tolist() == [2, 5, 6, 1, 3, 4, 0]
-    assert sorted_order(np.array([2, 1, 2, 0], np.uint8)).tolist() == [3, 1, 0, 2]
-    assert sorted_order(np.array([2, 1, 2, 0], np.uint8), descending=True).tolist() == [0, 2, 1, 3]
+    assert sort_by(np.array([2, 1, 2, 0], np.uint8)).tolist() == [3, 1, 0, 2]
+    assert sort_by(np.array([2, 1, 2, 0], np.uint8), descending=True).tolist() == [0, 2, 1, 3]
 
 
 def test_four_levels_after_van_emde_boas() -> None:
     """Two above, then each of the four trees of two levels: Frigo et al., figure 1."""
-    complete = Links.of(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
+    complete = Links.from_pairs(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
     assert van_emde_boas(complete).tolist() == [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]
 
 
@@ -78,7 +88,7 @@ def test_four_levels_after_van_emde_boas() -> None:
     ],
 )
 def test_blocks_by_hand(levels: int, block: int, expected: list[int]) -> None:
-    complete = Links.of(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
+    complete = Links.from_pairs(np.repeat(np.arange(7), 2), np.arange(1, 15), 15)
     assert breadth_first_blocks(complete, levels, block).tolist() == expected
 
 
@@ -108,7 +118,7 @@ def test_wide_levels_are_walked_as_narrow_ones_are(seed: int, roots: list[int]) 
     links = (
         tree_of(parents, draw.permutation(extent))
         if seed % 2
-        else Links.of(draw.integers(0, extent, 700), draw.integers(-1, extent + 1, 700), extent)
+        else Links.from_pairs(draw.integers(0, extent, 700), draw.integers(-1, extent + 1, 700), extent)
     )
     walks = (breadth_first, depth_first, van_emde_boas, partial(breadth_first_blocks, levels=3, block=2))
     made = [walk(links, roots=roots).tolist() for walk in walks]
@@ -120,14 +130,14 @@ def test_wide_levels_are_walked_as_narrow_ones_are(seed: int, roots: list[int]) 
 
 def test_rows_of_links_are_pairs_of_them() -> None:
     rows = np.array([[1, -1, 2], [1, 0, 3], [-5, 4, 2]])
-    found, pairs = Links.of_rows(rows), Links.of(np.repeat(np.arange(3), 3), rows.reshape(-1), 3)
+    found, pairs = Links.from_rows(rows), Links.from_pairs(np.repeat(np.arange(3), 3), rows.reshape(-1), 3)
     assert found.begins.tolist() == pairs.begins.tolist() == [0, 2, 3, 3]
     assert found.targets.tolist() == pairs.targets.tolist() == [1, 2, 0]
 
 
 def test_a_long_chain_takes_no_recursion() -> None:
     extent = 5000
-    chain = Links.of(np.arange(extent - 1), np.arange(1, extent), extent)
+    chain = Links.from_pairs(np.arange(extent - 1), np.arange(1, extent), extent)
     for made in (breadth_first(chain), depth_first(chain), van_emde_boas(chain)):
         assert (made == np.arange(extent)).all()
 
@@ -138,12 +148,12 @@ def test_each_is_a_permutation_whatever_the_links(graph: tuple[Links, int], seed
     links, extent = graph
     counts = np.random.default_rng(seed).integers(0, 3, extent)
     for made in (
-        random_order(extent, seed), sorted_order(counts), sorted_order(counts, descending=True), breadth_first(links),
-        depth_first(links), depth_first(links, [extent // 2]), hot_first(links, counts), van_emde_boas(links),
+        random_order(extent, seed), sort_by(counts), sort_by(counts, descending=True), breadth_first(links),
+        depth_first(links), depth_first(links, [extent // 2]), order_hot_first(links, counts), van_emde_boas(links),
         van_emde_boas(links, together=True), reverse_cuthill_mckee(links), breadth_first_blocks(links, 1, 2),
         b_tree(extent, 3),
     ):  # fmt: skip
-        order = Order.of(made, extent)
+        order = Order.make(made, extent)
         assert (order.old[order.new] == np.arange(extent)).all()
 
 
@@ -164,10 +174,10 @@ def test_on_a_tree_each_lies_after_its_parent_and_where_it_should(tree: tuple[Li
         van_emde_boas(links),
         van_emde_boas(links, together=True),
     ):
-        place = Order.of(made, extent).new
+        place = Order.make(made, extent).new
         assert made[0] == root
         assert all(place[parent[node]] < place[node] for node in range(extent) if node != root)
-    place = Order.of(depth_first(links), extent).new
+    place = Order.make(depth_first(links), extent).new
     first = links.targets[links.begins[:-1][np.diff(links.begins) > 0]]
     assert (place[first] == place[parent[first]] + 1).all()  # the first child follows
 
@@ -177,7 +187,7 @@ def test_on_a_tree_each_lies_after_its_parent_and_where_it_should(tree: tuple[Li
 def test_the_hottest_child_follows_its_parent(tree: tuple[Links, int], seed: int) -> None:
     links, _ = tree
     counts = np.random.default_rng(seed).integers(0, 5, links.extent)
-    order = Order.of(hot_first(links, counts), links.extent)
+    order = Order.make(order_hot_first(links, counts), links.extent)
     for node in range(links.extent):
         children = links.targets[links.begins[node] : links.begins[node + 1]]
         if len(children):
@@ -187,12 +197,12 @@ def test_the_hottest_child_follows_its_parent(tree: tuple[Links, int], seed: int
 @pytest.mark.parametrize("seed", range(3))
 def test_a_path_and_a_grid_have_a_small_bandwidth_again(seed: int) -> None:
     def bandwidth(links: Links) -> int:
-        place = Order.of(reverse_cuthill_mckee(links), links.extent).new.astype(int)
+        place = Order.make(reverse_cuthill_mckee(links), links.extent).new.astype(int)
         return int(np.abs(place[links.sources] - place[links.targets]).max())
 
     names = np.random.default_rng(seed).permutation(144)
-    assert bandwidth(Links.of(names[:-1], names[1:], 144)) == 1
+    assert bandwidth(Links.from_pairs(names[:-1], names[1:], 144)) == 1
     grid = names.reshape(12, 12)
     across, down = (grid[:, :-1].ravel(), grid[:, 1:].ravel()), (grid[:-1].ravel(), grid[1:].ravel())
     ends = np.concatenate([across, down], axis=1)
-    assert bandwidth(Links.of(ends[0], ends[1], 144)) <= 14
+    assert bandwidth(Links.from_pairs(ends[0], ends[1], 144)) <= 14

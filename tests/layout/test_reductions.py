@@ -98,7 +98,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
 
 @pytest.fixture(params=[None, 2, 7], ids=["ascending", "descending", "drawn"])
 def backend(request: pytest.FixtureRequest) -> Iterator[CpuBackend]:
-    with CpuBackend(2) as made, nullcontext() if request.param is None else made.shuffled(request.param):
+    with CpuBackend(2) as made, nullcontext() if request.param is None else made.shuffle(request.param):
         yield made
 
 

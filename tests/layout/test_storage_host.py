@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from autotune.errors import UnknownName, WorkloadError
 from autotune.layout.layout import Layout
 from autotune.layout.order import find_gaps
-from autotune.layout.storage import STORAGES, Storage, as_numbers, storage_of
+from autotune.layout.storage import STORAGES, Storage, storage_of, to_numbers
 
 ONE = np.ones(1, np.float32)
 SMALL = [name for name, one in STORAGES.items() if one.exponent and name != "float32"]
@@ -147,7 +147,7 @@ def test_scales_are_no_slack_and_lie_behind_the_elements(made: tuple[Layout, NDA
     np.testing.assert_array_equal(again, content)
     elements = layout.grid(stored.extents).elements
     addresses = [
-        layout.address(e, p, stored.part_stride) for e in range(elements) for p in range(layout.parts)
+        layout.compute_address(e, p, stored.part_stride) for e in range(elements) for p in range(layout.parts)
     ]
     assert len(set(addresses)) == len(addresses) and max(addresses) < stored.texels
 
@@ -163,6 +163,6 @@ def test_arrays_of_ml_dtypes_are_taken_by_their_names() -> None:
         def astype(self, kind: Any) -> Any:  # type: ignore[override]
             return np.full(self.shape, 2.5, kind)
 
-    assert as_numbers(np.zeros(3, np.int16).view(Named)).tolist() == [2.5, 2.5, 2.5]
+    assert to_numbers(np.zeros(3, np.int16).view(Named)).tolist() == [2.5, 2.5, 2.5]
     kept = np.zeros(3, np.float16)
-    assert as_numbers(kept) is kept
+    assert to_numbers(kept) is kept

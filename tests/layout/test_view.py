@@ -50,7 +50,7 @@ def check(backend: Backend, folder: Path, kind: str) -> None:
         for variant, binary in zip(variants, binaries, strict=True):
             assert isinstance(binary, Compiled), binary
             names = bound.names(variant.configuration)
-            assert not variant.exclusion(names, backend.device.limits)
+            assert not variant.explain_exclusion(names, backend.device.limits)
             execution = resident.execution(variant, backend.load(binary))
             footprints.add(execution.footprint_bytes)
             for byte in (0xFF, 0xA5):
@@ -86,7 +86,7 @@ def test_an_array_may_be_stored_in_any_way_where_its_views_are_not_used(tmp_path
     def reason(text: str, columns: int) -> str:
         bound = bind(family, {"x": np.ones((3, columns), np.float32)}, {}, {})
         configuration = family.space.configuration(text)
-        return Variant.of(family, configuration, {}).exclusion(bound.names(configuration), Limits())
+        return Variant.make(family, configuration, {}).explain_exclusion(bound.names(configuration), Limits())
 
     assert reason("kept_padding=64", 33) == reason("memory=texture", 33) == ""
     assert reason("memory=texture,kept_padding=64", 33) == ""  # its rows are 64 long anyway
@@ -204,6 +204,6 @@ def test_a_view_that_cannot_be_is_refused(change: Change, message: str, tmp_path
 
 def test_a_family_with_views_is_not_exported(tmp_path: Path) -> None:
     family = load(tmp_path, viewing())
-    chosen = pytest.importorskip("autotune.export.choices").chosen
+    chosen = pytest.importorskip("autotune.export.choices").select_entries
     with pytest.raises(FamilyError, match="demo cannot be exported: seen is a view of kept"):
         chosen(family, [], "kernel")

@@ -9,7 +9,7 @@ from fakes import FAMILY, write_family
 from autotune.declaration import family as families
 from autotune.declaration import workload
 from autotune.measure import reference
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 
 
 def named(folder: Path, tmp_path: Path) -> str:
@@ -50,7 +50,7 @@ def kept(folder: Path, tmp_path: Path) -> tuple[Path, np.ndarray, float]:
     """The kept file, the output and the time that is told."""
     family = families.load_family(folder)
     inputs = workload.prepare(family, workload.load_workload(family), tmp_path)
-    outputs, elapsed_ms = expected_outputs(family, inputs, tmp_path / "cache")
+    outputs, elapsed_ms = compute_expected(family, inputs, tmp_path / "cache")
     (path,) = (tmp_path / "cache" / "references").iterdir()
     return path, outputs["y"], elapsed_ms
 

@@ -23,7 +23,7 @@ from autotune.errors import DeviceError
 from autotune.hardware import Device, Limits
 from autotune.measure import ceilings as limits
 from autotune.record.readers import read_ceilings
-from autotune.report.why import of_ceiling
+from autotune.report.why import compute_ceiling_shares
 
 KERNELS = {one.kernel for one in limits.CEILINGS.values()}
 
@@ -85,7 +85,7 @@ def bench() -> Bench:
 
 
 def test_every_ceiling_is_its_count_over_its_time(bench: Bench, tmp_path: Path) -> None:
-    found = limits.measured_ceilings(bench, Cache(tmp_path))  # type: ignore[arg-type]
+    found = limits.measure_ceilings(bench, Cache(tmp_path))  # type: ignore[arg-type]
     threads = 132 * 2048
     nbytes = 1 << 28  # the power of two below an eighth of the memory
     assert found["ceilings"] == pytest.approx(
@@ -147,10 +147,10 @@ def test_the_command_prints_them_and_the_report_finds_them(
     found = read_ceilings(tmp_path / "limits.json")
     assert found
     study = fake_study()
-    study = replace(study, about=study.about.told({"device_name": "NVIDIA H200"}))
+    study = replace(study, about=study.about.update({"device_name": "NVIDIA H200"}))
     trial = next(t for t in study.trials if t.measurement)
     assert trial.measurement
-    share = of_ceiling(study, trial, found)
+    share = compute_ceiling_shares(study, trial, found)
     assert share == {
         "bytes": pytest.approx(4e6 / (trial.measurement.time_ms / 1e3) / found["ceilings"]["bytes_per_s"])
     }
@@ -199,7 +199,7 @@ def test_this_gpu_has_every_ceiling(tmp_path: Path) -> None:
     from autotune.device.cuda.backend import CudaBackend
 
     with CudaBackend(0) as backend:
-        found = limits.measured_ceilings(backend, Cache(default_root()))
+        found = limits.measure_ceilings(backend, Cache(default_root()))
     path = command.write_ceilings(found, tmp_path / "limits.json")
     read = read_ceilings(path)
     assert read == json.loads(json.dumps(found))

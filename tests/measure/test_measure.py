@@ -237,17 +237,17 @@ def test_the_floors_are_measured_as_samples_are():
 
 
 def test_a_fixed_number_of_samples_is_taken_whatever_they_say():
-    protocol = Protocol(abandon=3.0).exactly(7)
+    protocol = Protocol(abandon=3.0).fix_samples(7)
     assert len(sampled(Clock(1.0), protocol).times_ms) == 7
     hopeless = sampled(Clock(900.0), protocol, first_ms=900.0, best_ms=1.0)
     assert len(hopeless.times_ms) == 7
     assert not hopeless.abandoned
-    assert len(sampled(Clock(1.0, 5.0), Protocol().exactly(1)).times_ms) == 1
+    assert len(sampled(Clock(1.0, 5.0), Protocol().fix_samples(1)).times_ms) == 1
     assert protocol.finalists == 0
 
 
 def test_in_a_race_a_long_kernel_that_is_slower_has_one_run() -> None:
-    race = replace(CUDA.exactly(7), race=1.02)
+    race = replace(CUDA.fix_samples(7), race=1.02)
     assert hopeless_ms(race, 50.0) == pytest.approx(51.0)
     assert hopeless_ms(race, 1.0) == LONG_MS
     assert hopeless_ms(CUDA, 50.0) == 9 * 50.0

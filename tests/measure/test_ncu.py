@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from report_pages import RESULTS
 from result_files import read_frame
 
-from autotune.measure.ncu import counters, parsed
+from autotune.measure.ncu import counters, parse
 
 RECORDED = Path(__file__).parents[1] / "support" / "ncu-lmono.csv"
 
 
 def test_the_counters_of_a_recorded_run() -> None:
     """Against the committed table of the same run, which another program made."""
-    frame = parsed(RECORDED.read_text(encoding="utf-8"))
+    frame = parse(RECORDED.read_text(encoding="utf-8"))
     assert list(frame["kernel"]) == ["match"] * 4
     assert frame["struct"].nunique() == 3  # two of them only order the data otherwise
     runs = [(str(i), struct, ["match"]) for i, struct in enumerate(frame["struct"])]
@@ -63,7 +63,7 @@ def test_kernels_as_they_stand_are_known_by_their_place_alone() -> None:
         "void dense::times<(int)1, float>(T2 *, int)",
         "other(int)",
     ]
-    frame = parsed(output([(name, {"gpu__time_duration.sum": i + 1}) for i, name in enumerate(called)]))
+    frame = parse(output([(name, {"gpu__time_duration.sum": i + 1}) for i, name in enumerate(called)]))
     runs = [("a=1", "", ["vector_add"]), ("a=2", "", ["dense::times"])]
     found = counters(frame, runs, ("vector_add", "dense::times"))
     assert {one: list(of) for one, of in found.items()} == {"a=1": ["vector_add"], "a=2": ["dense::times"]}
@@ -82,7 +82,7 @@ def test_launches_are_added_up_and_shares_weighted_by_time() -> None:
         }  # fmt: skip
         return "void lengths<Vab12>(points, length)", metrics
 
-    frame = parsed(output([launch("1,000,000", "2,500,000", 10), launch("3,000,000", "500,000", 50)]))
+    frame = parse(output([launch("1,000,000", "2,500,000", 10), launch("3,000,000", "500,000", 50)]))
     runs = [("failed", "Vab12", []), ("x=1", "Vab12", ["lengths", "lengths"])]
     found = counters(frame, runs, ("lengths",))
     assert list(found) == ["x=1"]
@@ -97,7 +97,7 @@ def test_a_ratio_without_requests_is_left_out() -> None:
         "gpu__time_duration.sum": 5, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 0,
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 0,
     }  # fmt: skip
-    frame = parsed(output([("void a<V1>(x)", metrics), ("other(int)", metrics)]))
+    frame = parse(output([("void a<V1>(x)", metrics), ("other(int)", metrics)]))
     found = counters(frame, [("x=1", "V1", ["a"])], ("a",))
     assert found == {"x=1": {"a": {"profiled_ms": pytest.approx(5e-6), "launches": 1}}}
 
@@ -117,7 +117,7 @@ def test_any_table_is_read_as_it_was_printed(launches: list[Any]) -> None:
         )
         for kernel, struct, time, read in launches
     ]
-    frame = parsed(output(rows))
+    frame = parse(output(rows))
     assert list(frame[["kernel", "struct"]].itertuples(index=False, name=None)) == [
         one[:2] for one in launches
     ]
@@ -132,4 +132,4 @@ def test_any_table_is_read_as_it_was_printed(launches: list[Any]) -> None:
 @pytest.mark.parametrize("text", ["", "==ERROR== nothing", '"no","table"\n"1","2"\n'])
 def test_output_without_a_table_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no table"):
-        parsed(text)
+        parse(text)

@@ -20,9 +20,9 @@ from test_verify import (
 
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.engine.ragged import ragged_proofs
+from autotune.engine.ragged import compute_odd_proofs
 from autotune.errors import FamilyError
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 
 OWN = ONE.replace("reference: control", "reference: itself")
 
@@ -78,9 +78,9 @@ def test_nothing_else_takes_it_for_an_answer(tmp_path: Path) -> None:
     workload = workloads.load_workload(family)
     inputs = workloads.prepare(family, workload, tmp_path)
     with pytest.raises(FamilyError, match="nothing says what is right: write reference"):
-        expected_outputs(family, inputs, tmp_path)
-    sizes, proofs = ragged_proofs(
-        family, workload, inputs, tmp_path, {}, lambda made: expected_outputs(family, made, tmp_path)[0]
+        compute_expected(family, inputs, tmp_path)
+    sizes, proofs = compute_odd_proofs(
+        family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes
     assert not proofs

@@ -16,7 +16,7 @@ from autotune.declaration import workload as workloads
 from autotune.declaration.plain_kernel import Kernel
 from autotune.declaration.space import Configuration
 from autotune.errors import FamilyError
-from autotune.measure.reference import SweptDevice, expected_outputs
+from autotune.measure.reference import SweptDevice, compute_expected
 
 
 def refusal(folder: Path, gives: str, kind: str = "float32") -> str:
@@ -28,7 +28,7 @@ def refusal(folder: Path, gives: str, kind: str = "float32") -> str:
     loaded = families.load_family(folder)
     inputs = workloads.prepare(loaded, workloads.load_workload(loaded), folder)
     with pytest.raises(FamilyError) as caught:
-        expected_outputs(loaded, inputs, folder / "cache")
+        compute_expected(loaded, inputs, folder / "cache")
     return str(caught.value)
 
 
@@ -73,10 +73,10 @@ def test_a_reference_that_writes_no_element_of_an_output_is_refused(
     )  # fmt: skip
     inputs = bind(kernel.family, {"x": floats((9,), 1)}, {}, {})
     if not is_refused:
-        expected_outputs(kernel.family, inputs, tmp_path)
+        compute_expected(kernel.family, inputs, tmp_path)
         return
     with pytest.raises(FamilyError, match="wrote no element of y: it is 0 throughout"):
-        expected_outputs(kernel.family, inputs, tmp_path)
+        compute_expected(kernel.family, inputs, tmp_path)
 
 
 def test_a_reference_with_some_nan_is_taken(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_reference_with_some_nan_is_taken(tmp_path: Path) -> None:
     family = families.load_family(folder)
     inputs = workloads.prepare(family, workloads.load_workload(family), folder)
     with pytest.warns(RuntimeWarning, match="invalid value"):
-        outputs, _ = expected_outputs(family, inputs, tmp_path)
+        outputs, _ = compute_expected(family, inputs, tmp_path)
     assert outputs["y"].shape == (1000,)
 
 
@@ -106,7 +106,7 @@ def test_a_tolerance_that_is_infinite_negative_or_nan_is_refused(tmp_path: Path,
 def told(kernel: Kernel, **arrays: Any) -> str:
     """Why control cannot be the reference."""
     with pytest.raises(FamilyError) as caught:
-        expected_outputs(kernel.family, bind(kernel.family, arrays, {}, {}), default_root())
+        compute_expected(kernel.family, bind(kernel.family, arrays, {}, {}), default_root())
     return str(caught.value)
 
 
@@ -136,7 +136,7 @@ def test_what_is_cleared_before_may_be_left_out() -> None:
     cleared = {"role": "output", "type": "float32", "shape": ["n"], "zero": "1"}
     data = {"y": cleared, "x": "input float32[n]", "n": "int32"}
     kernel, x = plain("if (i < n / 2) y[i] = x[i];", arguments=data), floats(70)
-    outputs, _ = expected_outputs(kernel.family, bind(kernel.family, {"x": x}, {}, {}), default_root())
+    outputs, _ = compute_expected(kernel.family, bind(kernel.family, {"x": x}, {}, {}), default_root())
     np.testing.assert_array_equal(outputs["y"], np.where(np.arange(70) < 35, x, 0))
 
 
@@ -145,6 +145,6 @@ def test_a_kernel_as_it_stands_is_its_own_reference_on_the_device_that_is_swept(
     doubler = families.load_family(write_family(tmp_path / "doubler"))
     for family, is_there in ((plain("if (i < n) y[i] = 2 * x[i];").family, True), (doubler, False)):
         gpu, inputs = Gpu(), bind(family, {"x": x}, {}, {})
-        outputs, _ = expected_outputs(family, inputs, tmp_path / "cache", SweptDevice(gpu, gpu.toolchain()))
+        outputs, _ = compute_expected(family, inputs, tmp_path / "cache", SweptDevice(gpu, gpu.toolchain()))
         np.testing.assert_array_equal(outputs["y"], 2 * x)
         assert ("place" in gpu.seen) == is_there

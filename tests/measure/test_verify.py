@@ -99,7 +99,7 @@ class Bench:
 
     def tried(self, **policies: Any) -> Tried:
         (job,) = (job for job in self.jobs if policies.items() <= dict(job.configuration).items())
-        return self.measurer.tried(job)
+        return self.measurer.try_job(job)
 
 
 def adds(kernel: Kernel) -> None:
@@ -242,7 +242,7 @@ def test_who_writes_its_input_is_named_and_the_others_find_it_as_it_was(tmp_path
 
     bench = Bench(tmp_path, careless, WITH_SCRATCH)
     given = bench.inputs.arrays["x"].copy()
-    states = [bench.measurer.tried(job).trial for job in bench.jobs]
+    states = [bench.measurer.try_job(job).trial for job in bench.jobs]
     wrong = {trial.configuration["block_size"] for trial in states if trial.state == "wrong_result"}
     assert wrong == {64}
     assert sum(trial.state == "measured" for trial in states) == 9
@@ -290,7 +290,7 @@ def test_a_kernel_that_writes_to_the_reference_is_held_against_what_it_was(tmp_p
 
 def test_in_a_race_a_long_kernel_that_is_slower_is_run_as_often_as_it_takes_to_see_it(tmp_path: Path) -> None:
     bench = Bench(tmp_path, Kernel.right, WITH_SCRATCH)
-    bench.measurer.protocol = replace(PROTOCOL.exactly(7), race=1.02)
+    bench.measurer.protocol = replace(PROTOCOL.fix_samples(7), race=1.02)
     costs = {32: 100.0, 64: 101.3, 128: 101.9, 256: 103.0}
     bench.backend.costs = lambda c: costs[c["block_size"]]
     runs = []
@@ -319,7 +319,7 @@ def test_a_finalist_that_is_wrong_in_one_turn_is_found(tmp_path: Path) -> None:
 
     bench = Bench(tmp_path, slips, WITH_SCRATCH)
     first, second = bench.jobs[:2]
-    wrong = bench.measurer.retimed((first, second), frozenset(), 1.0).wrong
+    wrong = bench.measurer.retime((first, second), frozenset(), 1.0).wrong
     assert "y: 1 of 1000 elements differ, the first at [5]" in wrong[first.configuration]
     assert wrong[second.configuration] == ""
 
@@ -335,7 +335,7 @@ def test_a_finalist_is_not_blamed_for_an_input_that_another_wrote_to(
     monkeypatch.setattr(worker, "_CHECKED_SHARE", math.inf)  # after each turn
     bench = Bench(tmp_path, careless_64, WITH_SCRATCH)
     jobs = [job for job in bench.jobs if job.configuration["memory"] == "global"]
-    wrong = bench.measurer.retimed(jobs, frozenset(), 1.0).wrong
+    wrong = bench.measurer.retime(jobs, frozenset(), 1.0).wrong
     assert {c["block_size"] for c, reason in wrong.items() if reason} == {64}
     assert all("writes its input x" in reason for reason in wrong.values() if reason)
 

@@ -8,8 +8,8 @@ import pytest
 import selection_regret
 from result_files import read_rows
 
-from autotune.files import bundled
-from autotune.policy.prediction import distance, nearest
+from autotune.files import find_bundled
+from autotune.policy.prediction import distance, rank_by_distance
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 RECORDED = RESULTS / "allpairs-h200.csv.xz"
@@ -21,7 +21,7 @@ def test_distance_is_of_logarithms() -> None:
     )
     assert distance({"n": 0}, {"n": 0}) == 0.0
     assert distance({"n": 5}, {}) == distance({"n": 5}, {"n": 0}) == pytest.approx(math.log(1000))
-    assert nearest({"b": {"n": 20}, "a": {"n": 5}, "c": {"n": 1000}}, {"n": 10}) == ["a", "b", "c"]
+    assert rank_by_distance({"b": {"n": 20}, "a": {"n": 5}, "c": {"n": 1000}}, {"n": 10}) == ["a", "b", "c"]
 
 
 # -- the recorded sweeps ------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def by_rule(rows: list[dict[str, object]], rule: str) -> list[float]:
 
 
 def test_selection_on_recorded_workloads_that_it_did_not_know() -> None:
-    policies = bundled("policies")
+    policies = find_bundled("policies")
     mummergpu = selection_regret.left_out(
         selection_regret.studies_of(RESULTS / "mummergpu-h200.csv.xz", policies)
     )

@@ -16,9 +16,9 @@ from import_path import import_path
 from autotune.declaration import family as families
 from autotune.declaration.space import Configuration
 from autotune.errors import PolicyFileError
-from autotune.policy.file import content, parsed
+from autotune.policy.file import content, parse
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import covering, merged, update
+from autotune.policy.merge import merge_winners, record_coverage, update
 from autotune.record.store import Store
 from autotune.record.study import Study
 from autotune.record.trial import Trial
@@ -37,7 +37,7 @@ def written(study: Study, tmp_path: Path) -> Path:
 def of(study: Study, **changes: Any) -> Study:
     """The study of another workload, with another description."""
     name = changes.pop("workload", study.workload)
-    about = study.about.told(changes)
+    about = study.about.update(changes)
     return replace(
         study, workload=name, about=about, trials=tuple(replace(t, workload=name) for t in study.trials)
     )
@@ -85,8 +85,8 @@ def test_a_lead_that_noise_may_have_made_is_not_claimed(study: Study) -> None:
     wide = tuple(
         replace(t, measurement=replace(t.measurement, spread=3.0)) for t in study.trials if t.measurement
     )
-    assert merged(None, [study]).entries["small"].margin_over_control == pytest.approx(4.5)
-    assert merged(None, [replace(study, trials=wide)]).entries["small"].margin_over_control == 1.0
+    assert merge_winners(None, [study]).entries["small"].margin_over_control == pytest.approx(4.5)
+    assert merge_winners(None, [replace(study, trials=wide)]).entries["small"].margin_over_control == 1.0
 
 
 def test_what_is_written_obeys_the_published_schema_and_is_sorted(written: Path) -> None:
@@ -109,7 +109,7 @@ def test_writing_what_was_read_changes_nothing(study: Study, written: Path) -> N
 
 def test_what_the_features_read_is_written_and_nothing_else(study: Study) -> None:
     def written(**about: Any) -> dict[str, float]:
-        found = merged(None, [of(study, scalars={"shortest": 20, "bias": 3}, **about)])
+        found = merge_winners(None, [of(study, scalars={"shortest": 20, "bias": 3}, **about)])
         return dict(found.entries["small"].features)
 
     assert written() == {"n": 1000}
@@ -120,12 +120,12 @@ def test_what_the_features_read_is_written_and_nothing_else(study: Study) -> Non
 def test_each_accuracy_class_has_its_own_entry(tmp_path: Path) -> None:
     text = FAMILY.replace("reference: control", "reference: control\naccuracy: [memory]")
     made = write_family(tmp_path / "doubler", text)
-    found = merged(None, [sweep(made, tmp_path).run()])
+    found = merge_winners(None, [sweep(made, tmp_path).run()])
     assert list(found.entries) == ["small", "small (memory=readonly)", "small (memory=texture)"]
     assert found.entries["small"].accuracy == "memory=global"
     assert found.entries["small"].configuration == {"block_size": 64, "memory": "global"}
     assert found.entries["small (memory=readonly)"].margin_over_control == pytest.approx(4.5)
-    again = parsed(yaml.safe_load(yaml.safe_dump(content(found))), tmp_path / "p.yaml")
+    again = parse(yaml.safe_load(yaml.safe_dump(content(found))), tmp_path / "p.yaml")
     assert again.entries == found.entries
     assert {item.workload for item in again.entries.values()} == {"small"}
     assert found.default["memory"] == "global"
@@ -164,26 +164,26 @@ def worse(study: Study, samples: int, spread: float, **ms: float) -> Study:
 
 
 def test_a_better_measured_entry_stays_unless_the_new_one_is_faster_beyond_doubt(study: Study) -> None:
-    careful = merged(None, [worse(study, 45, 0.001)])
+    careful = merge_winners(None, [worse(study, 45, 0.001)])
     hasty = worse(study, 3, 0.1, readonly64=0.95, texture64=0.9)
-    assert merged(careful, [hasty]).entries["small"] == careful.entries["small"]
+    assert merge_winners(careful, [hasty]).entries["small"] == careful.entries["small"]
     faster = worse(study, 3, 0.1, texture64=0.5)
-    assert merged(careful, [faster]).entries["small"].configuration["memory"] == "texture"
+    assert merge_winners(careful, [faster]).entries["small"].configuration["memory"] == "texture"
     again = worse(study, 60, 0.001, texture64=0.95)
-    assert merged(careful, [again]).entries["small"].configuration["memory"] == "texture"
+    assert merge_winners(careful, [again]).entries["small"].configuration["memory"] == "texture"
 
 
 def test_what_was_measured_on_other_sources_gives_way_to_the_later_one(study: Study) -> None:
-    now = merged(None, [of(study, date="2026-02-02", source_digest="new")])
+    now = merge_winners(None, [of(study, date="2026-02-02", source_digest="new")])
     old = of(study, date="2026-01-01", source_digest="old")
-    assert merged(now, [old]).entries == now.entries
-    later = merged(now, [of(study, date="2026-03-03", source_digest="newer")])
+    assert merge_winners(now, [old]).entries == now.entries
+    later = merge_winners(now, [of(study, date="2026-03-03", source_digest="newer")])
     assert later.entries["small"].source_digest == "newer"
 
 
 def test_studies_of_older_sources_do_not_count(study: Study) -> None:
     old = of(study, workload="large", date="2026-01-01", source_digest="old")
-    found = merged(None, [old, of(study, date="2026-02-02")])
+    found = merge_winners(None, [old, of(study, date="2026-02-02")])
     assert list(found.entries) == found.default_over == ["small"]
 
 
@@ -196,7 +196,7 @@ def two(study: Study) -> tuple[Study, Study]:
 def test_an_entry_is_found_by_its_workload_whatever_that_is_called(study: Study, tmp_path: Path) -> None:
     one, other = two(study)
     odd, like = of(one, workload="odd (one)"), of(other, workload="odd (other)")
-    first = merged(None, [odd, like])
+    first = merge_winners(None, [odd, like])
     assert list(first.entries) == ["odd (one)", "odd (other)"]
     path = update(tmp_path / "odd", [odd, like])
     assert [item.workload for item in read(path).entries.values()] == ["odd (one)", "odd (other)"]
@@ -204,7 +204,7 @@ def test_an_entry_is_found_by_its_workload_whatever_that_is_called(study: Study,
 
 def test_the_default_is_the_minimax_configuration(study: Study) -> None:
     one, other = two(study)
-    found = merged(None, [one, other])
+    found = merge_winners(None, [one, other])
     assert short(found.default) == "texture64"
     assert found.default_regret == pytest.approx(1.0)
     assert found.default_over == ["large", "small"]
@@ -212,8 +212,8 @@ def test_the_default_is_the_minimax_configuration(study: Study) -> None:
 
 def test_a_sweep_of_one_workload_does_not_choose_the_default_of_many(study: Study) -> None:
     one, other = two(study)
-    both = merged(None, [one, other])
-    alone = merged(both, [of(one, workload="third")])
+    both = merge_winners(None, [one, other])
+    alone = merge_winners(both, [of(one, workload="third")])
     assert short(alone.default) == "texture64"
     assert alone.default_over == ["large", "small"]
 
@@ -245,7 +245,7 @@ def test_times_of_what_can_win_anywhere_are_kept(study: Study, tmp_path: Path) -
             entry.times_ms[next(n for n, k in rule.kept.items() if k.configuration == entry.configuration)]
             == 1.0
         )
-    covering(path, {"a": (10, 40)}, 0.125)
+    record_coverage(path, {"a": (10, 40)}, 0.125)
     rule = replace(rule, covered={"a": {"low": 10, "high": 40}}, covered_regret=0.125)
     assert read(path).prediction == rule
     again = update(
@@ -263,7 +263,7 @@ def test_what_was_not_measured_on_an_entry_has_no_time_there(study: Study) -> No
     part = replace(
         whole[0], trials=tuple(t for t in whole[0].trials if t.configuration["memory"] != "texture")
     )
-    found = merged(None, [part, *whole[1:]])
+    found = merge_winners(None, [part, *whole[1:]])
     assert len(found.entries["w0"].times_ms) == 1
     assert found.prediction is not None and found.prediction.is_better
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from autotune.declaration import yamlfile
 from autotune.errors import PolicyFileError
-from autotune.files import bundled
-from autotune.policy.file import PolicyFile, parsed
+from autotune.files import find_bundled
+from autotune.policy.file import PolicyFile, parse
 from autotune.policy.file import read_policy_file as read
 from autotune.policy.merge import update
 
@@ -247,7 +247,7 @@ def test_whatever_stands_in_its_place_is_read_or_refused(
     else:
         item[path[-1]] = value
     try:
-        found = parsed(content, Path("p.yaml"))
+        found = parse(content, Path("p.yaml"))
     except PolicyFileError:
         return
     for entry in found.entries.values():
@@ -257,12 +257,12 @@ def test_whatever_stands_in_its_place_is_read_or_refused(
 
 
 def test_the_committed_policy_files_are_read() -> None:
-    paths = sorted(bundled("policies").glob("*/*.yaml"))
+    paths = sorted(find_bundled("policies").glob("*/*.yaml"))
     assert paths
     for path in paths:
         found = read(path)
         assert found.entries
-        assert path == bundled("policies") / found.family / path.name
+        assert path == find_bundled("policies") / found.family / path.name
 
 
 # -- the document -------------------------------------------------------------------------------------------
@@ -276,15 +276,15 @@ def test_the_documented_file_is_one_and_its_rule_fits_in() -> None:
     whole, features, *rules = map(
         yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     )
-    found = parsed(whole, Path("policy-files.md"))
+    found = parse(whole, Path("policy-files.md"))
     yamlfile.check(whole, "policy", Path("policy-files.md"), PolicyFileError)
     assert found.entries["primer"].features == {"attributes": 512, "instances": 112}
     for rule in rules:
         with_rule = {**whole, **rule, "entries": {**whole["entries"], "hapmap3": whole["entries"]["primer"]}}
         yamlfile.check(with_rule, "policy", Path("policy-files.md"), PolicyFileError)
-        assert parsed(with_rule, Path("policy-files.md")).prediction is not None
+        assert parse(with_rule, Path("policy-files.md")).prediction is not None
     assert len(rules) == 1
-    declared = yaml.safe_load((bundled("kernels") / "mummergpu" / "family.yaml").read_text())
+    declared = yaml.safe_load((find_bundled("kernels") / "mummergpu" / "family.yaml").read_text())
     assert features == {"features": declared["features"]}
 
 

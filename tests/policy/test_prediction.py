@@ -14,14 +14,14 @@ from autotune.policy.prediction import (
     Predicted,
     Range,
     Taught,
+    add_winners,
+    compute_expected_regret,
+    compute_left_out_losses,
+    compute_nearest_losses,
     cover,
-    expected_regret,
-    nearest_left_out,
+    estimate_promise,
+    fit_shape,
     next_point,
-    predictions_left_out,
-    promised,
-    shaped,
-    with_winners,
 )
 
 A, B, C = (Configuration({"p": value}) for value in "abc")
@@ -36,7 +36,7 @@ def crossing(*sizes: float) -> Taught:
 def test_the_crossing_is_found_between_entries_that_differ() -> None:
     taught = crossing(1, 2, 4, 8, 16, 32, 64)
     for n, best in ((3, A), (6, A), (9, A), (13, B), (40, B)):
-        found = taught.predicted({"n": n})
+        found = taught.predict({"n": n})
         assert found[0].configuration == best
         times = {p.configuration: p.ms for p in found}
         assert times[A] == pytest.approx(n, rel=0.05)
@@ -44,13 +44,13 @@ def test_the_crossing_is_found_between_entries_that_differ() -> None:
 
 
 def test_on_an_entry_its_own_times_come_back() -> None:
-    for predicted in crossing(1, 2, 4, 8, 16, 32).predicted({"n": 4}):
+    for predicted in crossing(1, 2, 4, 8, 16, 32).predict({"n": 4}):
         assert predicted.ms == pytest.approx({A: 4.0, B: 9.0}[predicted.configuration], rel=0.02)
 
 
 def test_the_farther_the_less_sure() -> None:
     taught = crossing(1, 2, 4, 8)
-    spreads = [max(p.spread for p in taught.predicted({"n": n})) for n in (4, 16, 128, 4096)]
+    spreads = [max(p.spread for p in taught.predict({"n": n})) for n in (4, 16, 128, 4096)]
     assert spreads == sorted(spreads)
     assert taught.place({"n": 16}).beyond == {"n": (1, 8)}
     assert taught.place({"n": 3}).beyond == {}
@@ -60,14 +60,14 @@ def test_the_farther_the_less_sure() -> None:
 
 def test_what_cannot_be_placed_is_not_predicted() -> None:
     taught = crossing(1, 2)
-    assert taught.predicted({}) == taught.predicted({"n": 0}) == []
-    assert Taught({}, {}).predicted({"n": 1}) == []
+    assert taught.predict({}) == taught.predict({"n": 0}) == []
+    assert Taught({}, {}).predict({"n": 1}) == []
 
 
 def test_a_configuration_that_was_measured_in_part_is_predicted_from_that() -> None:
     taught = crossing(1, 2, 4, 8, 16)
     rows = {name: {A: row[A], **({B: row[B]} if name != "n4" else {})} for name, row in taught.rows.items()}
-    part = {p.configuration: p.ms for p in Taught(taught.features, rows).predicted({"n": 4})}
+    part = {p.configuration: p.ms for p in Taught(taught.features, rows).predict({"n": 4})}
     assert part[B] == pytest.approx(9.0, rel=0.1)
 
 
@@ -93,8 +93,8 @@ def test_what_is_kept_suffices(rows: list[dict[Configuration, float]], regret: f
 def test_each_entry_is_left_out_in_turn() -> None:
     taught = crossing(1, 2, 4, 8, 16, 32, 64)
     winners = {name: min(row, key=lambda c: row[c]) for name, row in taught.rows.items()}
-    assert predictions_left_out(taught, taught.rows) == [0.0] * 7
-    lost = nearest_left_out(replace(taught, winners=winners), taught.rows)
+    assert compute_left_out_losses(taught, taught.rows) == [0.0] * 7
+    lost = compute_nearest_losses(replace(taught, winners=winners), taught.rows)
     assert lost[3] == pytest.approx(10 / 8 - 1)  # 4 and 16 are as far, and 16 has another winner
 
 
@@ -103,19 +103,19 @@ def test_of_those_less_than_one_percent_behind_the_nearest_winner_is_first() -> 
     known = Taught({f"n{n}": {"n": n} for n in (1, 2, 4, 8)}, rows)
 
     def order(**winners: Configuration) -> list[Configuration]:
-        return [p.configuration for p in replace(known, winners=winners).predicted({"n": 5})]
+        return [p.configuration for p in replace(known, winners=winners).predict({"n": 5})]
 
     assert order() == [A, B, C]
     assert order(n4=B, n8=A) == [B, A, C]
     assert order(n4=C, n8=B, n1=A) == [B, A, C]  # C is farther behind than noise goes
-    left_out = replace(known, winners={"n4": B}).without("n4")
-    assert left_out.predicted({"n": 5})[0].configuration == A
+    left_out = replace(known, winners={"n4": B}).leave_out("n4")
+    assert left_out.predict({"n": 5})[0].configuration == A
 
 
 def test_winners_are_kept_beside_what_suffices() -> None:
-    assert with_winners((A,), [B, C, C, A]) == (A, C, B)
-    assert with_winners((A,), [B, C, C], most=2) == (A, C)
-    assert with_winners((A, B), [C], most=1) == (A, B)
+    assert add_winners((A,), [B, C, C, A]) == (A, C, B)
+    assert add_winners((A,), [B, C, C], most=2) == (A, C)
+    assert add_winners((A, B), [C], most=1) == (A, B)
 
 
 def test_times_that_step_with_the_load_of_a_multiprocessor() -> None:
@@ -124,16 +124,16 @@ def test_times_that_step_with_the_load_of_a_multiprocessor() -> None:
     rows = {f"n{n}": {A: float(math.ceil(n / 4)), B: 0.7 + n / 5} for n in sizes}
     blocks = {name: {A: int(name[1:]), B: 100} for name in rows}
     plain = Taught({f"n{n}": {"n": float(n)} for n in sizes}, rows, blocks, multiprocessors=4)
-    found = shaped(plain, rows)
+    found = fit_shape(plain, rows)
     assert found.load_counts > 0
-    assert sum(predictions_left_out(found, rows)) < sum(predictions_left_out(plain, rows))
-    assert shaped(replace(plain, multiprocessors=0), rows).load_counts == 0
+    assert sum(compute_left_out_losses(found, rows)) < sum(compute_left_out_losses(plain, rows))
+    assert fit_shape(replace(plain, multiprocessors=0), rows).load_counts == 0
 
 
 @pytest.mark.parametrize("times", [[[1.0, 2.0]] * 3, [[1.0, np.e]] * 3])
 def test_equal_rows_are_no_trouble(times: list[list[float]]) -> None:
     rows = {f"w{i}": dict(zip((A, B), row, strict=True)) for i, row in enumerate(times)}
-    found = Taught({name: {"n": 5.0, "m": 2.0} for name in rows}, rows).predicted({"n": 5.0, "m": 2.0})
+    found = Taught({name: {"n": 5.0, "m": 2.0} for name in rows}, rows).predict({"n": 5.0, "m": 2.0})
     assert [p.ms for p in found] == pytest.approx(times[0], rel=1e-3)
 
 
@@ -147,7 +147,7 @@ def test_corners_lie_in_the_range_and_within_its_condition() -> None:
     assert corners[:2] == [{"n": 64, "m": 100}, {"n": 1, "m": 10}]
     assert {"n": 1, "m": 1000} in corners
     assert {"n": 4096, "m": 1000} not in corners  # it was moved inwards
-    for point in (*corners, *itertools.islice(RANGE.inner(), 100)):
+    for point in (*corners, *itertools.islice(RANGE.draw_points(), 100)):
         assert RANGE.holds(point)
         assert 1 <= point["n"] <= 4096
         assert 10 <= point["m"] <= 1000
@@ -163,14 +163,19 @@ def test_first_corners_and_then_where_most_is_to_be_lost() -> None:
     assert found is not None
     assert 2 <= found["n"] <= 60  # where they cross: 10.7
     near = crossing(*(2.0**i for i in range(13)))
-    assert promised(over, near, dict) < promised(over, far, dict)
+    assert estimate_promise(over, near, dict) < estimate_promise(over, far, dict)
 
 
 def test_expected_regret() -> None:
     def lost(ratio: float, spread: float) -> float:
-        return expected_regret([Predicted(A, 1.0, spread), Predicted(B, ratio, spread)])
+        return compute_expected_regret([Predicted(A, 1.0, spread), Predicted(B, ratio, spread)])
 
     assert lost(1.0, 0.1) == pytest.approx(math.hypot(0.1, 0.1) / math.sqrt(2 * math.pi))
     assert lost(2.0, 0.01) < 1e-9
     assert lost(1.05, 0.1) < lost(1.0, 0.1) < lost(1.0, 0.2)
-    assert lost(1.05, 0.0) == expected_regret([]) == expected_regret([Predicted(A, 1.0, 1.0)]) == 0.0
+    assert (
+        lost(1.05, 0.0)
+        == compute_expected_regret([])
+        == compute_expected_regret([Predicted(A, 1.0, 1.0)])
+        == 0.0
+    )

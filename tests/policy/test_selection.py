@@ -13,10 +13,10 @@ from autotune.declaration import family as families
 from autotune.declaration.family import Family
 from autotune.errors import AutotuneError, FamilyError, UnknownName
 from autotune.hardware import Device, Limits
-from autotune.policy.acceptance import accuracy_asked
+from autotune.policy.acceptance import resolve_accuracy
 from autotune.policy.file import PolicyFile
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import merged, update
+from autotune.policy.merge import merge_winners, update
 from autotune.policy.selection import Candidate, Policies, candidates, choose, find
 from autotune.record.store import Store
 from autotune.record.study import Study
@@ -186,7 +186,7 @@ def test_other_options_are_refused(folder: Path, written: Path) -> None:
 def test_accuracy_classes_are_never_crossed_unasked(tmp_path: Path) -> None:
     folder = write_family(tmp_path / "doubler", FAMILY.replace("\ndata:", "\naccuracy: [memory]\ndata:"))
     family = families.load_family(folder)
-    file = merged(None, [sweep(folder, tmp_path).run()])
+    file = merge_winners(None, [sweep(folder, tmp_path).run()])
     policies = Policies(DEVICE, file)
 
     def taken(asked: dict[str, str]) -> tuple[Candidate, list[Candidate]]:
@@ -209,7 +209,7 @@ def test_accuracy_classes_are_never_crossed_unasked(tmp_path: Path) -> None:
     last, _ = choose(found, lambda c: "")
     assert (last.match, last.configuration["memory"] if last.configuration else "") == ("control", "texture")
     with pytest.raises(UnknownName, match="accuracy policy 'precision'"):
-        accuracy_asked(family, {"precision": "half"})
+        resolve_accuracy(family, {"precision": "half"})
 
 
 # -- files --------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_another_device_counts_only_with_the_same_compute_capability(
 def test_the_own_file_goes_before_one_of_the_same_capability(
     folder: Path, study: Study, written: Path, tmp_path: Path
 ) -> None:
-    about = study.about.told({"device_name": "Fake Sister"})
+    about = study.about.update({"device_name": "Fake Sister"})
     update(tmp_path / "policies", [replace(study, device="fake-sister", about=about)])
     found, _ = find(families.load_family(folder), DEVICE, [tmp_path / "policies"])
     assert found is not None
@@ -283,6 +283,6 @@ def test_an_exact_entry_is_expected_to_take_what_it_took(folder: Path, written: 
 def test_the_store_is_not_needed_to_select(folder: Path, tmp_path: Path) -> None:
     few = families.load_family(folder).space.configurations(narrowed={"memory": ["texture"]})
     part = sweep(folder, tmp_path, configurations=few, store=Store(tmp_path / "part")).run()
-    file = merged(None, [part])
+    file = merge_winners(None, [part])
     assert file.entries["small"].margin_over_control == 2.25  # control was tried beside them
     assert chain(families.load_family(folder), Policies(DEVICE, file))[0] == ("exact", "")

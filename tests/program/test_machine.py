@@ -203,7 +203,7 @@ def test_a_kernel_that_reads_what_it_has_overwritten_is_found_out(tmp_path: Path
         reference.run(declared, list(segments(bound, {}, 1)))
         np.testing.assert_array_equal(reference.fetch("a"), np.roll(np.arange(5), 1) + 1)
         proof = WholeProof(reference, declared)
-        assert "step shift, run 1: array a differs in" in proof.refusal(
+        assert "step shift, run 1: array a differs in" in proof.find_difference(
             machine, declared, list(segments(bound, {}))
         )
 
@@ -216,14 +216,15 @@ def test_every_layout_of_records_is_converted_into_every_other(tmp_path: Path, c
     shape, converter = (37,), Converter(CPU, cache)
     content = np.arange(4 * 37, dtype=np.float32).view(data.dtype).reshape(shape)
     forms = [
-        Form.of(layout_of(data, {"records": kind}), shape) for kind in ("aos", "soa", "aosoa8", "x+y-z-mass")
+        Form.make(layout_of(data, {"records": kind}), shape)
+        for kind in ("aos", "soa", "aosoa8", "x+y-z-mass")
     ]
     pairs = [FormConversion(before, after, shape) for before in forms for after in forms if before != after]
     converter.prepare(pairs)
     for pair in pairs:
         source = CPU.place(pair.before.layout.apply(content))
         target = CPU.place(pair.after.layout.room(shape))
-        converter.made(pair, source, target)()
+        converter.make_copy(pair, source, target)()
         kept = pair.after.layout.room(shape)
         from dataclasses import replace
 
@@ -237,13 +238,13 @@ def test_a_form_is_the_same_whatever_memory_a_kernel_reads_it_through() -> None:
 
     data = Data(name="grid", role="input", fields=(Field("", "float32"),), shape=("row", "column"))
     shape = (6, 8)
-    plain = Form.of(layout_of(data, {}), shape)
-    assert Form.of(layout_of(data, {"memory": "texture"}), shape) == plain
+    plain = Form.make(layout_of(data, {}), shape)
+    assert Form.make(layout_of(data, {"memory": "texture"}), shape) == plain
     assert (
-        Form.of(layout_of(data, {"padding": 4}), shape) == plain
+        Form.make(layout_of(data, {"padding": 4}), shape) == plain
     )  # eight columns are whole multiples of four
-    assert Form.of(layout_of(data, {"padding": 16}), shape) != plain
-    assert Form.of(layout_of(data, {"axes": ["column", "row"]}), shape) != plain
+    assert Form.make(layout_of(data, {"padding": 16}), shape) != plain
+    assert Form.make(layout_of(data, {"axes": ["column", "row"]}), shape) != plain
 
 
 _DRIFT = """
@@ -274,7 +275,7 @@ def test_a_plain_kernel_is_a_step(tmp_path: Path, cache: Cache) -> None:
         np.testing.assert_array_equal(machine.fetch("x"), np.arange(70) + 4)
 
 
-@pytest.mark.parametrize("broken", ["_execution", "made"])
+@pytest.mark.parametrize("broken", ["_execution", "make_copy"])
 def test_a_run_that_fails_leaves_nothing_to_be_taken_for_an_array(
     tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
@@ -297,7 +298,7 @@ def test_a_run_that_fails_leaves_nothing_to_be_taken_for_an_array(
     with Machine(bound, CPU, cache) as machine:
         machine.run_all(plain)
         with monkeypatch.context() as patched:
-            patched.setattr(machine.converter if broken == "made" else machine, broken, refused)
+            patched.setattr(machine.converter if broken == "make_copy" else machine, broken, refused)
             with pytest.raises(CompilerError):
                 machine.run_all(other)
         machine.start()
@@ -365,7 +366,7 @@ def test_arrays_are_compared_in_their_order_and_within_their_tolerance(
     (group,) = candidates(bound.calls["flip"][0], CPU.device.limits, 10).values()
     flipped, listed = Assignment({"flip": group[how]}), list(segments(bound, {}))
     with Machine(bound, CPU, cache, apart=True) as reference, Machine(bound, CPU, cache) as machine:
-        found = WholeProof(reference, declared).refusal(machine, flipped, listed)
+        found = WholeProof(reference, declared).find_difference(machine, flipped, listed)
         assert (said in found) if said else not found, found
 
 

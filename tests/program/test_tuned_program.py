@@ -19,13 +19,13 @@ from autotune.device import open_backend
 from autotune.errors import CompilerError, PolicyFileError, UnknownName
 from autotune.hardware import Device
 from autotune.program import Program, ProgramBudget, Tuned, load_given, run_control, save, tune, write_report
-from autotune.program.aging import judged
+from autotune.program.aging import judge
 from autotune.program.costs import cost
 from autotune.program.policy import find
 from autotune.program.record import Record
 from autotune.program.report import stories
 from autotune.program.solve import greedy, solve
-from autotune.program.survey import selected
+from autotune.program.survey import select
 
 BUDGET = ProgramBudget(configurations=8, samples=2, turns=1)
 
@@ -123,10 +123,10 @@ def test_little_time_leaves_a_right_answer_of_less(tuned: Tuned, folder: Path) -
 def test_every_form_is_swept_and_the_budget_holds(tuned: Tuned) -> None:
     (call,) = tuned.bound.calls["forces"]
     limits = tuned.device.limits
-    few, forms, possible = selected(call, limits, ProgramBudget(configurations=4), [])
+    few, forms, possible = select(call, limits, ProgramBudget(configurations=4), [])
     assert (len(few), forms, possible) == (4, 4, 16)
     assert len({one.key for one in few}) == 4
-    more, _, _ = selected(call, limits, ProgramBudget(configurations=8), [])
+    more, _, _ = select(call, limits, ProgramBudget(configurations=8), [])
     assert {one.configuration for one in few} <= {one.configuration for one in more} and len(more) == 8
 
 
@@ -271,11 +271,11 @@ def test_a_step_that_fails_leaves_the_rest(tmp_path: Path) -> None:
 def test_orders_that_age() -> None:
     """A step of 10 ms behind which turns take 1 ms, and then 0.1 ms more each, until they take 5."""
     turns = [min(5.0, 1.0 + 0.1 * age) for age in range(80)]
-    aged = judged("sort", 10.0, turns, (10, 5, 20, 40, 0))
+    aged = judge("sort", 10.0, turns, (10, 5, 20, 40, 0))
     assert aged.chosen == 10 and aged.by_period[10] == pytest.approx(1.0 + 1.45)
     assert aged.by_period[0] == 5.0 and aged.by_period[5] == pytest.approx(2.0 + 1.2)
     assert aged.pays_after == 3  # it has gained 4, 3.9 and 3.8 by then
-    never = judged("sort", 10.0, [1.0] * 40, (10, 0))
+    never = judge("sort", 10.0, [1.0] * 40, (10, 0))
     assert (never.chosen, never.pays_after) == (0, 0)
 
 

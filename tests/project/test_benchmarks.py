@@ -76,6 +76,7 @@ CHECKED = {
     "allpairs_peers": "--workload ragged",
     "allpairs_plink": "--workload hapmap3-slice",
     "allpairs_programs": "--workload hapmap3-slice",
+    "king_plink": "--workload hapmap3-slice",
     "callables_layouts": "",
     "callables_overhead": "",
     "coulomb_accuracy": "--workload 1a63-slice",

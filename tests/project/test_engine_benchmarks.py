@@ -63,7 +63,7 @@ def test_each_configuration_gets_its_own_layout_and_all_share_the_rest(work, inp
     data = arguments[0]
     assert len(data.forms) == 4  # axes times vector width; the memory is the same
     for index, configuration in enumerate(work.configurations):
-        variant = Variant.of(FAMILY, configuration, inputs.options)
+        variant = Variant.make(FAMILY, configuration, inputs.options)
         stored = variant.layouts["genotypes"].apply(inputs.arrays["genotypes"])
         assert np.array_equal(data.of(index).view(np.uint8), stored.buffer)
         # The accessor that the plain kernel puts together is the one that our launch passes.
@@ -95,7 +95,7 @@ def test_the_restriction_leaves_one_block_size_a_configuration(work):
 @pytest.mark.parametrize("index", [0, 17, 40, 95])
 def test_the_plain_kernel_is_our_kernel(work, inputs, index, tmp_path):
     """One call each; registers and the size of the code tell a kernel that does the same (most are equal to a bit)."""
-    ours = figures_of(batch(FAMILY, (Variant.of(FAMILY, work.configurations[index], inputs.options),)))
+    ours = figures_of(batch(FAMILY, (Variant.make(FAMILY, work.configurations[index], inputs.options),)))
     (tmp_path / "plain.cu").write_text(
         f"#define {peer_run.INDEX} {index}\n#define block_size_x {work.blocks[index]}\n"
         + work.source.replace('extern "C" __global__', "template <class> __global__")

@@ -10,7 +10,7 @@ import pytest
 import renew_alike
 
 from autotune.declaration import load_family
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.policy import read_policy_file
 from autotune.policy.file import PolicyFile, write
 
@@ -21,7 +21,7 @@ DIGESTS = renew_alike.DIGESTS
 def stale(tmp_path: Path) -> Path:
     """allpairs' policy file with one entry, measured with other sources, and nothing to predict from."""
     path = tmp_path / "nvidia-h200.yaml"
-    shutil.copy(bundled("policies") / "allpairs" / path.name, path)
+    shutil.copy(find_bundled("policies") / "allpairs" / path.name, path)
     file = read_policy_file(path)
     name = "primer"
     swept = replace(file.entries[name], renewed="", renewed_from={})

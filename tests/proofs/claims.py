@@ -92,7 +92,7 @@ class Case:
         return case
 
     def _know_limits(self) -> None:
-        """What holds of the shape where ``Stored.refusal`` says nothing."""
+        """What holds of the shape where ``Stored.explain_refusal`` says nothing."""
         data, room, facts = self.layout.data, self.room, self.facts
         facts.know(room.texels < 2**data.index_bits)
         for extent in room.extents:
@@ -118,7 +118,7 @@ class Case:
 
     def digits(self, at: Sequence[Any]) -> list[tuple[Any, int]]:
         """(block, axis) of an index."""
-        grid, moved = self.grid, self.layout.mapping._moved(at, self.room.extents)
+        grid, moved = self.grid, self.layout.mapping._move(at, self.room.extents)
         return [(moved[axis] // grid.tile[axis] // grid.side[axis], axis) for axis in self.layout.axes]
 
     @property
@@ -215,12 +215,12 @@ def _show_apart(case: Case, claim: Any, one: tuple[Whole, int], other: tuple[Who
 
 
 def _address(layout: Layout, element: Any, part: int, stride: Any) -> Any:
-    """``Layout.address`` of one part; of groups of fields without the table of all."""
+    """``Layout.get_address`` of one part; of groups of fields without the table of all."""
     if layout.field_groups:
         members, member = layout.group
         before, count, within = layout.field_groups.place(part)
         return before * stride + (element * members + member) * count + within
-    return layout.address(element, part, stride)
+    return layout.compute_address(element, part, stride)
 
 
 def plane_is_one_to_one(layout: Layout) -> None:

@@ -50,12 +50,12 @@ def host_moves_as_it_says(layout: Layout) -> int:
         count += 1
         where = f"extents {extents}"
         numbers = np.arange(1, math.prod(extents) + 1, dtype=np.int64).reshape(extents)
-        stored = layout.mapping.arranged(numbers)
+        stored = layout.mapping.arrange(numbers)
         elements = layout.mapping.element(np.indices(extents, sparse=True), extents)
         expected = np.zeros(layout.grid(extents).elements, np.int64)
         expected[elements] = numbers
         _same(stored, expected, f"{where}: elements")
-        _same(layout.mapping.taken(stored, extents), numbers, f"{where}: elements back")
+        _same(layout.mapping.restore(stored, extents), numbers, f"{where}: elements back")
         parts = np.arange(1, len(stored) * layout.parts + 1).reshape(len(stored), layout.parts)
         stride = layout._part_stride(len(stored))
         run = max(layout.lanes, 1)
@@ -63,7 +63,7 @@ def host_moves_as_it_says(layout: Layout) -> int:
         expected = texels.copy()
         layout._move(parts, texels, stride, out=True)
         for part in range(layout.parts):
-            expected[line.address(np.arange(len(stored)), part, stride)] = parts[:, part]
+            expected[line.compute_address(np.arange(len(stored)), part, stride)] = parts[:, part]
         _same(texels, expected, f"{where}: texels")
         back = np.zeros_like(parts)
         layout._move(back, texels, stride, out=False)

@@ -126,8 +126,8 @@ def test_wrong_bits_are_found(header: str, right: str, wrong: str, claim: Callab
 class Forgetful(Mapping):
     """Forgets what pads a row."""
 
-    def _made(self, extents: Sequence[int]) -> Grid:
-        grid, strides = super()._made(extents), [1] * len(extents)
+    def _make_grid(self, extents: Sequence[int]) -> Grid:
+        grid, strides = super()._make_grid(extents), [1] * len(extents)
         for place in range(len(extents) - 1, 0, -1):
             strides[self.axes[place - 1]] = strides[self.axes[place]] * extents[self.axes[place]]
         return replace(grid, strides=tuple(strides))

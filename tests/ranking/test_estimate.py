@@ -4,9 +4,9 @@ import pytest
 
 from autotune.compile import KernelProfile, StaticProfile
 from autotune.declaration import load_family
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.ranking import static_ranking
-from autotune.ranking.forecasts import Forecast, by_cycles
+from autotune.ranking.forecasts import Forecast, sort_by_cycles
 
 pytestmark = pytest.mark.tracing
 TEXTS = ("packing=int32", "packing=planes2", "memory=texture", "accumulate=shared_memory")
@@ -19,14 +19,14 @@ def found() -> dict[str, Forecast]:
     family = load_family("allpairs")
     rows = [StaticProfile("sm_90", family.space.configuration(text), (PROFILE,)) for text in TEXTS]
     rows.append(StaticProfile("sm_90", family.space.configuration("memory=constant"), message="too large"))
-    ranking = static_ranking(family, "primer", bundled("workloads") / "data", rows, 1)
+    ranking = static_ranking(family, "primer", find_bundled("workloads") / "data", rows, 1)
     return dict(zip((*TEXTS, "refused"), ranking, strict=True))
 
 
 def test_packed_data_are_fewer_sectors_and_come_first(found: dict[str, Forecast]) -> None:
     wide, packed = (found[text].launches[0].requests for text in TEXTS[:2])
     assert packed.sectors < wide.sectors / 8
-    assert by_cycles(list(found.values()))[0] is found["packing=planes2"]
+    assert sort_by_cycles(list(found.values()))[0] is found["packing=planes2"]
 
 
 def test_each_memory_is_seen(found: dict[str, Forecast]) -> None:
@@ -38,4 +38,4 @@ def test_each_memory_is_seen(found: dict[str, Forecast]) -> None:
 
 def test_what_was_not_compiled_has_a_reason_and_no_rank(found: dict[str, Forecast]) -> None:
     assert found["refused"].message == "too large"
-    assert found["refused"] not in by_cycles(list(found.values()))
+    assert found["refused"] not in sort_by_cycles(list(found.values()))

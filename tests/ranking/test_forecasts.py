@@ -10,10 +10,10 @@ from autotune.ranking.forecasts import (
     CACHE_BYTES,
     Forecast,
     Launched,
-    by_cycles,
     cache_share,
+    find_unseen_policies,
     forecast,
-    unseen_policies,
+    sort_by_cycles,
 )
 from autotune.ranking.warp_requests import Requests
 
@@ -72,5 +72,5 @@ def test_policies_that_change_no_estimate_are_named() -> None:
         for a in policies[1].values
     ]
     lost = Forecast(Configuration({"memory": "global", "maths": "c"}), 0.0, "", message="why not")
-    assert unseen_policies([*found, lost], policies) == ["maths"]
-    assert [one.cycles for one in by_cycles([lost, *found[::-1]])] == [10.0, 10.0, 15.0, 15.0]
+    assert find_unseen_policies([*found, lost], policies) == ["maths"]
+    assert [one.cycles for one in sort_by_cycles([lost, *found[::-1]])] == [10.0, 10.0, 15.0, 15.0]

@@ -11,7 +11,7 @@ from autotune.declaration import load_family
 from autotune.ranking.forecasts import Forecast, Launched
 from autotune.ranking.printing import write_ranking
 from autotune.ranking.warp_requests import Requests
-from autotune.record import RANKING, first_guesses
+from autotune.record import RANKING, read_first_guesses
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def written(tmp_path: Path) -> Path:
 def test_the_fastest_come_first_and_what_was_not_traced_last(written: Path) -> None:
     family = load_family("allpairs")
     configurations = family.space.configurations("ladder")
-    assert first_guesses(written, family, "primer", 2) == [configurations[-2], configurations[-3]]
+    assert read_first_guesses(written, family, "primer", 2) == [configurations[-2], configurations[-3]]
     with (written / RANKING).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["configuration"] for row in rows[-2:]] == [configurations[0].id, configurations[-1].id]
@@ -43,11 +43,11 @@ def test_the_fastest_come_first_and_what_was_not_traced_last(written: Path) -> N
 
 def test_others_are_no_guesses(written: Path, tmp_path: Path) -> None:
     family = load_family("allpairs")
-    assert first_guesses(written, family, "wide", 2) == []
-    assert first_guesses(written / "nowhere", family, "primer", 2) == []
-    assert first_guesses(written, replace(family, name="other"), "primer", 2) == []
+    assert read_first_guesses(written, family, "wide", 2) == []
+    assert read_first_guesses(written / "nowhere", family, "primer", 2) == []
+    assert read_first_guesses(written, replace(family, name="other"), "primer", 2) == []
     text = (written / RANKING).read_text()
     (written / RANKING).write_text(text.replace(family.source_digest, "0" * 64))
-    assert first_guesses(written, family, "primer", 2) == []
+    assert read_first_guesses(written, family, "primer", 2) == []
     (written / RANKING).write_bytes(b"\xff\xfe torn")
-    assert first_guesses(written, family, "primer", 2) == []
+    assert read_first_guesses(written, family, "primer", 2) == []

@@ -7,7 +7,7 @@ import pytest
 
 from autotune.compile import Geometry
 from autotune.ranking.trace import ACCESS, OTHER, READ, WRITE, AddressRange, Trace
-from autotune.ranking.warp_requests import Requests, joined, requests
+from autotune.ranking.warp_requests import Requests, join_pieces, requests
 
 BEGIN = 1 << 20
 PLENTY = 1 << 20  # of cache
@@ -107,9 +107,9 @@ def pieces(sites: Sequence[int]) -> np.ndarray:
 
 
 def test_members_read_one_after_another_are_one_access() -> None:
-    found = joined(pieces([1, 2, 3, 4]))
+    found = join_pieces(pieces([1, 2, 3, 4]))
     assert len(found) == 32
     assert set(found["bytes"].tolist()) == {16}
     one = asked("global", pieces([1, 2, 3, 4]))
     assert (one.plain, one.lines, one.sectors) == (1, 4, 16)
-    assert len(joined(pieces([1, 1, 1, 1]))) == 128  # a loop's turns
+    assert len(join_pieces(pieces([1, 1, 1, 1]))) == 128  # a loop's turns

@@ -21,7 +21,7 @@ from autotune.record.decision import (
     margin,
     minimax,
     noise,
-    ranked,
+    rank_trials,
     retime_ratio,
     set_aside,
 )
@@ -154,10 +154,10 @@ def test_the_order_is_that_of_the_times_shown_below_the_winner() -> None:
     faster, slower = trial(3, "x", 1.1), trial(4, "x", 3.5)
     trials = [slower, control, faster, failed(5, "x"), other, winner]
     found = decide(trials, CONTROL)
-    assert ranked(trials, found) == [winner, faster, other, slower, control]
+    assert rank_trials(trials, found) == [winner, faster, other, slower, control]
     assert retime_ratio(trials) == pytest.approx(1.6)
     assert math.isnan(retime_ratio([faster, slower]))
-    assert ranked(trials, None) == [faster, winner, other, slower, control]
+    assert rank_trials(trials, None) == [faster, winner, other, slower, control]
 
 
 def test_the_control_pays_for_nothing_and_noise_has_no_break_even() -> None:

@@ -71,7 +71,7 @@ def joules(configuration: Mapping[str, Any]) -> float:
 
 
 def test_energy_is_measured_beside_the_time_and_has_a_winner_of_its_own(study: Study) -> None:
-    by_time, by_energy = study.decided(), study.decided("energy")
+    by_time, by_energy = study.decide(), study.decide("energy")
     assert by_time and by_energy and by_energy.control
     assert (by_time.winner.configuration.id, by_energy.winner.configuration.id) == (FAST, FRUGAL)
     measured = by_energy.winner.measurement
@@ -89,7 +89,7 @@ def test_energy_is_measured_beside_the_time_and_has_a_winner_of_its_own(study: S
 def test_it_is_another_study_than_that_of_times(study: Study, folder: Path, tmp_path: Path) -> None:
     plain = sweep(folder, tmp_path).run()
     assert plain.identity != study.identity
-    assert plain.decided("energy") is None
+    assert plain.decide("energy") is None
     assert not any(t.measurement and "energy_j" in t.measurement.figures for t in plain.trials)
     assert not {"energy_j", "idle_w"} & set(results_frame([plain]).columns)
 
@@ -97,7 +97,7 @@ def test_it_is_another_study_than_that_of_times(study: Study, folder: Path, tmp_
 def test_the_table_has_it_and_reads_back(study: Study, tmp_path: Path) -> None:
     assert {"energy_j", "energy_spread_relative", "power_w", "idle_w"} <= set(results_frame([study]).columns)
     (again,) = read_results([write_results([study], tmp_path / "results.csv")])
-    found, decided = again.decided("energy"), study.decided("energy")
+    found, decided = again.decide("energy"), study.decide("energy")
     assert found and decided
     assert found.winner.configuration.id == FRUGAL
     assert found.over_control == decided.over_control

@@ -323,8 +323,8 @@ def test_a_space_that_is_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch
             one.configurations()
         one.check()
         assert len(one.configurations("full", {f"p{i}": [0] for i in range(1, 9)})) >= 1
-        assert one.single("control") == one.control
-        assert one.single("full") is None
+        assert one.get_single("control") == one.control
+        assert one.get_single("full") is None
 
 
 @pytest.mark.parametrize("value", ["x\n#error INJECTED", "x; int y", "x,y", "a=b", ""])
@@ -339,7 +339,7 @@ def test_a_value_of_an_option_is_a_word(value: str, tmp_path: Path) -> None:
 def test_less_than_no_shared_memory_is_refused() -> None:
     from autotune.hardware import Limits
 
-    assert "less than none" in Geometry((1, 1, 1), (32, 1, 1), -1).refusal(Limits())
+    assert "less than none" in Geometry((1, 1, 1), (32, 1, 1), -1).explain_refusal(Limits())
 
 
 @pytest.mark.parametrize("schema", ["family", "workload", "policy"])

@@ -20,7 +20,7 @@ from autotune.errors import PolicyFileError, UnknownName
 from autotune.hardware import Device
 from autotune.policy.file import Entry
 from autotune.policy.file import read_policy_file as read
-from autotune.policy.merge import merged, update
+from autotune.policy.merge import merge_winners, update
 from autotune.policy.merge import new_entries as entries
 from autotune.policy.selection import candidates, find
 from autotune.record.decision import break_even, decide
@@ -128,7 +128,7 @@ def test_it_is_in_the_entry_and_in_the_summary(study: Study) -> None:
 
 def test_the_summary_leaves_out_sizes_that_never_change(study: Study) -> None:
     sizes = {"n": 203, "taps": 7, "m": 301}
-    told = replace(study, about=study.about.told({"features": sizes, "constants": ["taps"]}))
+    told = replace(study, about=study.about.update({"features": sizes, "constants": ["taps"]}))
     out = Console(file=io.StringIO(), width=200)
     print_study(told, 1.0, {}, 0, Device(kind="cpu", name="Some", arch=""), out)
     assert "(203 x 301), cpu: Some" in out.file.getvalue()  # type: ignore[attr-defined]
@@ -158,11 +158,11 @@ def test_entries_of_two_objectives_stand_beside_each_other(study: Study, tmp_pat
 
 
 def test_a_better_entry_stays_by_what_its_objective_counts(study: Study) -> None:
-    first = merged(None, [study], "with-transform")
+    first = merge_winners(None, [study], "with-transform")
     slower = replace(
         study, trials=tuple(laid_out(t, 99.0) for t in study.trials if t.configuration.id != CHEAP)
     )
-    kept = merged(first, [slower], "with-transform").entries["small (with-transform)"]
+    kept = merge_winners(first, [slower], "with-transform").entries["small (with-transform)"]
     assert kept == first.entries["small (with-transform)"]
 
 

@@ -34,7 +34,7 @@ def test_a_server_started_again_is_waited_for(
     first.record(trial(b))
     first.record(trial(c))
     second.refresh()
-    assert set(second.known()) == {a, b, c}
+    assert set(second.get_known()) == {a, b, c}
 
 
 def test_a_server_that_stays_away_is_an_error(
@@ -49,7 +49,7 @@ def test_a_server_that_stays_away_is_an_error(
             store.claim(configurations(2)[1])
     finally:
         cluster.start()
-    assert set(opened(postgresql).known()) == set(configurations(1))
+    assert set(opened(postgresql).get_known()) == set(configurations(1))
 
 
 STOPPED_IN_A_TRANSACTION = """
@@ -86,12 +86,12 @@ def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
         assert store.claim(a)
         store.record(trial(a))  # would wait for ever
         store.record(trial(c))
-        assert set(opened(postgresql).known()) == {a, c}
+        assert set(opened(postgresql).get_known()) == {a, c}
     finally:
         frozen.send_signal(signal.SIGCONT)
         returned = frozen.wait(PATIENCE_S)
     assert returned == 0  # its session had been ended; it went on in another one
-    assert set(opened(postgresql).known()) == {a, b, c}
+    assert set(opened(postgresql).get_known()) == {a, b, c}
 
 
 def test_options_in_the_address_are_kept(postgresql: str) -> None:
@@ -111,7 +111,7 @@ def test_not_a_number_can_be_recorded(postgresql: str) -> None:
     found = trial(a)
     object.__setattr__(found.measurement, "spread", float("inf"))
     store.record(found)
-    assert opened(postgresql).known() == {a: found}
+    assert opened(postgresql).get_known() == {a: found}
 
 
 def test_what_cannot_be_opened_says_why_and_shows_no_password(postgresql: str) -> None:

@@ -9,8 +9,8 @@ from report_pages import fake_study
 
 from autotune.declaration import Configuration
 from autotune.device.clocks import POWER_OR_HEAT, reasons
-from autotune.record import Provenance, Store, newest
-from autotune.record.study import newest_of_each
+from autotune.record import Provenance, Store, find_newest
+from autotune.record.study import find_newest_of_each
 from autotune.report.policy_effects import COLUMNS
 from autotune.report.tables import EFFECTS
 
@@ -41,7 +41,7 @@ def test_what_a_sweep_does_not_know_yet_is_not_written() -> None:
 def test_what_a_device_says_besides_is_read_and_kept() -> None:
     found = Provenance.from_dict({"date": "2025-01-01", "operations": None, "colour": "red", "more": 7})
     assert (found.date, found.operations, found.policies) == ("2025-01-01", None, {})
-    assert found.told({"lost": "x"}).to_dict()["colour"] == "red"
+    assert found.update({"lost": "x"}).to_dict()["colour"] == "red"
     assert found.to_dict()["more"] == 7
 
 
@@ -55,7 +55,7 @@ def test_what_is_no_provenance_is_refused(damaged: dict[str, object], tmp_path: 
     store.storage.set_study_user_attr(found._study_id, "about", damaged)
     with pytest.warns(UserWarning, match="is damaged"):
         assert Store(tmp_path).studies() == []
-    assert opened.about() == Provenance()
+    assert opened.get_provenance() == Provenance()
     opened.annotate(study.about)
     (read,) = Store(tmp_path).studies()
     assert read.about == study.about
@@ -65,9 +65,9 @@ def test_the_newest_is_that_with_the_latest_date() -> None:
     study = fake_study()
     old, new = (replace(study, identity=d, about=Provenance(date=d)) for d in ("2026-01-01", "2026-01-02"))
     bare = replace(study, about=Provenance())
-    assert newest([bare, new, old]) is new
+    assert find_newest([bare, new, old]) is new
     other = replace(bare, workload="another")
-    assert newest_of_each([new, other, bare, old]) == [other, new]
+    assert find_newest_of_each([new, other, bare, old]) == [other, new]
 
 
 def test_roles_are_said_once_and_in_order() -> None:

@@ -84,10 +84,10 @@ def test_a_configuration_is_one_stores_at_a_time(where: str) -> None:
     second.record(trial(a))
     assert not first.claim(a)
     assert not second.claim(a)
-    assert first.known() == {a: trial(a)}
+    assert first.get_known() == {a: trial(a)}
     second.record(trial(c))
     first.refresh()
-    assert set(first.known()) == {a, c}
+    assert set(first.get_known()) == {a, c}
     assert not second.claim(c)
 
 
@@ -117,7 +117,7 @@ def test_a_trial_recorded_again_replaces_the_earlier(where: str) -> None:
     store.record(trial(a))
     again = replace(trial(a), notes=("timed again",))
     store.record(again)
-    assert store.known() == opened(where).known() == {a: again}
+    assert store.get_known() == opened(where).get_known() == {a: again}
     (read,) = Store(where).studies()
     assert read.trials == (again,)
 
@@ -131,8 +131,8 @@ def test_studies_of_one_store_are_apart(where: str) -> None:
     first.record(trial(a))
     second.record(trial(a, "compile_failed"))
     second.record(trial(b))
-    assert first.known() == {a: trial(a)}
-    assert second.known() == {a: trial(a, "compile_failed"), b: trial(b)}
+    assert first.get_known() == {a: trial(a)}
+    assert second.get_known() == {a: trial(a, "compile_failed"), b: trial(b)}
     assert {s.identity[0]: len(s.trials) for s in Store(where).studies()} == {"0": 1, "1": 2}
 
 
@@ -145,7 +145,7 @@ def test_all_that_was_recorded_is_there_when_it_is_opened_again(where: str) -> N
     del store
     for _ in range(2):
         again = opened(where)
-        assert list(again.known().values()) == made
+        assert list(again.get_known().values()) == made
         (read,) = Store(where).studies()
         assert read.trials == tuple(made)
         made.append(trial(configurations(99)[-1 - len(made)]))
@@ -175,7 +175,7 @@ def test_a_killed_process_gives_back_what_it_was_trying(where: str, tmp_path: Pa
     wait_for(lambda: told(logs[0], "trying"))
     others = [started(where, count, 0.002, log) for log in logs[1:]]
     store = opened(where)
-    wait_for(lambda: (store.refresh(), len(store.known()) == count - 1)[1])  # all but the one
+    wait_for(lambda: (store.refresh(), len(store.get_known()) == count - 1)[1])  # all but the one
     wait_for(lambda: all(log.read_text().count("waiting") > 2 for log in logs[1:]))
     assert [process.poll() for process in others] == [None, None]  # and they wait for it
     killed.kill()
@@ -200,7 +200,7 @@ def test_killed_at_any_moment_it_loses_the_trial_in_flight_at_most(
         time.sleep(chance.uniform(0, 0.02))
         process.kill()
         process.wait()
-        assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).known()}
+        assert set(told(log, "recorded")) <= {c["number"] for c in opened(where).get_known()}
     assert started(where, count, 0, log).wait() == 0
     assert rows(where) == dict.fromkeys(range(count), 1)
     tried = Counter(told(log, "trying"))
@@ -263,7 +263,7 @@ def test_a_process_that_stood_still_declares_nobody_dead(where: str) -> None:
     assert not a.record(trial(one))
     assert b.record(trial(one))
     a.refresh()
-    assert a.known() == {one: trial(one)}
+    assert a.get_known() == {one: trial(one)}
 
 
 def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
@@ -276,7 +276,7 @@ def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
     assert not other.take("study", "a")
     assert silent.take("study", "c")  # it comes back, and is told what it lost
     assert not silent.take("study", "b")
-    assert silent.lost("study", "b")
+    assert silent.is_lost("study", "b")
 
 
 class Stepwise:
@@ -309,7 +309,7 @@ def test_of_two_that_take_over_at_once_one_has_it() -> None:
         taken.append(first.take("study", "a"))
         taken += [second.take("study", "a")] if len(taken) < 2 else []
         holders = [
-            ("study", "a") in one._held and not one.lost("study", "a") for one in (dead, first, second)
+            ("study", "a") in one._held and not one.is_lost("study", "a") for one in (dead, first, second)
         ]
         assert not holders[0]
         assert sum(holders) == sum(taken) <= 1
@@ -352,15 +352,15 @@ def test_a_line_that_is_on_its_way_is_waited_for_and_a_damaged_one_left_out(tmp_
     for part in (line[:50], b"\0" * 20 + line[20:]):  # not all of it, and a hole in its middle
         journal.write_bytes(whole + part)
         reader.refresh()
-        assert set(reader.known()) == {a}
+        assert set(reader.get_known()) == {a}
     journal.write_bytes(whole + line)
     reader.refresh()
-    assert set(reader.known()) == {a, b}
+    assert set(reader.get_known()) == {a, b}
     writer.record(trial(c))
     damaged = journal.read_bytes().replace(line, b"\0" * (len(line) - 1) + b"\n")
     journal.write_bytes(damaged)
     with pytest.warns(UserWarning, match="line 5 is damaged and is left out"):
-        assert set(opened(tmp_path).known()) == {a, c}
+        assert set(opened(tmp_path).get_known()) == {a, c}
 
 
 @pytest.mark.parametrize("moment", ["is_held", "_cut_torn_line"])
@@ -432,7 +432,7 @@ def test_a_line_torn_by_another_process_is_cut_off_before_the_next_is_written(
         assert "its last line was torn" in caplog.text
     second.record(trial(c))
     first.refresh()
-    assert set(first.known()) == set(opened(tmp_path).known()) == {a, b, c}
+    assert set(first.get_known()) == set(opened(tmp_path).get_known()) == {a, b, c}
     for line in (tmp_path / "store.journal").read_text().splitlines():
         json.loads(line)
 
@@ -447,7 +447,7 @@ def test_a_full_disk_is_an_error_that_keeps_what_was_recorded(tmp_path: Path, st
     assert 2 < len(recorded) < count
     assert "File too large; what was measured before is kept, free space" in log.read_text()
     assert (out / "store.journal").read_bytes().endswith(b"\n")
-    assert {c["number"] for c in opened(out).known()} == set(recorded)
+    assert {c["number"] for c in opened(out).get_known()} == set(recorded)
     assert started(str(out), count, 0, log).wait() == 0
     assert rows(str(out)) == dict.fromkeys(range(count), 1)
     assert Counter(told(log, "trying")) == dict.fromkeys(range(count), 1) | {len(recorded): 2}
@@ -497,7 +497,7 @@ def test_a_line_that_is_no_record_is_left_out_and_named(tmp_path: Path, rubbish:
     with pytest.warns(UserWarning, match=f"line {lines} is damaged and is left out") as told:
         store = opened(tmp_path)
     store.record(trial(b))
-    assert set(store.known()) == {a, b}
+    assert set(store.get_known()) == {a, b}
     assert len(told) == 1
 
 
@@ -630,8 +630,8 @@ def test_a_forged_trial_is_left_out(place: tuple[str, ...], value: Any) -> None:
 
 def test_a_forged_claim_holds_nobody_up(where: str) -> None:
     store, (one,) = opened(where), configurations(1)
-    claims = study_of(store._store.claims._begun(), f"autotune claims of {store.name}")
+    claims = study_of(store._store.claims._begin(), f"autotune claims of {store.name}")
     for forged in (3, [one.id], [one.id, 5], {"claim": one.id}, None):
         claim = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING, user_attrs={"claim": forged})
-        store._store.claims._begun().create_new_trial(claims, claim)
+        store._store.claims._begin().create_new_trial(claims, claim)
     assert store.claim(one)

@@ -63,7 +63,7 @@ def test_an_edited_file_begins_a_new_study_that_says_why(
     new = store.open(after, POLICIES)
     assert new.why_new == f"a new study: {said} since {before.about.date[:10]}"
     assert new.why_new in caplog.text
-    assert new.known() == {}
+    assert new.get_known() == {}
     assert store.open(after, POLICIES).why_new == ""
 
 

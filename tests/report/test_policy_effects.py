@@ -87,7 +87,7 @@ def study_of(times: dict[tuple[int, ...], float]) -> Study:
 def test_importance_of_a_product_of_factors() -> None:
     """Times that are products: log time is a sum, each policy's share is its own variance, and nothing is left."""
     times = {(a, b, c): 8.0**a * 2.0**b for a in (0, 1) for b in (0, 1) for c in (0, 1, 2)}
-    found = importance(Timed.of(study_of(times)))
+    found = importance(Timed.make(study_of(times)))
     assert found.additive == pytest.approx(1)
     assert found.alone == pytest.approx({"p0": 0.9, "p1": 0.1, "p2": 0})  # 3² and 1² of 10
     assert max(found.together.values()) == pytest.approx(0, abs=1e-12)
@@ -95,7 +95,7 @@ def test_importance_of_a_product_of_factors() -> None:
 
 def test_importance_of_two_policies_that_only_act_together() -> None:
     times = {(a, b, c): 2.0 if a == b else 1.0 for a in (0, 1) for b in (0, 1) for c in (0, 1)}
-    found = importance(Timed.of(study_of(times)))
+    found = importance(Timed.make(study_of(times)))
     assert found.additive == pytest.approx(0, abs=1e-12)
     assert found.together == pytest.approx({("p0", "p1"): 1, ("p0", "p2"): 0, ("p1", "p2"): 0}, abs=1e-12)
     assert found.partners("p1") == ["p0", "p2"]
@@ -104,19 +104,19 @@ def test_importance_of_two_policies_that_only_act_together() -> None:
 def test_what_constraints_exclude_is_not_laid_to_a_policy() -> None:
     """p1 = 2 is slow only because it goes with p0 = 1 there: its own share is nothing."""
     times = {(a, b): 4.0**a for a in (0, 1) for b in (0, 1, 2) if a or b < 2}
-    found = importance(Timed.of(study_of(times)))
+    found = importance(Timed.make(study_of(times)))
     assert found.alone["p1"] == pytest.approx(0, abs=1e-12)
     assert found.additive == pytest.approx(1)
 
 
 def test_importance_of_equal_times() -> None:
-    found = importance(Timed.of(study_of({(a, b): 1.0 for a in (0, 1) for b in (0, 1)})))
+    found = importance(Timed.make(study_of({(a, b): 1.0 for a in (0, 1) for b in (0, 1)})))
     assert found.alone == {"p0": 0.0, "p1": 0.0}
 
 
 def test_shares_of_a_full_factorial_add_up() -> None:
     study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
-    found = importance(Timed.of(study))
+    found = importance(Timed.make(study))
     assert sum(found.alone.values()) == pytest.approx(found.additive)
     assert found.additive + sum(found.together.values()) <= 1
 
@@ -191,6 +191,6 @@ def test_a_time_of_zero_has_no_ratio() -> None:
     study = fake_study()
     trials = [replace(t, measurement=replace(m, median_ms=0.0)) for t, m in measured(study)]
     assert effects_frame(replace(study, trials=tuple(trials))).empty
-    times = Timed.of(replace(study, trials=tuple(trials))).times()
+    times = Timed.make(replace(study, trials=tuple(trials))).times()
     assert np.isnan(times).all()
-    assert math.isnan(Timed.of(study).times("none")[0])
+    assert math.isnan(Timed.make(study).times("none")[0])

@@ -28,7 +28,7 @@ from autotune.record.results_csv import read_results, results_frame, write_resul
 from autotune.record.study import Study
 from autotune.record.trial import Trial
 from autotune.report import page as page_module
-from autotune.report.files import generated, used, write_all
+from autotune.report.files import find_use, make_generator, write_all
 from autotune.report.page import write_report
 from autotune.report.ranking import LONGEST, configurations
 from autotune.report.tables import study_html
@@ -174,7 +174,7 @@ def test_warnings_are_said(tmp_path: Path) -> None:
     study = fake_study()
     same = [replace(t, measurement=replace(m, median_ms=5.0)) for t, m in measured(study)]
     failed = [trial for trial in study.trials if not trial.measurement]
-    about = study.about.told({"interrupted": True, "throttle_reasons": 0x40, "floor_ms": 4.0})
+    about = study.about.update({"interrupted": True, "throttle_reasons": 0x40, "floor_ms": 4.0})
     study = replace(study, about=about, trials=(*same, *failed))
     text = read_page(write_report([study], tmp_path / "report.html")).text
     assert f"{len(failed)} of 108 configurations failed: {len(failed)} compile_failed" in text
@@ -276,7 +276,7 @@ def test_importing_the_package_loads_neither_pandas_nor_plotly() -> None:
 def known(study: Study) -> Study:
     """The control was profiled; each call moves 40 MB by its declaration."""
     counters = {CONTROL.id: {"walk": {"l1_hit_share": 0.75, "dram_bytes": 2e6}}}
-    return replace(study, about=study.about.told({"bytes": 4e7, "counters": counters}))
+    return replace(study, about=study.about.update({"bytes": 4e7, "counters": counters}))
 
 
 def test_ncu_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_ncu_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
 
 def test_ceilings_beside_the_record_and_what_a_family_needs_of_a_unit(tmp_path: Path) -> None:
     """The record lies in another folder than its report, as a table, which keeps the rate of the unit."""
-    study = replace(fake_study(), about=fake_study().about.told({"needs": {"mufu": 5e8}}))
+    study = replace(fake_study(), about=fake_study().about.update({"needs": {"mufu": 5e8}}))
     kept = write_results([study], tmp_path / "kept" / "results.csv")
     (kept.parent / "limits.json").write_text('{"device_name": "GPU <1>", "ceilings": {"mufu_per_s": 1e13}}')
     reporting.report([str(kept)], tmp_path / "made", Console(quiet=True))
@@ -351,11 +351,11 @@ def test_ceilings_of_another_form_are_refused(text: str, tmp_path: Path) -> None
 
 def test_the_generated_code_is_there_for_a_family_that_is() -> None:
     study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
-    code = generated({})
+    code = make_generator({})
     texts = [code(study, study.control), code(study, study.presets["mummergpu-2.0"])]
     assert all("struct" in text and "nodes" in text for text in texts)
     assert texts[0] != texts[1]
-    changed = replace(study, about=study.about.told({"space_digest": "another"}))
+    changed = replace(study, about=study.about.update({"space_digest": "another"}))
     assert code(changed, study.control) == ""
     assert code(study, Configuration({**study.control, "tree_order": "gone"})) == ""
     assert code(replace(study, family="gone"), study.control) == ""
@@ -403,7 +403,7 @@ def test_the_first_sentence_says_what_to_use_and_how_sure_that_is(tmp_path: Path
         "space": 768,
         "budget": "time limit 6 s",
     }
-    study = replace(study, about=study.about.told({"searched": searched}))
+    study = replace(study, about=study.about.update({"searched": searched}))
     decision = study.decision
     assert decision is not None
     winner, over = decision.winner.configuration, decision.over_control
@@ -443,19 +443,21 @@ def test_a_first_sentence_where_noise_is_wider_than_the_lead(tmp_path: Path) -> 
 def test_the_policy_file_that_holds_the_winner_is_named(folder: Path, tmp_path: Path) -> None:
     study, family = sweep(folder, tmp_path).run(), families.load_family(folder)
     policies = tmp_path / "policies"
-    assert used(study, [policies], {}) == Use()
+    assert find_use(study, [policies], {}) == Use()
     path = update(policies, [study])
-    found = used(study, [policies], {"doubler": family})
+    found = find_use(study, [policies], {"doubler": family})
     assert found == Use(str(path), f'autotune.load("{folder}", policies="{policies}")')
-    assert used(study, [policies], {}) == Use(str(path))  # nobody knows where the family lies
+    assert find_use(study, [policies], {}) == Use(str(path))  # nobody knows where the family lies
     slower = tuple(t for t in study.trials if t != study.decision.winner) if study.decision else ()
-    assert used(replace(study, trials=slower), [policies], {}) == Use()  # the file's winner is another one
+    assert (
+        find_use(replace(study, trials=slower), [policies], {}) == Use()
+    )  # the file's winner is another one
     path.write_text("torn: [")
-    assert used(study, [policies], {}) == Use()
+    assert find_use(study, [policies], {}) == Use()
     path.unlink()
-    cpu = replace(study, about=study.about.told({"device_kind": "cpu"}))
+    cpu = replace(study, about=study.about.update({"device_kind": "cpu"}))
     update(policies, [study])
-    assert 'device="cpu"' in used(cpu, [policies], {"doubler": family}).call
+    assert 'device="cpu"' in find_use(cpu, [policies], {"doubler": family}).call
 
 
 def test_rows_are_in_the_order_of_the_times_they_show(tmp_path: Path) -> None:

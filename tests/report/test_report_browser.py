@@ -16,7 +16,7 @@ from result_files import read_frame
 from waiting import PATIENCE_S
 
 from autotune.record.results_csv import read_results
-from autotune.report.files import generated
+from autotune.report.files import make_generator
 from autotune.report.page import write_report
 
 pytestmark = pytest.mark.chromium
@@ -29,7 +29,7 @@ TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    code = generated({})
+    code = make_generator({})
     made = {
         name: write_report(read_results([table]), folder / f"{name}.html", code=code)
         for name, table in TABLES.items()

@@ -12,15 +12,15 @@ from result_files import read_frame
 
 from autotune import figures as units
 from autotune.declaration.space import Configuration
-from autotune.record import Provenance, cheapest
+from autotune.record import Provenance, find_cheapest
 from autotune.record.results_csv import read_results
 from autotune.record.study import Study
 from autotune.record.trial import Measurement, Trial
-from autotune.report.across import across
+from autotune.report.across import compare_across
 from autotune.report.effects import clustered, effects_blocks
 from autotune.report.policy_effects import Timed, contributions, importance
 from autotune.report.search_section import improvements, search_blocks
-from autotune.report.trade_offs import front
+from autotune.report.trade_offs import find_front
 from autotune.report.trials import rows
 
 
@@ -38,13 +38,13 @@ def test_the_front_is_what_nothing_beats(points: list[tuple[int, int, int]]) -> 
     expected = [
         not any(all(a <= b for a, b in zip(o, p, strict=True)) and o != p for o in points) for p in points
     ]
-    assert front(points) == expected
+    assert find_front(points) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 40)), min_size=1, max_size=8))
 def test_the_cheapest_for_so_many_calls(pairs: list[tuple[int, int]]) -> None:
     trials = [trial(float(once), float(time)) for once, time in pairs]
-    stretches = cheapest(trials)
+    stretches = find_cheapest(trials)
     assert stretches[0].calls_from == 1
     assert stretches[-1].calls_to == float("inf")
     assert all(b.calls_from == a.calls_to + 1 for a, b in itertools.pairwise(stretches))
@@ -57,14 +57,14 @@ def test_the_cheapest_for_so_many_calls(pairs: list[tuple[int, int]]) -> None:
 
 def test_a_layout_that_pays_after_some_calls() -> None:
     plain, costly = trial(10.0, 5.0), trial(100.0, 2.0)
-    first, second = cheapest([plain, costly])
+    first, second = find_cheapest([plain, costly])
     assert (first.trial, first.calls_to, second.trial, second.calls_from) == (plain, 30, costly, 31)
 
 
 def test_the_authors_workloads_rank_configurations_differently() -> None:
     """Spearman 0.05, 0.29 and 0.81 of match and print; best for the three is R and m, at most 1.28 times the best."""
     folder = RESULTS / "mummergpu-8800gtx"
-    whole = across(read_results([folder / f"{name}.csv" for name in ("hsill", "lmono", "cbrigg")]))
+    whole = compare_across(read_results([folder / f"{name}.csv" for name in ("hsill", "lmono", "cbrigg")]))
     correlations = next(b.table for b in whole.choice if b.table and b.table.name == "rank_correlation")
     found = [round(correlations.rows[i][j + 1], 2) for i, j in ((0, 1), (0, 2), (1, 2))]
     assert found == [0.05, 0.29, 0.81]
@@ -97,7 +97,7 @@ def test_the_busy_share_is_the_records_where_it_tells() -> None:
 def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
     """The merged tree on the H200: 64 bars, whose means by cluster are those of pandas."""
     study = read_results([RESULTS / "mummergpu-h200.csv.xz"])[0]
-    timed = Timed.of(study)
+    timed = Timed.make(study)
     pairing = next(p for p in timed.pairings if p.policy == "tree_grouping")
     partners = importance(timed, "match").partners("tree_grouping")
     block = clustered("pairs", timed, pairing, partners, {})
@@ -120,7 +120,7 @@ def test_a_bar_is_a_pair_and_clusters_hold_their_mean() -> None:
 
 def test_many_pairs_become_medians_with_their_range() -> None:
     study = read_results([RESULTS / "allpairs-h200.csv.xz"])[2]
-    blocks = effects_blocks(study, Timed.of(study), rows(study, study.decision, 2000))
+    blocks = effects_blocks(study, Timed.make(study), rows(study, study.decision, 2000))
     charts = {b.title: b.chart.figure for b in blocks if b.chart and b.chart.name.startswith("pairs_")}
     of = charts["axes: attribute_major → instance_major"]["choices"]["whole plan"]
     assert len(of["y"]) <= 64
@@ -153,7 +153,7 @@ def test_one_outlier_is_no_headline() -> None:
         control=trials[0].configuration,
         trials=tuple(trials),
     )
-    blocks = effects_blocks(study, Timed.of(study), trials)
+    blocks = effects_blocks(study, Timed.make(study), trials)
     block = next(b for b in blocks if b.title == "fast: off → on")
     assert block.text.startswith("0.0 % at the median")
     assert block.table is not None
@@ -178,7 +178,7 @@ def test_what_most_of_a_lead_comes_from() -> None:
     study = Study(
         family="f", workload="w", device="d", identity="", control=trials[0].configuration, trials=trials
     )
-    found = contributions(Timed.of(study), trials[3], study.control)
+    found = contributions(Timed.make(study), trials[3], study.control)
     assert list(found) == ["a", "b", "c"]
     # b and c have no such neighbour: b halves 40, c takes 18 in place of 20.
     assert found == {"a": pytest.approx(9.0), "b": pytest.approx(2.0), "c": pytest.approx(20 / 18)}

@@ -35,7 +35,7 @@ def test_the_front_of_time_and_energy_with_what_has_a_name() -> None:
     plain = fake_study()
     study = replace(plain, trials=tuple(map(powered, plain.trials)))
     (block,) = blocks(study)
-    by_time, by_energy = study.decided(), study.decided("energy")
+    by_time, by_energy = study.decide(), study.decide("energy")
     assert by_time and by_energy and by_energy.winner.configuration != by_time.winner.configuration
     assert block.table and block.chart
     found = {row[-1]: row for row in block.table.rows}

@@ -154,13 +154,13 @@ def test_hostile_studies_read_back(studies: tuple[Study, Study], tmp_path: Path)
 def with_counters(study: Study) -> Study:
     """The control was profiled."""
     counters = {CONTROL.id: {"walk": {"l1_hit_share": 0.75, "dram_bytes": 2e6}}}
-    return replace(study, about=study.about.told({"counters": counters}))
+    return replace(study, about=study.about.update({"counters": counters}))
 
 
 def test_ncu_of_kernels_whose_names_end_alike_read_back(tmp_path: Path) -> None:
     study = fake_study(kernels=("tiles", "scan_tiles"))
     counters = {CONTROL.id: {"tiles": {"l1_hit_share": 0.5}, "scan_tiles": {"l1_hit_share": 0.25}}}
-    study = replace(study, about=study.about.told({"counters": counters}))
+    study = replace(study, about=study.about.update({"counters": counters}))
     (back,) = read_results([write_results([study], tmp_path / "results.csv")])
     assert back.about.counters == counters
 

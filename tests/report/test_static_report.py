@@ -121,11 +121,13 @@ def test_beside_results_of_another_declaration_it_is_a_note(written: Path) -> No
         "source_digest": made_from.source_digest,
         "space_digest": made_from.space_digest,
     }
-    same = replace(fake_study(), family="doubler", about=fake_study().about.told(about))
-    older = replace(same, workload="old", about=same.about.told({"space_digest": "0", "date": "2026-01-01"}))
+    same = replace(fake_study(), family="doubler", about=fake_study().about.update(about))
+    older = replace(
+        same, workload="old", about=same.about.update({"space_digest": "0", "date": "2026-01-01"})
+    )
     page = read_page(write_all([same, older], written)["report"])
     assert "static_doubler" in page.tables
-    edited = replace(same, about=same.about.told({"source_digest": "0", "date": "2026-01-04"}))
+    edited = replace(same, about=same.about.update({"source_digest": "0", "date": "2026-01-04"}))
     page = read_page(write_all([edited, same, older], written)["report"])
     assert "static_doubler" not in page.tables
     assert (

@@ -14,13 +14,13 @@ import pytest
 from import_path import import_path
 
 from autotune.errors import StoreError
-from autotune.files import replaced, write_text, written
+from autotune.files import replace_file, write_file, write_text
 
 
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "kept.yaml"
     path.write_text("old")
-    with replaced(path, 0o600, ".json") as temporary:
+    with replace_file(path, 0o600, ".json") as temporary:
         temporary.write_text("new")
         assert path.read_text() == "old"
         assert (temporary.parent, temporary.suffix) == (tmp_path, ".json")
@@ -32,7 +32,7 @@ def test_the_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
 def test_what_ends_badly_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 120)
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), replaced(path) as temporary:
+    with pytest.raises(KeyboardInterrupt), replace_file(path) as temporary:
         temporary.write_text("half")
         raise KeyboardInterrupt
     assert path.read_text() == "old"
@@ -40,7 +40,7 @@ def test_what_ends_badly_leaves_the_old_file_and_nothing_beside_it(tmp_path: Pat
 
 
 def test_a_folder_that_is_not_there_is_said_by_the_system(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), replaced(tmp_path / "none" / "a"):
+    with pytest.raises(FileNotFoundError), replace_file(tmp_path / "none" / "a"):
         raise AssertionError("nothing is to be written")
 
 
@@ -49,7 +49,7 @@ def test_a_folder_that_is_not_there_is_said_by_the_system(tmp_path: Path) -> Non
 
 def put(path: Path, text: str) -> Path:
     """Where the file was written first."""
-    with written(path, ".part.txt") as temporary:
+    with write_file(path, ".part.txt") as temporary:
         assert temporary.suffix == ".txt"
         temporary.write_text(text)
     assert not temporary.exists()
@@ -74,16 +74,16 @@ def test_a_link_stays_and_its_target_is_replaced(old: str | None, tmp_path: Path
 
 def test_text_for_a_file_that_a_user_has_named(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("table")
-    assert write_text(tmp_path / "link", "new", written) == tmp_path / "link"
+    assert write_text(tmp_path / "link", "new", write_file) == tmp_path / "link"
     assert (tmp_path / "link").is_symlink() and (tmp_path / "table").read_text() == "new"
     with pytest.raises(StoreError, match=r"cannot write .*link"):
-        write_text(tmp_path / "link" / "below", "new", written)
+        write_text(tmp_path / "link" / "below", "new", write_file)
 
 
 def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    with pytest.raises(OSError, match="symbolic links"), written(tmp_path / "a"):
+    with pytest.raises(OSError, match="symbolic links"), write_file(tmp_path / "a"):
         raise AssertionError("nothing is to be written")
 
 
@@ -107,7 +107,7 @@ def test_a_pipe_ends_empty_when_the_block_ends_badly(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as reader:
         got = reader.submit(pipe.read_text)
-        with pytest.raises(KeyboardInterrupt), written(pipe) as temporary:
+        with pytest.raises(KeyboardInterrupt), write_file(pipe) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
         assert got.result() == ""

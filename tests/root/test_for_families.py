@@ -74,18 +74,18 @@ def test_the_latest_is_made_once_for_an_object_and_a_key() -> None:
         return thing
 
     one, other = Owner(), Owner()
-    first = latest.of(one, "a", make)
-    assert latest.of(one, "a", make) is first and len(made) == 1
+    first = latest.get(one, "a", make)
+    assert latest.get(one, "a", make) is first and len(made) == 1
     del first
-    latest.of(one, "b", make)
-    latest.of(other, "b", make)
-    latest.of(one, "b", make)
+    latest.get(one, "b", make)
+    latest.get(other, "b", make)
+    latest.get(one, "b", make)
     assert len(made) == 4
 
 
 def test_the_latest_is_forgotten_with_its_object() -> None:
     latest, owner = Latest[Owner](), Owner()
-    made = weakref.ref(latest.of(owner, None, Owner))
+    made = weakref.ref(latest.get(owner, None, Owner))
     assert made() is not None
     del owner
     gc.collect()

@@ -24,7 +24,7 @@ from autotune.processes import (
     Warned,
     death,
     program,
-    reporting,
+    report_problems,
 )
 
 pytestmark = pytest.mark.usefixtures("fresh_children")
@@ -91,7 +91,7 @@ def test_a_child_is_killed_with_what_it_runs(tmp_path: Path) -> None:
 
 
 def fails(pipe: Connection, kind: str) -> None:
-    with reporting(pipe):
+    with report_problems(pipe):
         import warnings
 
         warnings.warn("mind the gap", stacklevel=2)

@@ -62,7 +62,7 @@ def test_a_constraint_too_large_for_a_table_is_kept_all_the_same(monkeypatch: py
     space = space_of("c % a == 0", "a * b + d > 20")
     drawn = list(Completions(space).draw(200, np.random.default_rng(0)))
     assert 0 < len(drawn) < 200
-    assert not any(space.exclusion(one) for one in drawn)
+    assert not any(space.explain_exclusion(one) for one in drawn)
 
 
 def test_where_a_constraint_has_no_value_another_excludes_it() -> None:

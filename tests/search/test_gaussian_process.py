@@ -21,7 +21,7 @@ def fitted(known: np.ndarray, times: np.ndarray, asked: np.ndarray) -> tuple[Gau
     relevances = Relevances(GROUPS)
     relevances.fit(known, times)
     process = GaussianProcess(relevances, NOISE)
-    process.fit(relevances.scaled(known), relevances.scaled(asked), room=5)
+    process.fit(relevances.scale(known), relevances.scale(asked), room=5)
     return process, relevances.each[GROUPS]
 
 

@@ -17,7 +17,7 @@ from autotune.declaration.space import Configuration, Constraint, Policy, Preset
 from autotune.errors import UnknownName, UsageError
 from autotune.search import search as module
 from autotune.search import strategy
-from autotune.search.members import Listed, Unlisted, encode, listed, narrowed
+from autotune.search.members import Listed, Unlisted, encode, list_configurations, narrow
 from autotune.search.optuna import OptunaSampler
 from autotune.search.search import Search
 from autotune.search.strategy import Strategy
@@ -262,7 +262,7 @@ def hidden(configuration: Configuration) -> float:
 def test_a_space_of_two_billion(method: str) -> None:
     visited = run(search(LARGE, None, method, trials=60), ahead=4, value=hidden)
     assert len(set(visited)) == 60
-    assert not any(LARGE.exclusion(c) for c in visited)
+    assert not any(LARGE.explain_exclusion(c) for c in visited)
     assert all(c[p.name] in p.values for c in visited for p in LARGE.policies)
 
 
@@ -308,24 +308,24 @@ def test_more_is_told_than_the_model_learns_from(monkeypatch: pytest.MonkeyPatch
 @given(space=spaces())
 def test_listed_is_what_the_space_lists(space: Space) -> None:
     members = space.configurations()
-    assert listed(space) == members
-    assert listed(space, len(members)) == members
-    assert listed(space, len(members) - 1) is None
+    assert list_configurations(space) == members
+    assert list_configurations(space, len(members)) == members
+    assert list_configurations(space, len(members) - 1) is None
 
 
 def test_a_large_space_is_not_listed() -> None:
-    assert listed(LARGE, 1000) is None
+    assert list_configurations(LARGE, 1000) is None
     impossible = space_of(*[6] * 12, constraints=[constraint("p10 > 1000")])
-    assert listed(impossible, 100) is None  # nothing is found and the walk ends all the same
+    assert list_configurations(impossible, 100) is None  # nothing is found and the walk ends all the same
 
 
 def test_narrowed_without_a_list() -> None:
     held: dict[str, Sequence[Any]] = {"block": ["64", "256"], "memory": ["readonly"]}
-    space = narrowed(SPACE, held)
+    space = narrow(SPACE, held)
     assert space.configurations() == SPACE.configurations(narrowed=held)
     assert set(run(search(space, None, "auto"))) == set(SPACE.configurations(narrowed=held))
     with pytest.raises(UnknownName):
-        narrowed(SPACE, {"block": ["63"]})
+        narrow(SPACE, {"block": ["63"]})
 
 
 def test_distance_is_the_sum_over_policies() -> None:
@@ -367,10 +367,10 @@ def test_auto_needs_fewer_visits_than_chance() -> None:
 def test_a_proposal_is_moved_to_a_member_nearby(members: Listed | Unlisted) -> None:
     sampled = OptunaSampler("tpe", members, 0, None)
     places = sampled._places(SPACE.control)
-    assert sampled._nearest(places) == SPACE.control
+    assert sampled._find_nearest(places) == SPACE.control
     assert sampled.propose(SPACE.control) == SPACE.control
     members.take(SPACE.control)
-    near = sampled._nearest(places)
+    near = sampled._find_nearest(places)
     assert near is not None
     assert sum(near[name] != SPACE.control[name] for name in near) == 1
 

@@ -16,14 +16,14 @@ from autotune.spread.worker import ChunkLaunches, Inbox
 def test_a_message_and_an_end_are_heard(awake_s: float) -> None:
     (first, there), (second, other) = Pipe(), Pipe()
     inbox = Inbox([first, second])
-    assert inbox.heard() == []
-    assert inbox.heard(2e-3, awake_s) == []
+    assert inbox.wait() == []
+    assert inbox.wait(2e-3, awake_s) == []
     there.send("word")
-    assert inbox.heard(60.0, awake_s) == [first]
-    assert inbox.heard() == [first]  # until it is received
+    assert inbox.wait(60.0, awake_s) == [first]
+    assert inbox.wait() == [first]  # until it is received
     assert first.recv() == "word"
     other.close()
-    assert inbox.heard(float("inf"), awake_s) == [second]
+    assert inbox.wait(float("inf"), awake_s) == [second]
 
 
 @dataclass

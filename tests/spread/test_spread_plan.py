@@ -17,9 +17,9 @@ from autotune.spread.plan import (
     Chunk,
     Model,
     allocate,
-    calibrated,
+    calibrate,
     chunks_of,
-    predicted,
+    predict,
 )
 from autotune.spread.spread import Planned
 
@@ -48,7 +48,7 @@ ONE = Model(1.0)
 
 def launched(seconds: float, most: float = 1e3) -> Model:
     """A second for each unit of cost, and so many for a chunk whatever is in it."""
-    return Model.through([(0.0, seconds), (most, most + seconds)])
+    return Model.fit([(0.0, seconds), (most, most + seconds)])
 
 
 def test_what_is_handed_out_is_the_costliest_first() -> None:
@@ -90,7 +90,7 @@ def test_a_group_larger_than_a_share_is_divided() -> None:
     subclasses = units(costs, groups=np.repeat([0, 1, 2, 3], 20))
     for allocation in ALLOCATIONS:
         plan = allocate(subclasses, allocation, [ONE] * 4)
-        slowest = max(predicted(plan, subclasses, [ONE] * 4))
+        slowest = max(predict(plan, subclasses, [ONE] * 4))
         assert float(costs.sum()) / 4 / slowest > 0.95
 
 
@@ -106,7 +106,7 @@ def test_every_unit_is_run_once(
 ) -> None:
     groups = sorted(data.draw(st.lists(st.integers(0, 4), min_size=len(costs), max_size=len(costs))))
     speeds = [data.draw(st.floats(0.1, 10)) for _ in range(workers)]
-    models = [Model.through([(0.0, data.draw(st.floats(0, 1))), (1e4, 1e4 * speed)]) for speed in speeds]
+    models = [Model.fit([(0.0, data.draw(st.floats(0, 1))), (1e4, 1e4 * speed)]) for speed in speeds]
     work = units(costs, batch, data.draw(st.sampled_from([None, groups])))
     plan = allocate(work, allocation, models)
     assert sorted(unit for queue in run_by(plan) for unit in queue) == list(range(len(costs)))
@@ -115,7 +115,7 @@ def test_every_unit_is_run_once(
         assert 1 <= chunk.count <= batch
         if work.groups is not None:
             assert len(set(work.groups[chunk.first : chunk.first + chunk.count])) == 1
-    seconds = predicted(plan, work, models)
+    seconds = predict(plan, work, models)
     assert len(seconds) == workers and all(s >= 0 for s in seconds)
     if allocation in ("automatic", "dynamic") and batch == 1:  # Graham's bound for any list order
         best = sum(costs) * min(m.per_cost for m in models) / workers
@@ -130,7 +130,7 @@ def test_batch_and_devices_are_chosen_together() -> None:
     for workers, batch in ((1, 384), (2, 192), (4, 96), (8, 48)):
         plan = allocate(slices, "automatic", [model] * workers)
         assert (plan.batch, plan.steals) == (batch, True)
-        assert max(predicted(plan, slices, [model] * workers)) == 384 / workers + 8
+        assert max(predict(plan, slices, [model] * workers)) == 384 / workers + 8
     # 50 slices on 8 devices: 7 each but for some, not 12 or 6
     assert allocate(units(np.ones(50), batch=50), "automatic", [model] * 8).batch == 7
     # of plans that take as long, the one with the largest launches
@@ -162,31 +162,31 @@ def test_queues_end_in_small_chunks() -> None:
     # of chunks that differ the cheapest are the last, and more than one is cut where one is too little
     uneven = units([*np.full(8, 0.25), *np.ones(120)], batch=8, groups=[0] * 8 + [1] * 120)
     for queue in allocate(uneven, "automatic", [ONE] * 2).queues:
-        costs = [chunk.of(uneven.costs) for chunk in queue]
+        costs = [chunk.sum_over(uneven.costs) for chunk in queue]
         assert max(costs[-5:]) <= 2 and costs == sorted(costs, reverse=True)
 
 
 def test_what_a_plan_takes() -> None:
     work = units([1, 2, 3, 4])
     plan = Allocation("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
-    slower = Model.through([(0.0, 0.25), (100.0, 200.25)])
-    assert predicted(plan, work, [ONE, slower]) == pytest.approx([4.0, 12.5])
+    slower = Model.fit([(0.0, 0.25), (100.0, 200.25)])
+    assert predict(plan, work, [ONE, slower]) == pytest.approx([4.0, 12.5])
     # copies go on beside computing, but for the last one
-    assert predicted(plan, work, [Model(1.0, per_byte=0.1)] * 2, 10.0) == [5.0, 7.0]
+    assert predict(plan, work, [Model(1.0, per_byte=0.1)] * 2, 10.0) == [5.0, 7.0]
     # and are what is waited for where they take longer
-    assert predicted(plan, work, [Model(1.0, per_byte=1.0)] * 2, 10.0) == [30.0, 30.0]
+    assert predict(plan, work, [Model(1.0, per_byte=1.0)] * 2, 10.0) == [30.0, 30.0]
     one = allocate(units([1.0]), "contiguous", [ONE] * 3)
-    assert sorted(predicted(one, units([1.0]), [ONE] * 3)) == [0.0, 0.0, 1.0]
+    assert sorted(predict(one, units([1.0]), [ONE] * 3)) == [0.0, 0.0, 1.0]
 
 
 def test_a_model_is_found_from_what_was_measured() -> None:
     """A run without a calibration before it is the calibration of the next one."""
     samples = [(cost, 2e-9 * cost + 1e-4, int(cost), cost * 1e-10) for cost in (1e5, 1e6, 3e6)]
-    found = ONE.refined(samples)
+    found = ONE.refine(samples)
     for cost in (1e5, 5e5, 1e6, 2e6, 3e6):
         assert found.seconds(cost) == pytest.approx(2e-9 * cost + 1e-4)
     assert found.per_byte == pytest.approx(1e-10)
-    faster = ONE.refined([(1.0, 2.0, 0, 0.0), (2.0, 1.0, 0, 0.0)])  # a cost that falls is no cost
+    faster = ONE.refine([(1.0, 2.0, 0, 0.0), (2.0, 1.0, 0, 0.0)])  # a cost that falls is no cost
     assert (faster.seconds(1.0), faster.seconds(2.0), faster.per_byte) == (2.0, 2.0, 0.0)
 
 
@@ -225,10 +225,10 @@ def test_names_are_checked() -> None:
 
 
 def test_a_chunk_takes_what_lies_between_measured_ones() -> None:
-    model = Model.through([(8.0, 1.5), (1.0, 1.0), (4.0, 1.0), (2.0, 0.9)], per_byte=0.5)
+    model = Model.fit([(8.0, 1.5), (1.0, 1.0), (4.0, 1.0), (2.0, 0.9)], per_byte=0.5)
     assert model.per_cost == pytest.approx(1.5 / 8)
     assert [model.seconds(cost) for cost in (0.5, 1, 3, 6, 16)] == pytest.approx([1, 1, 1, 1.25, 3.0])
-    slower = model.refined([(8.0, 3.0, 4, 4.0), (4.0, 2.0, 4, 4.0)])
+    slower = model.refine([(8.0, 3.0, 4, 4.0), (4.0, 2.0, 4, 4.0)])
     assert [slower.seconds(cost) for cost in (4, 8, 16)] == pytest.approx([2, 3, 6])
     assert slower.per_byte == 1.0
 
@@ -243,7 +243,7 @@ def test_calibration_predicts_a_device_that_few_units_do_not_fill(filled: int, m
         sizes.extend(chunk.count for chunk in chunks)
         return {0: [(float(-(-chunk.count // filled)), 0.0) for chunk in chunks]}
 
-    models, after = calibrated(work, np.zeros(many), 0.5, timed)
+    models, after = calibrate(work, np.zeros(many), 0.5, timed)
     assert all(low + 1 <= high <= 2 * low or high == 1 for low, high in pairwise(sizes[:-1]))
     assert sizes[-1] == max(sizes)  # a plan's chunks are as large as that
     assert max(sizes) <= max(1, min(batch, max(2, many // 2)))
@@ -261,8 +261,8 @@ def test_calibration_finds_what_groups_take() -> None:
         times = [float(true[c.first : c.first + c.count].sum()) for c in chunks]
         return {0: [(t, 0.0) for t in times], 1: [(2 * t, 0.0) for t in times]}
 
-    models, after = calibrated(work, np.zeros(60), 0.25, timed)
+    models, after = calibrate(work, np.zeros(60), 0.25, timed)
     assert after.costs == pytest.approx(true)
     assert [models[worker].seconds(8.0) for worker in (0, 1)] == pytest.approx([8.0, 16.0])
     plan = allocate(after, "automatic", [models[0], models[1]])
-    assert predicted(plan, after, [models[0], models[1]]) == pytest.approx([66, 66], rel=0.15)
+    assert predict(plan, after, [models[0], models[1]]) == pytest.approx([66, 66], rel=0.15)

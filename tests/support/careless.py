@@ -66,7 +66,7 @@ def reasons(backend: Backend, folder: Path) -> dict[int, str]:
     measurer, jobs = _bench(backend, folder, _FAMILY, _SOURCE)
     found = {}
     for job in jobs:
-        tried = measurer.tried(job).trial
+        tried = measurer.try_job(job).trial
         assert tried.state == ("wrong_result" if tried.reason else "measured")
         found[int(job.configuration["fault"])] = tried.reason
     measurer.close()
@@ -87,8 +87,8 @@ def wrong_finalists(backend: Backend, folder: Path) -> list[str]:
     measurer, jobs = _bench(backend, folder)
     assert len(jobs) == 2
     assert jobs[0].compiled.image == jobs[1].compiled.image
-    assert [measurer.tried(job).trial.reason for job in jobs] == ["", ""]
-    wrong = measurer.retimed(jobs, frozenset(), 1.0).wrong
+    assert [measurer.try_job(job).trial.reason for job in jobs] == ["", ""]
+    wrong = measurer.retime(jobs, frozenset(), 1.0).wrong
     measurer.close()
     return list(wrong.values())
 

@@ -70,7 +70,7 @@ def executions(backend: Any, binaries: Sequence[Binary], inputs: Inputs) -> Iter
     resident = Resident(backend, inputs)
     for variant, binary in binaries:
         names = inputs.names(variant.configuration)
-        assert not variant.exclusion(names, backend.device.limits), variant.configuration.id
+        assert not variant.explain_exclusion(names, backend.device.limits), variant.configuration.id
         yield resident.execution(variant, backend.load(binary))
     resident.close()
 

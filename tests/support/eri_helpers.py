@@ -46,12 +46,12 @@ def results(
 ) -> Iterator[tuple[Configuration, int, dict[str, np.ndarray]]]:
     """(configuration, number of the inputs, canonical outputs) for all; two calls each, so that nothing may be left
     over from the one before. Inputs of one kind only: their options are equal."""
-    variants = [Variant.of(FAMILY, c, given[0].options) for c in configurations]
+    variants = [Variant.make(FAMILY, c, given[0].options) for c in configurations]
     for variant, binary in compiled(backend, variants, 24, optimize):
         module = backend.load(binary)
         for number, one in enumerate(given):
             names = one.names(variant.configuration)
-            if reason := variant.exclusion(names, backend.device.limits):
+            if reason := variant.explain_exclusion(names, backend.device.limits):
                 assert "constant memory" in reason, f"{variant.configuration.id}: {reason}"
                 continue
             resident = Resident(backend, one)

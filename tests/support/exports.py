@@ -10,7 +10,7 @@ from autotune.cli.commands import main
 from autotune.declaration import family as families
 from autotune.declaration.family import Family
 from autotune.declaration.space import PolicyValue
-from autotune.files import bundled
+from autotune.files import find_bundled
 from autotune.layout.digest import layouts_digest
 
 WARNINGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -41,7 +41,7 @@ def shipped(name: str, workload: str, root: Path, **chosen: PolicyValue) -> Expo
     """The export of the shipped policy file, taken for one that was measured with the sources of now; ``workload`` was
     won by control with the policies in ``chosen`` where there are any."""
     family = families.load_family(name)
-    content = yaml.safe_load((bundled("policies") / name / "nvidia-h200.yaml").read_text())
+    content = yaml.safe_load((find_bundled("policies") / name / "nvidia-h200.yaml").read_text())
     for item in content["entries"].values():
         item["source_digest"], item["layouts_digest"] = family.source_digest, layouts_digest()
         item["space_digest"] = family.space_digest

@@ -10,7 +10,7 @@ from pathlib import Path
 from import_path import import_path
 from waiting import PATIENCE_S, eventually
 
-from autotune.compile.pool import limited
+from autotune.compile.pool import limit_time
 from autotune.compile.toolchain import Batch, BuildError, Built, Toolchain, VariantSource
 from autotune.errors import CompilerError
 
@@ -46,7 +46,7 @@ class Fake:
         if set(names) & set(self.slow):
             eventually(lambda: len(self.calls) >= self.enough)
         if set(names) & set(self.late):
-            with limited(0.01):
+            with limit_time(0.01):
                 eventually(lambda: False)
         if set(names) & set(self.running):
             with subprocess.Popen(["sleep", "120"]) as program, self.calls_file.open("a") as file:

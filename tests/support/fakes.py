@@ -18,7 +18,7 @@ from autotune.compile.toolchain import Batch, BuildError, Built, Compiled
 from autotune.compile.variant import Geometry, Variant
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.device.backend import EXACTLY, WORDS, Backend, Copy, LaunchError, raw
+from autotune.device.backend import EXACTLY, WORDS, Backend, Copy, LaunchError, make_raw
 from autotune.hardware import Device
 from autotune.layout.stored import Stored
 from autotune.measure.sampling import Protocol
@@ -105,7 +105,7 @@ class FakePlaced:
     def guards(self) -> "list[FakePlaced]":
         guard = (self.room.size - self.buffer.size) // 2
         around = (self.room[:guard], self.room[guard + self.buffer.size :]) if guard else ()
-        return [FakePlaced(raw(guard), b"", one, one) for one in around]
+        return [FakePlaced(make_raw(guard), b"", one, one) for one in around]
 
     def free(self) -> None:
         pass
@@ -148,7 +148,7 @@ class FakeBackend:
     def stream(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:
+    def shuffle(self, seed: int) -> AbstractContextManager[None]:
         return nullcontext()
 
     def toolchain(self, compiler: str = "") -> FakeToolchain:
@@ -209,7 +209,7 @@ class FakeBackend:
         into[:] = copied
         return into  # type: ignore[no-any-return]
 
-    def apart(
+    def count_mismatches(
         self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         if kind.kind != "f" and placed.buffer.size % 4:
@@ -255,7 +255,7 @@ class FakeBackend:
     def wait(self, mark: float) -> None:
         pass
 
-    def behind(self, mark: float) -> AbstractContextManager[None]:
+    def queue_after(self, mark: float) -> AbstractContextManager[None]:
         return nullcontext()
 
     def fetch(self, copy: Copy) -> None:
@@ -272,7 +272,7 @@ class FakeBackend:
     def between_ms(self, begin: float, end: float) -> float:
         return end - begin
 
-    def waited_for_host(self, _mark: float) -> bool:
+    def has_reached(self, _mark: float) -> bool:
         return False
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:

@@ -23,7 +23,7 @@ def assert_is_the_index(program: DeviceProgram, text: Text, merged: bool = False
     wanted = BUILDER.Wanted(merged=merged, ranges=True, leaves=True, tables=TABLES)
     made = BUILDER.build(program, tree.text, wanted, lambda *_: None)
     assert made.nodes == tree.nodes.size and made.letters == np.count_nonzero(text != 4)
-    rooms = {name: room.fetched(np.uint32, room.nbytes // 4) for name, room in made.rooms.items()}
+    rooms = {name: room.fetch(np.uint32, room.nbytes // 4) for name, room in made.rooms.items()}
     if merged:
         both = rooms.pop("nodes").reshape(made.nodes, 2, 4)
         rooms["nodes"], rooms["children"] = both[:, 0].reshape(-1), both[:, 1].reshape(-1)

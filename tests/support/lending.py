@@ -274,7 +274,7 @@ class Gpu(CpuBackend):
         made = self.view(stored, CpuPlaced(stored, b"", memory))
         return Placed(made.stored, made.argument, made.buffer, made._texture)
 
-    def bound(
+    def bind(
         self, fills: Mapping[str, Any], launches: Sequence[Launch],
         constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
@@ -296,7 +296,7 @@ class Gpu(CpuBackend):
             self._local.stream = before
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def suspend_capture(self) -> Iterator[None]:
         self.seen.append("aside")
         yield
         self.seen.append("recorded from here")

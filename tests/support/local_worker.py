@@ -51,7 +51,7 @@ class LocalWorker(ProcessWorker):
     def receive(self) -> list[Tried | Died]:
         if not self._jobs or self.lost:
             return []
-        tried = self._measuring.measurer.tried(self._jobs.popleft())
+        tried = self._measuring.measurer.try_job(self._jobs.popleft())
         if tried.lost:
             self._lose(tried.trial.configuration.id, tried.trial.reason)
         return [tried]

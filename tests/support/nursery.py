@@ -36,7 +36,7 @@ class Nursery:
         self._lock = threading.Lock()
 
     def started(self, pipe: Connection, parent: Connection) -> "Forked":
-        """In place of ``processes._started``."""
+        """In place of ``processes._start``."""
         with self._lock:
             if self._requests is None:
                 self._begin()

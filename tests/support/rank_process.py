@@ -36,8 +36,8 @@ def main(folder: Path, end: str) -> int:
         for begin, values in pieces["y"]:
             np.testing.assert_array_equal(values, right["y"].reshape(-1)[begin : begin + values.size])
         units = sum(values.size for _, values in pieces["y"]) // right["y"].shape[1]
-        assert sum(spread.ranks.gathered(units)) == len(spread.units)
-        sums = spread.ranks.gathered(pieces["total"][0][1].copy())
+        assert sum(spread.ranks.gather(units)) == len(spread.units)
+        sums = spread.ranks.gather(pieces["total"][0][1].copy())
         np.testing.assert_array_equal(np.sum(sums, 0), right["total"])
         for name, array in spread.fetch().items():
             np.testing.assert_array_equal(array, right[name], name)

@@ -67,7 +67,7 @@ def main(
                 if os.getppid() != starter:  # the test has failed before it said begin
                     sys.exit(1)
             wanted = configurations(count)
-            while left := [c for c in wanted if c not in store.known()]:
+            while left := [c for c in wanted if c not in store.get_known()]:
                 mine = [c for c in left if store.claim(c) and _try(store, c, seconds, end, told)]
                 if not mine:
                     print("waiting", file=told)

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from autotune.compile import VIOLATION, Compiled, Geometry, HostCxx, cpu_model, default_root, find_compiler
-from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, raw, require_room
+from autotune.device.backend import EXACTLY, WORDS, Closing, Copy, LaunchError, Placed, make_raw, require_room
 from autotune.device.cpu.native import (
     ASCENDING,
     CONSTANT_BYTES,
@@ -145,22 +145,22 @@ class CpuBackend(Closing):
             module.window[stored.constant_offset : end] = stored.buffer
             return CpuPlaced(kept, stored.argument(0), np.empty(0, np.uint8))
         try:
-            room = _aligned(stored.nbytes + 2 * guard)
+            room = _allocate_aligned(stored.nbytes + 2 * guard)
         except MemoryError:
             raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
         buffer = room[guard : guard + stored.nbytes]
         if stored.buffer is not None:
             buffer[:] = stored.buffer
         rows = stored.plane or (stored.raster.size if stored.raster else (0,))
-        made = _seen(kept, buffer, rows[0])
+        made = _view(kept, buffer, rows[0])
         if guard:
             around = (room[:guard], room[guard + stored.nbytes :])
-            made.guards = tuple(CpuPlaced(raw(guard), b"", one) for one in around)
+            made.guards = tuple(CpuPlaced(make_raw(guard), b"", one) for one in around)
         return made
 
     def view(self, stored: Stored, of: Placed) -> CpuPlaced:
         assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
-        return _seen(stored, of.buffer[: stored.nbytes], stored.strides[0])
+        return _view(stored, of.buffer[: stored.nbytes], stored.strides[0])
 
     def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         placed.buffer[begin : None if nbytes is None else begin + nbytes].fill(byte)
@@ -191,7 +191,7 @@ class CpuBackend(Closing):
         into[:] = placed.buffer[:nbytes]
         return into
 
-    def apart(
+    def count_mismatches(
         self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         """In parts that the caches hold."""
@@ -209,7 +209,7 @@ class CpuBackend(Closing):
     # -- launching and timing ---------------------------------------------------------------------------
 
     @contextmanager
-    def shuffled(self, seed: int) -> Iterator[None]:
+    def shuffle(self, seed: int) -> Iterator[None]:
         """An even seed has every launch in the block begin with its last block and each block with its last thread; an
         odd one draws both orders anew for each launch, and with the same seed the same ones. Blocks run side by side
         on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
@@ -299,7 +299,7 @@ class CpuBackend(Closing):
     def wait(self, mark: float) -> None:
         """Nothing is ever under way."""
 
-    def behind(self, mark: float) -> AbstractContextManager[None]:  # noqa: ARG002
+    def queue_after(self, mark: float) -> AbstractContextManager[None]:  # noqa: ARG002
         """Nothing to do: a copy is made at once."""
         return nullcontext()
 
@@ -318,7 +318,7 @@ class CpuBackend(Closing):
         """From one mark to a later one."""
         return (end - begin) * 1e3
 
-    def waited_for_host(self, _mark: float) -> bool:
+    def has_reached(self, _mark: float) -> bool:
         """It is the host."""
         return False
 
@@ -348,7 +348,7 @@ class CpuBackend(Closing):
         self._flush += 1
 
 
-def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
+def _view(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
     """``buffer`` as ``stored`` says; the rows of a plane, or of an image, are ``pitch`` texels apart."""
     if stored.memory != "texture" and stored.raster is None:
         return CpuPlaced(stored, stored.argument(buffer.ctypes.data), buffer)
@@ -359,7 +359,7 @@ def _seen(stored: Stored, buffer: Bytes, pitch: int) -> CpuPlaced:
     return CpuPlaced(stored, stored.argument(ctypes.addressof(texture)), buffer, texture)
 
 
-def _aligned(nbytes: int) -> Bytes:
+def _allocate_aligned(nbytes: int) -> Bytes:
     """Zeroed room for ``nbytes`` that begins with a cache line. Raises MemoryError."""
     room = np.zeros(nbytes + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT

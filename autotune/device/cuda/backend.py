@@ -28,18 +28,18 @@ from autotune.device.backend import (
     require_room,
 )
 from autotune.device.clocks import ClockWatch
-from autotune.device.cuda.calls import CudaCall, Joints, consent
+from autotune.device.cuda.calls import CudaCall, Joints, allow_shared_memory
 from autotune.device.cuda.driver import call, describe_device, open_device, open_driver
 from autotune.device.cuda.graph import (
     Graph,
-    beside_captures,
     capture,
     capture_of,
-    captured_function,
+    get_captured_function,
     launch_cooperative,
+    relax_captures,
     resident_blocks,
 )
-from autotune.device.cuda.memory import CONSTANT_BYTES, CudaModule, CudaPlaced, loaded, over, place
+from autotune.device.cuda.memory import CONSTANT_BYTES, CudaModule, CudaPlaced, load_module, place, place_at
 from autotune.device.cuda.timing import Probe
 from autotune.errors import DeviceError, UnknownName
 from autotune.layout import Stored, members
@@ -61,7 +61,7 @@ class CudaBackend(Closing):
         self._images: dict[Path, Any] = {}
         self._joints = Joints(self._driver)
         self._traced: list[tuple[str, Any, Any]] | None = None
-        self._aside: Any = None  # the stream of ``behind``
+        self._aside: Any = None  # the stream of ``queue_after``
         self._graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
         self.device = describe_device(self._driver, self._handle, ordinal)
         l2_bytes = self._handle.get_attribute(self._driver.device_attribute.L2_CACHE_SIZE)
@@ -84,7 +84,7 @@ class CudaBackend(Closing):
                 self._driver.Context.pop()
 
     @contextmanager
-    def _driving(self, what: str = "") -> Iterator[None]:
+    def _drive(self, what: str = "") -> Iterator[None]:
         """The context is current, and what the driver refuses is a LaunchError that begins with ``what``."""
         with self.current():
             try:
@@ -103,7 +103,7 @@ class CudaBackend(Closing):
             finally:
                 self._local.stream = None
 
-    def shuffled(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
+    def shuffle(self, seed: int) -> AbstractContextManager[None]:  # noqa: ARG002
         """Nothing changes: the GPU takes blocks and warps as it likes."""
         return nullcontext()
 
@@ -116,27 +116,27 @@ class CudaBackend(Closing):
             return
         with self.current():
             if capture := capture_of(stream):
-                with self._restored(), beside_captures(), self._joints.joined(stream, capture) as ours:
+                with self._restore_stream(), relax_captures(), self._joints.join(stream, capture) as ours:
                     self._local.stream, self._local.captures = ours, True
                     yield capture
                 return
             before = self._stream
             try:
-                with self._joints.joined(stream) as self._local.stream:
+                with self._joints.join(stream) as self._local.stream:
                     yield 0
             finally:
                 self._local.stream = before
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def suspend_capture(self) -> Iterator[None]:
         """What the calling thread does in the block is done at its end, and no capture has it."""
-        with self._restored():
+        with self._restore_stream():
             self._local.captures = False
             with self.stream():
                 yield
 
     @contextmanager
-    def _restored(self) -> Iterator[None]:
+    def _restore_stream(self) -> Iterator[None]:
         """What the block says of the calling thread's stream holds to its end."""
         names = ("stream", "captures")
         before = [getattr(self._local, name, None) for name in names]
@@ -162,23 +162,23 @@ class CudaBackend(Closing):
     # -- modules and data -------------------------------------------------------------------------------
 
     def load(self, compiled: Compiled) -> CudaModule:
-        with self._driving("cannot load the binary: "):
-            return loaded(self._driver, self._images, compiled)
+        with self._drive("cannot load the binary: "):
+            return load_module(self._driver, self._images, compiled)
 
     def load_apart(self, compiled: Compiled) -> CudaModule:
-        with self._driving("cannot load the binary: "):
-            return loaded(self._driver, {}, compiled)
+        with self._drive("cannot load the binary: "):
+            return load_module(self._driver, {}, compiled)
 
     def place(self, stored: Stored, module: Any = None, guard: int = 0) -> CudaPlaced:
-        with self._driving(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
+        with self._drive(f"cannot place {stored.nbytes} bytes in {stored.memory} memory: "):
             return place(self._driver, self, stored, module, guard)
 
     def view(self, stored: Stored, of: Any) -> CudaPlaced:
         return self.borrow(stored, of.address)
 
     def borrow(self, stored: Stored, address: int) -> CudaPlaced:
-        with self._driving("cannot make a texture: ") if stored.memory == "texture" else nullcontext():
-            return over(self, stored, address)
+        with self._drive("cannot make a texture: ") if stored.memory == "texture" else nullcontext():
+            return place_at(self, stored, address)
 
     def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:
         many = placed.stored.nbytes - begin if nbytes is None else nbytes
@@ -187,33 +187,33 @@ class CudaBackend(Closing):
             placed.push(self._stream_handle)
 
     def copy(self, placed: Any, source: Any) -> None:
-        with self._driving():
+        with self._drive():
             source.pull(self._stream_handle)
             self._driver.memcpy_dtod_async(placed.address, source.address, placed.stored.nbytes, self._stream)
             placed.push(self._stream_handle)
 
     def settle(self, placed: Any) -> None:
-        with self._driving():
+        with self._drive():
             placed.push(self._stream_handle)
 
     def fill_constants(self, module: Any, byte: int) -> None:
-        with self._driving("cannot fill constant memory: "), module.window.lock:
+        with self._drive("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:
                 module.window.claim(0)
                 self._driver.memcpy_htod(constants, np.full(CONSTANT_BYTES, byte, np.uint8))
 
     def checksum(self, placed: Any) -> int:
-        return self._counted("checksum", placed, placed.stored.nbytes) if placed.address else 0
+        return self._count("checksum", placed, placed.stored.nbytes) if placed.address else 0
 
-    def _counted(self, kernel: str, placed: Any, *arguments: int) -> int:
+    def _count(self, kernel: str, placed: Any, *arguments: int) -> int:
         """What a kernel of the probe finds in ``placed``."""
-        with self._driving():
+        with self._drive():
             placed.pull(self._stream_handle)
             return self._probe.count(kernel, placed.address, *arguments)
 
     def upload(self, placed: Any, stored: Stored) -> None:
         assert stored.nbytes == placed.stored.nbytes, "memory of the same size"
-        with self._driving():
+        with self._drive():
             if placed.image is not None:
                 self.synchronize()  # launches may still read it
                 placed.image.fill(stored.buffer)
@@ -223,14 +223,14 @@ class CudaBackend(Closing):
         placed.uploads += 1
 
     def fill_window(self, module: Any, resident: Any, begin: int, window: Stored) -> None:
-        with self._driving("cannot fill constant memory: "), module.window.lock:
+        with self._drive("cannot fill constant memory: "), module.window.lock:
             if (constants := module.window.address) is not None:
                 self._claim(module.window)
                 target, source = constants + window.constant_offset, resident.address + begin
                 self._driver.memcpy_dtod_async(target, source, window.nbytes, self._stream)
 
     def fill_symbol(self, module: Any, symbol: str, placed: Any) -> None:
-        with self._driving(f"cannot fill {symbol}: "), module.window.lock:
+        with self._drive(f"cannot fill {symbol}: "), module.window.lock:
             if (found := module.variable(symbol)) is not None:
                 address, room = found
                 require_room(symbol, room, placed.stored.nbytes)
@@ -249,27 +249,27 @@ class CudaBackend(Closing):
         many = placed.stored.nbytes if nbytes is None else nbytes
         buffer = np.empty(many, np.uint8) if into is None else into
         assert buffer.nbytes == many and buffer.flags.c_contiguous, "as many bytes as are fetched"
-        with self._driving():
+        with self._drive():
             placed.pull(self._stream_handle)
             self._driver.memcpy_dtoh_async(buffer, placed.address, self._stream)
             self.synchronize()
         return buffer
 
-    def apart(
+    def count_mismatches(
         self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
     ) -> int:
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         if kind.kind != "f":
-            return self._counted("mismatches", placed, expected.address, nbytes)
+            return self._count("mismatches", placed, expected.address, nbytes)
         bits = map(int, np.array(within, np.float64).view(np.uint64))
-        return self._counted(f"apart_{kind.name}", placed, expected.address, nbytes // kind.itemsize, *bits)
+        return self._count(f"apart_{kind.name}", placed, expected.address, nbytes // kind.itemsize, *bits)
 
     # -- launching and timing ---------------------------------------------------------------------------
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         function = module.functions[kernel]
-        with self._launching(kernel):
-            consent(self._driver, function, geometry)
+        with self._guard_launch(kernel):
+            allow_shared_memory(self._driver, function, geometry)
             function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
                 geometry.grid,
                 geometry.block,
@@ -281,11 +281,11 @@ class CudaBackend(Closing):
     def launch_cooperative(
         self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]
     ) -> None:
-        with self._launching(kernel):
-            consent(self._driver, module.functions[kernel], geometry)
+        with self._guard_launch(kernel):
+            allow_shared_memory(self._driver, module.functions[kernel], geometry)
             if kernel not in module.handles:
-                module.handles[kernel] = captured_function(
-                    self._captured(lambda: self.launch(module, kernel, geometry, arguments))
+                module.handles[kernel] = get_captured_function(
+                    self._capture(lambda: self.launch(module, kernel, geometry, arguments))
                 )
             handle = module.handles[kernel]
             most = resident_blocks(handle, self.device.multiprocessors, geometry)
@@ -299,21 +299,21 @@ class CudaBackend(Closing):
             launch_cooperative(handle, blocks, geometry, arguments, self._stream_handle)
 
     @contextmanager
-    def _launching(self, kernel: str) -> Iterator[None]:
+    def _guard_launch(self, kernel: str) -> Iterator[None]:
         """One launch: on this device, between events when launches are traced, its failure as LaunchError."""
-        with self._driving(f"{kernel}: "):
+        with self._drive(f"{kernel}: "):
             start = self._driver.Event().record() if self._traced is not None else None
             yield
             if self._traced is not None:
                 self._traced.append((kernel, start, self._driver.Event().record()))
 
     def stage(self, name: str, work: Callable[[int], None]) -> None:
-        with self._launching(name):
+        with self._guard_launch(name):
             work(self._stream_handle)
 
     def record(self, steps: Callable[[], None]) -> Callable[[], None]:
         with self.current():
-            graph = Graph(self._captured(steps), self.current)
+            graph = Graph(self._capture(steps), self.current)
         self._graphs.add(graph)
 
         def replay() -> None:
@@ -325,13 +325,13 @@ class CudaBackend(Closing):
 
         return replay
 
-    def _captured(self, steps: Callable[[], None]) -> Any:
+    def _capture(self, steps: Callable[[], None]) -> Any:
         """The graph of what ``steps`` launches, on a stream of its own: the default one cannot be captured."""
         before = self._stream, self._traced
         try:
             self._local.stream, self._traced = self._driver.Stream(_NON_BLOCKING), None
             self._local.captures = True
-            with self._driving():
+            with self._drive():
                 return capture(self._stream_handle, steps)
         finally:
             self._local.stream, self._traced = before
@@ -341,7 +341,7 @@ class CudaBackend(Closing):
     def _stream_handle(self) -> int:
         return int(self._stream.handle) if self._stream else 0
 
-    def bound(
+    def bind(
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
         constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> CudaCall:  # fmt: skip
@@ -352,7 +352,7 @@ class CudaBackend(Closing):
 
     def kernel_times(self, plan: Callable[[], None]) -> dict[str, float]:
         """Run ``plan`` once, queued behind a delay, with events around each launch: milliseconds by kernel."""
-        with self._driving():
+        with self._drive():
             self._probe.delay(_TRACE_DELAY_NS)
             self._traced = []
             try:
@@ -366,24 +366,24 @@ class CudaBackend(Closing):
                 self._traced = None
 
     def synchronize(self) -> None:
-        with self._driving():
+        with self._drive():
             (self._stream or self._driver.Context).synchronize()
 
     def sample(self, plan: Callable[[], None], count: int, cold: bool) -> list[float]:
-        with self._driving():
+        with self._drive():
             return self._probe.sample(plan, count, cold)
 
     def mark(self) -> Any:
-        with self._driving():
+        with self._drive():
             return self._driver.Event().record(self._stream)
 
     def wait(self, mark: Any) -> None:
-        with self._driving():
+        with self._drive():
             mark.synchronize()
 
     @contextmanager
-    def behind(self, mark: Any) -> Iterator[None]:
-        with self._driving(), self._restored():
+    def queue_after(self, mark: Any) -> Iterator[None]:
+        with self._drive(), self._restore_stream():
             self._aside = self._aside or self._driver.Stream(_NON_BLOCKING)
             self._aside.wait_for_event(mark)
             self._local.stream = self._aside
@@ -392,7 +392,7 @@ class CudaBackend(Closing):
     def fetch(self, copy: Copy) -> None:
         placed: Any = copy.placed
         source = placed.address + copy.begin
-        with self._driving():
+        with self._drive():
             if copy.pitch == copy.width:
                 self._driver.memcpy_dtoh_async(copy.target, source, self._stream)
                 return
@@ -415,16 +415,16 @@ class CudaBackend(Closing):
             call("cuMemHostUnregister", host.ctypes.data)
 
     def between_ms(self, begin: Any, end: Any) -> float | None:
-        with self._driving():
+        with self._drive():
             return float(end.time_since(begin)) if end.query() else None
 
-    def waited_for_host(self, mark: Any) -> bool:
-        with self._driving():
+    def has_reached(self, mark: Any) -> bool:
+        with self._drive():
             return bool(mark.query())
 
     def floor_ms(self, count: int = 50) -> float:
         """The median time of an empty kernel under the same protocol: nothing can measure less."""
-        with self._driving():
+        with self._drive():
             return self._probe.floor_ms(count)
 
     def describe(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ _ADDRESS = struct.Struct("<Q")
 _FREELY_SHARED = 48 << 10  # bytes of shared memory, static ones too; more needs the kernel's consent
 
 
-def consent(driver: Any, function: Any, geometry: Geometry) -> None:
+def allow_shared_memory(driver: Any, function: Any, geometry: Geometry) -> None:
     """Let a launch have the dynamic shared memory that it asks for."""
     if geometry.shared_bytes and geometry.shared_bytes + function.shared_size_bytes > _FREELY_SHARED:
         function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared_bytes)
@@ -104,7 +104,10 @@ class CudaCall:
         self._fills = [(name, one.stored.nbytes) for name, one in fills.items()]
         self._beginnings = [(each.name, each.source_name, each.placed.stored.nbytes) for each in beginnings]
         self._places: dict[str, list[tuple[bytearray, int]]] = {}
-        self._moves, self._steps = self._ready(driver, moves), self._ready(driver, launches)
+        self._moves, self._steps = (
+            self._prepare_launches(driver, moves),
+            self._prepare_launches(driver, launches),
+        )
         self._window: ConstantWindow | None = None
         self._key: Key | None = None
         self._copies: list[tuple[int, str, int]] = []  # address, name of the source, bytes
@@ -117,11 +120,11 @@ class CudaCall:
         if constants and all(constant.stays for constant in constants):
             self._key = tuple(held)
 
-    def _ready(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
+    def _prepare_launches(self, driver: Any, launches: Sequence[Launch]) -> list[tuple[Any, ...]]:
         steps = []
         for launch in launches:
             function, geometry = launch.module.functions[launch.kernel], launch.geometry  # type: ignore[attr-defined]
-            consent(driver, function, geometry)
+            allow_shared_memory(driver, function, geometry)
             packed, offsets = members(launch.arguments)
             for name, number, byte in launch.addresses:
                 self._places.setdefault(name, []).append((packed, offsets[number] + byte))
@@ -188,11 +191,11 @@ class Joints:
         ] = []  # pairs that are part of a capture until it ends
 
     @contextmanager
-    def joined(self, stream: int, capture: int = 0) -> Iterator[Any]:
+    def join(self, stream: int, capture: int = 0) -> Iterator[Any]:
         """A stream of ours whose work in the block comes after what is queued on ``stream`` and before what follows
         there; ``capture`` is the number of the capture that is under way there. The context is current. Raises
         LaunchError."""
-        ours, event = self._taken(capture)
+        ours, event = self._take(capture)
         handle = int(ours.handle)
         call("cuEventRecord", event, stream)
         call("cuStreamWaitEvent", handle, event, 0)
@@ -210,25 +213,25 @@ class Joints:
         """Until another library's stream has nothing left to do. The context is current. Raises LaunchError."""
         call("cuStreamSynchronize", stream)
 
-    def _taken(self, capture: int) -> tuple[Any, Any]:
+    def _take(self, capture: int) -> tuple[Any, Any]:
         """One that is part of ``capture`` already, else one that is part of none."""
         if not self._captured:
-            return self._idle.pop() if self._idle else self._made()
+            return self._idle.pop() if self._idle else self._make()
         with self._lock:
             held, self._captured = self._captured, []
-            found = None
+            idle = None
             for number, pair in held:
-                if found is None and capture and number == capture:
-                    found = pair
+                if idle is None and capture and number == capture:
+                    idle = pair
                 elif number != capture and not int(call("cuStreamIsCapturing", int(pair[0].handle))):
                     self._idle.append(pair)
                 else:
                     self._captured.append((number, pair))
-            if found is None:
-                found = self._idle.pop() if self._idle else None
-        return found or self._made()
+            if idle is None:
+                idle = self._idle.pop() if self._idle else None
+        return idle or self._make()
 
-    def _made(self) -> tuple[Any, Any]:
+    def _make(self) -> tuple[Any, Any]:
         # CU_STREAM_NON_BLOCKING, CU_EVENT_DISABLE_TIMING
         return self._driver.Stream(1), call("cuEventCreate", 2)
 

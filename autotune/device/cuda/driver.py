@@ -52,10 +52,10 @@ def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
 
 def call(function: str, *arguments: Any) -> Any:
     """A driver function through cuda-bindings: its first result, or LaunchError with the driver's status."""
-    return next(iter(every(function, *arguments)), None)
+    return next(iter(call_all(function, *arguments)), None)
 
 
-def every(function: str, *arguments: Any) -> list[Any]:
+def call_all(function: str, *arguments: Any) -> list[Any]:
     """As ``call``, with all results."""
     from cuda.bindings import driver as bindings
 

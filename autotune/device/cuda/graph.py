@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.compile import Geometry
 from autotune.device.backend import LaunchError
-from autotune.device.cuda.driver import call, every
+from autotune.device.cuda.driver import call, call_all
 
 
 class Graph:
@@ -57,11 +57,11 @@ def capture_of(stream: int) -> int:
     the default stream, which cannot be captured."""
     if not stream or not int(call("cuStreamIsCapturing", stream)):
         return 0
-    return int(every("cuStreamGetCaptureInfo", stream)[1])
+    return int(call_all("cuStreamGetCaptureInfo", stream)[1])
 
 
 @contextmanager
-def beside_captures() -> Iterator[None]:
+def relax_captures() -> Iterator[None]:
     """The calling thread may do in the block what others' captures forbid it, such as to allocate memory, since none of
     it is meant to be captured."""
     from cuda.bindings import driver as bindings
@@ -74,7 +74,7 @@ def beside_captures() -> Iterator[None]:
         call("cuThreadExchangeStreamCaptureMode", before)
 
 
-def captured_function(graph: Any) -> int:
+def get_captured_function(graph: Any) -> int:
     """The function handle of the one launch in ``graph``, which is destroyed: PyCUDA does not show it."""
     try:
         (node,) = call("cuGraphGetNodes", graph, 1)

@@ -6,7 +6,7 @@ only, which left CUDA with version 12.
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.device.cuda.driver import call, every
+from autotune.device.cuda.driver import call, call_all
 from autotune.layout import Bytes, Raster, Sampling, Stored
 
 _ADDRESS_MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}  # CU_TR_ADDRESS_MODE_…
@@ -23,8 +23,8 @@ _FORMATS = {
 
 @dataclass
 class Image:
-    """``handle`` is what a kernel receives: a texture object, or a surface object. One that is made by ``of`` holds the
-    texels: ``write`` and ``read`` copy them from and to linear memory, where row follows row."""
+    """``handle`` is what a kernel receives: a texture object, or a surface object. One that is made by ``make``
+    holds the texels: ``write`` and ``read`` copy them from and to linear memory, where row follows row."""
 
     handle: int = 0
     is_surface: bool = False
@@ -36,11 +36,11 @@ class Image:
     _owned: list[tuple[str, Any]] = field(default_factory=list)  # what frees it, in order
 
     @classmethod
-    def over(cls, address: int, stored: Stored) -> "Image":
+    def bind_linear(cls, address: int, stored: Stored) -> "Image":
         """A texture over linear memory at ``address``. Rows of a plane are as far apart as the strides say."""
         made, raster = cls(), Raster(stored.plane or (), "", Sampling())
         if stored.plane:
-            resource = _pitched(address, stored, raster, stored.strides[0] * stored.texel_bytes)
+            resource = _describe_pitched(address, stored, raster, stored.strides[0] * stored.texel_bytes)
         else:
             resource, linear = _resource("LINEAR", "linear")
             linear.devPtr = _driver().CUdeviceptr(address)
@@ -50,7 +50,7 @@ class Image:
         return made
 
     @classmethod
-    def of(cls, stored: Stored) -> "Image":
+    def make(cls, stored: Stored) -> "Image":
         """Room for ``stored``, without content; the context is current."""
         assert stored.raster or stored.plane, "an image has rows of its own"
         raster = stored.raster or Raster(stored.plane or (), "", Sampling(), is_pitched=stored.pitched)
@@ -58,10 +58,10 @@ class Image:
         made = cls(0, raster.is_surface, width * stored.texel_bytes, (height, depth))
         try:
             if raster.is_pitched:
-                memory, made._pitch = every("cuMemAllocPitch", made._row_bytes, height, _PITCH_UNIT)
+                memory, made._pitch = call_all("cuMemAllocPitch", made._row_bytes, height, _PITCH_UNIT)
                 made._memory = int(memory)
                 made._owned.append(("cuMemFree", memory))
-                resource = _pitched(made._memory, stored, raster, made._pitch)
+                resource = _describe_pitched(made._memory, stored, raster, made._pitch)
             else:
                 made._array = call("cuArray3DCreate", _description(stored, raster))
                 made._owned.append(("cuArrayDestroy", made._array))
@@ -135,7 +135,7 @@ def _resource(kind: str, member: str) -> tuple[Any, Any]:
     return made, getattr(made.res, member)
 
 
-def _pitched(address: int, stored: Stored, raster: Raster, pitch: int) -> Any:
+def _describe_pitched(address: int, stored: Stored, raster: Raster, pitch: int) -> Any:
     """Rows of linear memory, ``pitch`` bytes apart."""
     resource, target = _resource("PITCH2D", "pitch2D")
     target.devPtr = _driver().CUdeviceptr(address)

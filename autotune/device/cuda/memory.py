@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from autotune.compile import Compiled, variable_names
-from autotune.device.backend import LaunchError, raw
+from autotune.device.backend import LaunchError, make_raw
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.device.cuda.image import Image
 from autotune.layout import Stored
@@ -45,7 +45,7 @@ class CudaPlaced:
     @property
     def guards(self) -> "Sequence[CudaPlaced]":
         begins = (self.address - self.guard, self.address + self.stored.nbytes) if self.guard else ()
-        return [CudaPlaced(raw(self.guard), b"", begin, self._backend, []) for begin in begins]
+        return [CudaPlaced(make_raw(self.guard), b"", begin, self._backend, []) for begin in begins]
 
     def push(self, stream: int) -> None:
         """What was written at ``address`` is what kernels find in the image."""
@@ -101,7 +101,7 @@ class CudaModule:
         """Dropped with the backend's table of images; a cubin is shared by the variants in it."""
 
 
-def loaded(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModule:
+def load_module(driver: Any, images: dict[Path, Any], compiled: Compiled) -> CudaModule:
     """A variant's functions; ``images`` holds the latest binaries. ``driver`` is pycuda.driver, the context current."""
     if compiled.image not in images:
         while len(images) >= _MOST_IMAGES:
@@ -144,20 +144,20 @@ def place(
                 driver.memcpy_htod(address + stored.constant_offset, stored.buffer)
         return CudaPlaced(kept, stored.argument(0), 0, owner, [])
     if stored.raster is not None or (stored.memory == "texture" and stored.plane is not None):
-        return _placed_image(driver, owner, stored)
+        return _place_image(driver, owner, stored)
     memory = driver.mem_alloc(max(stored.nbytes, 16) + 2 * guard)
     address = int(memory) + guard
     if stored.buffer is not None:
         driver.memcpy_htod(address, stored.buffer)
-    made = over(owner, stored, address)
+    made = place_at(owner, stored, address)
     made.guard = guard
     made.owned.append(memory)
     return made
 
 
-def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
+def _place_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
     """An input that comes from the host needs no linear memory beside its image."""
-    image = Image.of(stored)
+    image = Image.make(stored)
     owned: list[Any] = [image]
     address = 0
     if stored.buffer is None or image.is_surface:
@@ -170,10 +170,10 @@ def _placed_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
     )
 
 
-def over(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
+def place_at(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
     """What lies at ``address``, as ``stored`` says; for a texture the context is current."""
     kept = replace(stored, buffer=None)
     if stored.memory != "texture":
         return CudaPlaced(kept, stored.argument(address), address, owner, [])
-    texture = Image.over(address, stored)
+    texture = Image.bind_linear(address, stored)
     return CudaPlaced(kept, stored.argument(texture.handle), address, owner, [texture])

@@ -219,7 +219,7 @@ class Searcher:
                     unused.prepared.close()
             room = self._room.larger(needed)
             inputs = _inputs(self._kernel, self._index.arrays, room.arrays(), self._min_match_length)
-            lane = _Lane.of(self._base.beside(inputs), room)
+            lane = _Lane.of(self._base.prepare_other(inputs), room)
             self._lanes.append(lane)
             return lane
 

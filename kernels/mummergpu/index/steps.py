@@ -88,7 +88,7 @@ class Steps:
 
     def fetched(self) -> int:
         """What is in ``one``."""
-        return int(self.one.fetched(np.uint32, 1)[0])
+        return int(self.one.fetch(np.uint32, 1)[0])
 
     # ---- scans
 

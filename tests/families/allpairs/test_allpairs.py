@@ -20,7 +20,7 @@ from autotune.declaration.family import Family
 from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import Resident
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 from autotune.measure.verify import PATTERNS, Verifier
 
 FAMILY = families.load_family("allpairs")
@@ -62,7 +62,7 @@ def check(
     ran = 0
     for variant, binary in binaries:
         names = given_.names(variant.configuration)
-        if variant.exclusion(names, backend.device.limits):
+        if variant.explain_exclusion(names, backend.device.limits):
             assert variant.configuration["memory"] == "constant"
             continue
         execution = resident.execution(variant, backend.load(binary))
@@ -112,7 +112,7 @@ def test_masked_missing_values_on_tiles_and_ladder(backend: CpuBackend) -> None:
 @pytest.mark.parametrize("name", ["primer", "ragged", "ragged-masked", "hapmap3-slice"])
 def test_the_reference_equals_scipy(name: str, tmp_path: Path) -> None:
     given_ = inputs(name)
-    expected, _ = expected_outputs(FAMILY, given_, tmp_path)
+    expected, _ = compute_expected(FAMILY, given_, tmp_path)
     masked = given_.options["missing"] == "masked"
     np.testing.assert_array_equal(expected["distance"], scipy_distance(given_.arrays["genotypes"], masked))
 

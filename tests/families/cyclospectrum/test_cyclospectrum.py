@@ -92,7 +92,7 @@ def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
     return {
         asked: compiled(
             backend,
-            [Variant.of(FAMILY, FAMILY.space.configuration(text), OPTIONS[asked]) for text in texts],
+            [Variant.make(FAMILY, FAMILY.space.configuration(text), OPTIONS[asked]) for text in texts],
             10,
         )
         for asked, texts in (("sorted", SORTED), ("unsorted", UNSORTED), ("pairs", PAIRS))
@@ -225,9 +225,9 @@ def test_the_posts_programs_are_presets() -> None:
 
 def exclusion(text: str, inputs: Inputs, backend: CpuBackend) -> str:
     configuration: Configuration = FAMILY.space.configuration(text)
-    variant = Variant.of(FAMILY, configuration, inputs.options)
+    variant = Variant.make(FAMILY, configuration, inputs.options)
     names = inputs.names(configuration)
-    return variant.exclusion(names, backend.device.limits)
+    return variant.explain_exclusion(names, backend.device.limits)
 
 
 def test_what_cannot_be_right_is_excluded(backend: CpuBackend) -> None:

@@ -18,7 +18,7 @@ from autotune.device.backend import Placed
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.resident import Resident
 from autotune.layout.stored import Stored
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 
 FASTEST = "granularity=block,order=subclass,pair_table=device,boys=loaded_rational,quotient_memory=constant"
 
@@ -90,7 +90,7 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
     chosen = {text: FAMILY.space.configuration(text) for text in expected}
     found = {}
     with Counting() as backend:
-        binaries = compiled(backend, [Variant.of(FAMILY, c, water1.options) for c in chosen.values()])
+        binaries = compiled(backend, [Variant.make(FAMILY, c, water1.options) for c in chosen.values()])
         for text, (variant, binary) in zip(chosen, binaries, strict=True):
             resident, backend.copied = Resident(backend, water1), 0
             execution = resident.execution(variant, backend.load(binary))
@@ -108,7 +108,7 @@ def test_transfer_bytes_are_what_is_copied_and_the_articles_figures() -> None:
 @pytest.mark.parametrize("basis", ["6-31g", "sto-3g", "cc-pvdz"])
 def test_the_reference_equals_libcint(basis: str, tmp_path: Path) -> None:
     water2 = inputs({"waters": 2, "basis": basis})
-    expected, _ = expected_outputs(FAMILY, water2, tmp_path)
+    expected, _ = compute_expected(FAMILY, water2, tmp_path)
     assert largest_difference(expected["integrals"], libcint.integrals(libcint.mole(water2.arrays))) < 1e-12
 
 
@@ -260,7 +260,7 @@ def full_is_positive(full: np.ndarray) -> bool:
 
 def test_a_call_goes_where_its_arrays_are_now(backend: CpuBackend) -> None:
     water1 = inputs({"waters": 1, "basis": "6-31g"})
-    variant = Variant.of(FAMILY, FAMILY.space.configuration(SHARED), water1.options)
+    variant = Variant.make(FAMILY, FAMILY.space.configuration(SHARED), water1.options)
     ((_, binary),) = compiled(backend, [variant])
     resident = Resident(backend, water1)
     execution = resident.execution(variant, backend.load(binary))
@@ -278,7 +278,7 @@ def test_what_a_call_prepared_goes_with_its_execution(backend: CpuBackend) -> No
     water1 = inputs({"waters": 1, "basis": "6-31g"})
     listed = FAMILY.space.configuration("expansion=work_units,granularity=component,order=subclass")
     resident = Resident(backend, water1)
-    ((variant, binary),) = compiled(backend, [Variant.of(FAMILY, listed, water1.options)])
+    ((variant, binary),) = compiled(backend, [Variant.make(FAMILY, listed, water1.options)])
     execution = resident.execution(variant, backend.load(binary))
     execution.run()
     seen = weakref.ref(execution)

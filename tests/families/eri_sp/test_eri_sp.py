@@ -66,7 +66,7 @@ def binaries(backend: CpuBackend) -> dict[str, list[Binary]]:
     """By output."""
     return {
         output: compiled(
-            backend, [Variant.of(FAMILY, FAMILY.space.configuration(t), {"output": output}) for t in texts], 4, "-O0"
+            backend, [Variant.make(FAMILY, FAMILY.space.configuration(t), {"output": output}) for t in texts], 4, "-O0"
         )
         for output, texts in (("integrals", TRIED), ("coulomb_exchange", MATRICES))
     }  # fmt: skip

@@ -112,7 +112,7 @@ def test_kernels_read_it_where_it_was_made(
         inputs = kernel.bind(**{**arrays, **made})
         on_gpu = kernel.prepare(inputs)
         gpu.seen.clear()
-        beside = on_gpu.beside(kernel.bind(**{**arrays, **made}))
+        beside = on_gpu.prepare_other(kernel.bind(**{**arrays, **made}))
         assert gpu.seen.count("place") == 0  # what was given to both is there once
         expected = kernel.prepare(kernel.bind(**arrays))()
         assert len(expected) > 10

@@ -121,7 +121,7 @@ def test_kernels_read_it_in_every_layout(chosen: dict[str, str], monkeypatch: py
         with INDEX.build_index(kernel, text, wanted) as index:
             made = {name: array for name, array in index.arrays.items() if name in arrays}
             on_gpu = kernel.prepare(kernel.bind(**{**arrays, **made}))
-            beside = on_gpu.beside(kernel.bind(**{**arrays, **made}))
+            beside = on_gpu.prepare_other(kernel.bind(**{**arrays, **made}))
             for handle in (on_gpu, beside):
                 np.testing.assert_array_equal(handle(), expected)
             is_plane = configuration["tree_dims"] == "2d"

@@ -22,7 +22,7 @@ from autotune.declaration.workload import Inputs, bind
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.resident import run_once
 from autotune.errors import UsageError, WorkloadError
-from autotune.measure.reference import expected_outputs
+from autotune.measure.reference import compute_expected
 from autotune.measure.verify import PATTERNS
 
 FAMILY = families.load_family("mummergpu")
@@ -90,7 +90,7 @@ def test_every_configuration_gives_the_mems_of_the_reference(backend: CpuBackend
         configurations = [*dict.fromkeys(c for text in texts for c in allowed_with(text))]
         assert {text for c in configurations for text in c.id.split(",")} >= set(texts) - set(RANGES)
     variants = [Variant(FAMILY, configuration) for configuration in configurations]
-    expected, _ = expected_outputs(FAMILY, given_, default_root() / "references")
+    expected, _ = compute_expected(FAMILY, given_, default_root() / "references")
     assert len(expected["mems"]) > 100
     check_verified(backend, compiled(backend, variants, 48, "-O0"), given_, expected, ONCE)
 

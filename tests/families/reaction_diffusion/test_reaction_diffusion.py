@@ -77,7 +77,7 @@ def inputs(inside: NDArray[np.bool_], options: dict[str, str], **experiment: flo
 def run_all(backend: Backend, bound: Inputs, texts: list[str]) -> Iterator[tuple[str, Outputs]]:
     """The outputs of each configuration, every array but the inputs poisoned before."""
     configurations = [FAMILY.space.configuration(text) for text in ("control", *texts)]
-    binaries = compiled(backend, [Variant.of(FAMILY, c, bound.options) for c in configurations], 24, "-Og")
+    binaries = compiled(backend, [Variant.make(FAMILY, c, bound.options) for c in configurations], 24, "-Og")
     for variant, found in results(backend, binaries, bound, poison=0xFF):  # NaN
         yield variant.configuration.id, found
 
@@ -118,7 +118,7 @@ def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tupl
     texts = [f"{tile},launch={launch}" for launch in ("persistent", "neighbours")]
     with CpuBackend(9) as backend:
         for seed in (0, 1):  # blocks in their order, and in one that is drawn
-            with backend.shuffled(seed) if seed else nullcontext():
+            with backend.shuffle(seed) if seed else nullcontext():
                 check(backend, bound, texts, 2e-6)
 
 
@@ -291,7 +291,7 @@ def test_a_texture_is_refused_where_none_can_be(rows: int, precision: str, reaso
     for memory in ("global", "texture"):
         configuration = FAMILY.space.configuration(f"field_memory={memory}")
         names = bound.names(configuration)
-        found = Variant.of(FAMILY, configuration, bound.options).exclusion(names, Limits())
+        found = Variant.make(FAMILY, configuration, bound.options).explain_exclusion(names, Limits())
         assert bool(found) == (memory == "texture" and bool(reason))
         assert memory == "global" or reason in found
 
@@ -324,8 +324,8 @@ def test_the_tile_in_registers_does_not_spill(tmp_path: Path) -> None:
     from autotune.compile.nvrtc import Nvrtc
 
     text = "field_memory=register_tile,boundary=clamp,strip=8,time_block=16,vector_width=4,block_size=512"
-    options = FAMILY.chosen_options({"walls": "rectangle", "beam_shape": "gaussian"})
-    variant = Variant.of(FAMILY, FAMILY.space.configuration(text), options)
+    options = FAMILY.choose_options({"walls": "rectangle", "beam_shape": "gaussian"})
+    variant = Variant.make(FAMILY, FAMILY.space.configuration(text), options)
     ((built,),) = compile_many(batch(FAMILY, (variant,)), Nvrtc("sm_90"), Cache(tmp_path), 1, 1)
     assert isinstance(built, Compiled), built
     figures = built.figures["advance"]
