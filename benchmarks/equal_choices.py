@@ -8,10 +8,10 @@ to take equally long. A way is how a program asks for equal choices:
 
     frozen           load(frozen=True): each rank chooses by itself, from equal files; by predictions
     frozen-nearest   the same by the nearest entry
-    gather           load(gather=comm.allgather): the other ranks have a file that says something else
+    agreement        load(agreement=Agreement(comm.allgather)): the other ranks have a file that says something else
     torch            the same by torch.distributed, over gloo; left out where there is no torch
     spread           RankSpread, whose other ranks have the other file as well
-    tuned            a decorated function with gather=: the first rank tunes alternatives that take equally long
+    tuned            a decorated function with agreement=: the first rank tunes alternatives that take equally long
 
 A row is one way in one start: what was chosen, how many different answers there were over the ranks (1 is right), and
 whether the first start chose the same; ``tuned`` measures in each start, and need not. The exit code is 1 where the
@@ -34,6 +34,7 @@ from harness import arguments, check, python_path
 from result_files import write_rows
 
 import autotune
+from autotune import Agreement
 from autotune.declaration import Configuration, bind, load_family
 from autotune.device import open_backend
 from autotune.hardware import Device
@@ -41,7 +42,7 @@ from autotune.layout import layouts_digest
 from autotune.policy import Entry, PolicyFile, file_name
 from autotune.policy.file import Kept, Prediction, write
 
-WAYS = ("frozen", "frozen-nearest", "gather", "torch", "spread", "tuned")
+WAYS = ("frozen", "frozen-nearest", "agreement", "torch", "spread", "tuned")
 FAMILY = """\
 schema: 1
 family: halves
@@ -138,7 +139,7 @@ def gather(value: Any) -> Any:
     return MPI.COMM_WORLD.allgather(value)
 
 
-@autotune.tuned(space={"parts": [1, 2, 3, 4]}, gather=gather, progress=False)
+@autotune.tuned(space={"parts": [1, 2, 3, 4]}, agreement=Agreement(gather), progress=False)
 def halved(x: Any, *, parts: int) -> Any:  # noqa: ARG001 - all of them do the same
     """Alternatives that take equally long."""
     return 0.5 * x
@@ -158,7 +159,7 @@ def rank_main(place: Path, device: str, ways: Sequence[str]) -> None:
         "frozen-nearest": lambda: loaded(
             place, name, place / "ties", frozen=True, objective="with-transform"
         ),
-        "gather": lambda: loaded(place, name, own, gather=gather),
+        "agreement": lambda: loaded(place, name, own, agreement=Agreement(gather)),
         "torch": lambda: by_torch(place, name, own, number, count),
         "spread": lambda: spread(place, name, own),
         "tuned": lambda: [str(halved.chosen(np.ones(1000 * size, np.float32))) for size in (1, 2)],
@@ -189,7 +190,7 @@ def by_torch(place: Path, device: str, policies: Path, number: int, count: int) 
     store = gather(tempfile.mkdtemp(dir=place))[0]
     distributed.init_process_group("gloo", init_method=f"file://{store}/store", rank=number, world_size=count)
     try:
-        return loaded(place, device, policies, gather=autotune.torch.gather)
+        return loaded(place, device, policies, agreement=Agreement.of_torch())
     finally:
         distributed.destroy_process_group()
 

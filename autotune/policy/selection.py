@@ -229,11 +229,14 @@ def candidates(
     if not reproducible and not (policies and policies.frozen):
         return found
     return [
-        c if c.refusal else replace(c, refusal=_unwanted(c, family, policies, reproducible)) for c in found
+        c if c.refusal else replace(c, refusal=_refuse_unwanted(c, family, policies, reproducible))
+        for c in found
     ]
 
 
-def _unwanted(candidate: Candidate, family: Family, policies: Policies | None, reproducible: bool) -> str:
+def _refuse_unwanted(
+    candidate: Candidate, family: Family, policies: Policies | None, reproducible: bool
+) -> str:
     """Why a caller who takes no guesses, or no other bits, does not take it."""
     if refusal := refuse_guess(policies.frozen if policies else False, candidate.match):
         return refusal

@@ -12,6 +12,7 @@ from lending import World, make_world
 from ranks import run_ranks
 
 import autotune
+from autotune import Agreement
 from autotune.declaration import load_family
 from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.layout import layouts_digest
@@ -87,7 +88,9 @@ def test_ranks_take_what_the_first_one_s_files_say(folder: Path, tmp_path: Path,
 
     def body(rank: int, gather: Gather | None) -> str:
         policies = tmp_path / ("others" if rank else "policies")
-        with autotune.load(folder, device="cuda", policies=policies, gather=gather) as kernel:
+        with autotune.load(
+            folder, device="cuda", policies=policies, agreement=Agreement(gather) if gather else None
+        ) as kernel:
             return taken(kernel)
 
     assert [body(rank, None) for rank in (0, 1)] == ["readonly", "texture"]
@@ -101,7 +104,7 @@ def test_ranks_with_other_code_or_another_device_are_refused(
     (edited / "doubler.cu").write_text((folder / "doubler.cu").read_text() + "// edited\n")
 
     def body(rank: int, gather: Gather) -> Any:
-        with autotune.load(edited if rank == 1 else folder, device="cuda", gather=gather):
+        with autotune.load(edited if rank == 1 else folder, device="cuda", agreement=Agreement(gather)):
             return "loaded"
 
     for problem in run_ranks(2, body):
@@ -109,18 +112,18 @@ def test_ranks_with_other_code_or_another_device_are_refused(
         assert "doubler is not the same on all ranks: kernel source" in str(problem)
 
     def elsewhere(rank: int, gather: Gather) -> Any:
-        with autotune.load(folder, device="cpu" if rank else "cuda", gather=gather):
+        with autotune.load(folder, device="cpu" if rank else "cuda", agreement=Agreement(gather)):
             return "loaded"
 
     for problem in run_ranks(2, elsewhere):
         assert "device: host-gpu on rank 0; cpu" in str(problem)
     with pytest.raises(UsageError, match="ranks would find other winners"):
-        autotune.load(folder, device="cuda", gather=lambda value: [value], refine=True)
+        autotune.load(folder, device="cuda", agreement=Agreement(lambda value: [value]), refine=True)
 
 
 def test_a_rank_does_not_leave_its_gpu_alone(folder: Path, tmp_path: Path, world: World) -> None:
     """The others would wait for it, and have another device."""
-    kernel = autotune.load(folder, policies=tmp_path / "policies", gather=lambda value: [value])
+    kernel = autotune.load(folder, policies=tmp_path / "policies", agreement=Agreement(lambda value: [value]))
     world.gpu.failing = "the device is gone"
     with kernel, pytest.raises(DeviceError, match="the device is gone"):
         kernel(np.zeros(100, np.float32))

@@ -19,7 +19,7 @@ from autotune.errors import NothingMeasured, PolicyFileError, UsageError
 from autotune.policy.file import read_policy_file, write
 from autotune.policy.frozen import resolve_frozen
 from autotune.policy.merge import update
-from autotune.policy.prediction import Taught, nearest
+from autotune.policy.prediction import Taught, rank_by_distance
 from autotune.policy.refined import refined_path
 from autotune.policy.selection import candidates, choose, find
 
@@ -117,8 +117,8 @@ def test_entries_that_are_equally_near_come_by_name(apart: list[float], order: l
     asked = dict.fromkeys("uvwxyz", 100.0)
     one = {name: 100 * math.exp(d) for name, d in zip("uvwxyz", apart, strict=True)}
     two = {name: 100 * math.exp(-d) for name, d in zip(order, apart, strict=True)}
-    assert nearest({"b": one, "a": two}, asked) == ["a", "b"]
-    assert nearest({"b": two, "a": one}, asked) == ["a", "b"]
+    assert rank_by_distance({"b": one, "a": two}, asked) == ["a", "b"]
+    assert rank_by_distance({"b": two, "a": one}, asked) == ["a", "b"]
 
 
 @given(st.lists(st.sampled_from((-1, 0, 1)), min_size=24, max_size=24))
@@ -133,7 +133,7 @@ def test_the_last_bits_of_times_decide_nothing(noise: list[int]) -> None:
         for n in (1, 2, 4, 8, 16, 32)
     }
     taught = Taught({f"n{n}": {"n": float(n)} for n in (1, 2, 4, 8, 16, 32)}, rows)
-    found = [one.configuration["p"] for one in taught.predicted({"n": 5.0})]
+    found = [one.configuration["p"] for one in taught.predict({"n": 5.0})]
     assert found == ["a", "b", "c", "d"]
 
 

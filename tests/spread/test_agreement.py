@@ -11,17 +11,9 @@ from ranks import run_ranks
 
 from autotune.declaration import Family, load_family
 from autotune.errors import UnknownName, UsageError
-from autotune.policy.agreement import (
-    compare_digests,
-    decide_first,
-    digest_choices,
-    digest_code,
-    digest_file,
-    find_rank,
-    require_equal,
-)
 from autotune.policy.file import PolicyFile, read_policy_file, write
 from autotune.policy.merge import update
+from autotune.spread.agreement import Agreement, compare_digests, digest_choices, digest_code, digest_file
 
 Gather = Callable[[Any], Sequence[Any]]
 
@@ -40,8 +32,13 @@ def test_the_first_rank_decides_and_its_error_is_everyones() -> None:
     asked: list[int] = []
 
     def body(rank: int, gather: Gather) -> Any:
-        assert find_rank(gather) == rank
-        return decide_first(gather, lambda: (asked.append(rank), "taken")[1])
+        assert Agreement(gather).rank == rank
+
+        def decide() -> str:
+            asked.append(rank)
+            return "taken"
+
+        return Agreement(gather).decide(decide)
 
     assert run_ranks(4, body) == ["taken"] * 4
     assert asked == [0]
@@ -50,7 +47,7 @@ def test_the_first_rank_decides_and_its_error_is_everyones() -> None:
         def decide() -> None:
             raise UnknownName("policy", "axis", ["axes"])
 
-        return decide_first(gather, decide)
+        return Agreement(gather).decide(decide)
 
     found = run_ranks(3, failing)
     assert {type(one) for one in found} == {UsageError}
@@ -63,7 +60,7 @@ def test_what_differs_is_named_with_the_ranks_that_have_it() -> None:
     assert compare_digests(of_ranks[::2]) == []
 
     def body(rank: int, gather: Gather) -> None:
-        require_equal(gather, {"kernel source": "new" if rank == 2 else "old"}, "doubler")
+        Agreement(gather).require_equal({"kernel source": "new" if rank == 2 else "old"}, "doubler")
 
     for problem in run_ranks(3, body):
         assert isinstance(problem, UsageError)

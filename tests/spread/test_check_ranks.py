@@ -16,11 +16,11 @@ from mpi_program import launcher
 from ranks import run_ranks
 from rich.console import Console
 
-from autotune.cli.check import CheckRequest, compare_ranks, digests_of
 from autotune.cli.commands import main
 from autotune.errors import AutotuneError, PolicyFileError
 from autotune.policy.file import read_policy_file, write
 from autotune.policy.merge import update
+from autotune.spread.agreement import Agreement, compare_ranks, digests_of
 
 Gather = Callable[[Any], Sequence[Any]]
 
@@ -49,8 +49,8 @@ def test_what_differs_is_named_on_the_first_rank_and_fails_on_all(
 
     def body(files: Sequence[Path]) -> Callable[[int, Gather], Any]:
         def run(rank: int, gather: Gather) -> None:
-            request = CheckRequest(files=[files[rank]], families=(str(folder),))
-            compare_ranks(gather, lambda: digests_of(request), Console(file=texts[rank], width=200))
+            out = Console(file=texts[rank], width=200)
+            compare_ranks(Agreement(gather), lambda: digests_of([files[rank]], [str(folder)]), out)
 
         return run
 
@@ -72,8 +72,7 @@ def test_what_differs_is_named_on_the_first_rank_and_fails_on_all(
 def test_an_error_of_one_rank_is_raised_on_all(folder: Path, written: Path, tmp_path: Path) -> None:
     def body(rank: int, gather: Gather) -> None:
         path = tmp_path / "nothing.yaml" if rank == 1 else written
-        request = CheckRequest(files=[path], families=(str(folder),))
-        compare_ranks(gather, lambda: digests_of(request), Console(file=StringIO()))
+        compare_ranks(Agreement(gather), lambda: digests_of([path], [str(folder)]), Console(file=StringIO()))
 
     for problem in run_ranks(2, body):
         assert isinstance(problem, AutotuneError)
@@ -108,7 +107,7 @@ def test_what_ranks_cannot_be_asked_for(
 ) -> None:
     asked = ["check", str(written), "--family", str(folder), "--ranks"]
     assert main([*asked, "--measure"]) == 2
-    assert "--ranks compares digests and measures nothing" in capsys.readouterr().err
+    assert "--ranks compares digests over ranks: leave --measure out" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     assert main(asked) == 5
     assert "several ranks need mpi4py" in capsys.readouterr().err

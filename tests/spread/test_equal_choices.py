@@ -18,7 +18,7 @@ def test_ranks_choose_alike_in_each_start(tmp_path: Path, monkeypatch: pytest.Mo
         "--starts",
         "2",
         "--ways",
-        "frozen,frozen-nearest,gather",
+        "frozen,frozen-nearest,agreement",
         "--mpiexec",
         program,
         "--out",
@@ -35,14 +35,16 @@ def test_ranks_choose_alike_in_each_start(tmp_path: Path, monkeypatch: pytest.Mo
 def test_ranks_that_are_left_to_themselves_may_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Else the script could not see it: without gather each takes its own files."""
+    """Else the script could not see it: without an agreement each takes its own files."""
     program, library = launcher() or ("", "")
     monkeypatch.setenv("MPI4PY_LIBMPI", library)
     script = tmp_path / "equal_choices.py"
     text = Path(equal_choices.__file__).read_text()
-    script.write_text(text.replace("loaded(place, name, own, gather=gather)", "loaded(place, name, own)"))
+    script.write_text(
+        text.replace("loaded(place, name, own, agreement=Agreement(gather))", "loaded(place, name, own)")
+    )
     monkeypatch.setattr(equal_choices, "__file__", str(script))
     monkeypatch.setenv("PYTHONPATH", str(Path(harness.__file__).parent))
-    words = ["--starts", "1", "--ways", "gather", "--mpiexec", program, "--out", str(tmp_path / "out.csv")]
+    words = ["--starts", "1", "--ways", "agreement", "--mpiexec", program, "--out", str(tmp_path / "out.csv")]
     assert equal_choices.main(["--ranks", "2", *words]) == 1
-    assert "2 ranks, start 1, gather: [[" in capsys.readouterr().out
+    assert "2 ranks, start 1, agreement: [[" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from lending import Array, World, make_world
 
 import autotune
 from autotune.declaration import load_family
-from autotune.dispatch import Drift, explained
+from autotune.dispatch import Drift, explain_chain
 from autotune.errors import UsageError
 from autotune.layout import layouts_digest
 from autotune.policy import Entry, PolicyFile, file_name
@@ -90,17 +90,15 @@ def test_a_drifted_winner_is_reported_once_and_stays(
     take(iter([2.1, 2.2] * 10 + [2.6, 2.7] * 500), world, monkeypatch)
     told: list[Drift] = []
     meter = Meter()
-    watch = autotune.Watch(every=3, on_drift=told.append, meter=meter)
-    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", watch=watch) as kernel:
+    monitor = autotune.Monitor(every=3, on_drift=told.append, meter=meter)
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", monitor=monitor) as kernel:
         with warnings.catch_warnings(action="error"):
             call(kernel, 3 * 20)  # within the interval of the entry: 2 ms, 10 %
-        assert "\n  drifted" not in explained(*kernel.explain(kernel.bind(X)))
-        with pytest.warns(
-            UserWarning, match=r"doubler takes 2.6.* ms .*beside its entry n200, 2.00 ms"
-        ) as seen:
+        assert "\n  drifted" not in explain_chain(*kernel.explain(kernel.bind(X)))
+        with pytest.warns(UserWarning, match=r"doubler takes 2.6.* ms .*on its entry n200, 2.00 ms") as seen:
             call(kernel, 3 * 100)
         assert len(seen) == 1
-        text = explained(*kernel.explain(kernel.bind(X)))
+        text = explain_chain(*kernel.explain(kernel.bind(X)))
         assert "\n  drifted      doubler takes 2.6" in text
         assert "block_size=64,memory=global" in text
     (drift,) = told
@@ -122,7 +120,7 @@ def test_one_call_in_so_many_is_timed_and_the_others_go_the_short_way(
     folder: Path, tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marks = take(iter([2.0] * 1000), world, monkeypatch)
-    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", watch=10) as kernel:
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", monitor=10) as kernel:
         call(kernel, 3)
         world.gpu.seen.clear()
         call(kernel, 6)
@@ -140,12 +138,12 @@ def test_on_a_cpu_times_of_less_than_a_millisecond_are_not_judged(
     path.write_text(path.read_text().replace("median_ms: 2.0", f"median_ms: {entry_ms}"))
     take(iter([9.0] * 1000), world, monkeypatch)
     gpu: Any = world.gpu
-    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", watch=1) as kernel:
+    with autotune.load(folder, device="cuda", policies=tmp_path / "policies", monitor=1) as kernel:
         object.__setattr__(gpu.device, "kind", "cpu")
         with warnings.catch_warnings(record=True, action="always") as seen:
             for _ in range(30):
                 kernel(X)
-    assert len([one for one in seen if "beside its entry" in str(one.message)]) == (entry_ms >= 1)
+    assert len([one for one in seen if "on its entry" in str(one.message)]) == (entry_ms >= 1)
 
 
 def test_without_an_exact_entry_nothing_is_judged_and_nothing_is_watched_unless_asked(
@@ -154,7 +152,7 @@ def test_without_an_exact_entry_nothing_is_judged_and_nothing_is_watched_unless_
     marks = take(iter([9.0] * 1000), world, monkeypatch)
     with (
         warnings.catch_warnings(action="error"),
-        autotune.load(folder, device="cuda", policies=tmp_path / "policies", watch=1) as kernel,
+        autotune.load(folder, device="cuda", policies=tmp_path / "policies", monitor=1) as kernel,
     ):
         for _ in range(40):
             kernel(X[:100])
@@ -163,5 +161,7 @@ def test_without_an_exact_entry_nothing_is_judged_and_nothing_is_watched_unless_
     with autotune.load(folder, device="cuda", policies=tmp_path / "policies") as kernel:
         call(kernel, 5)
     assert not marks
-    with pytest.raises(UsageError, match=r"Watch\(every=0\)"):
-        autotune.load(folder, device="cuda", policies=tmp_path / "policies", watch=autotune.Watch(every=0))
+    with pytest.raises(UsageError, match=r"Monitor\(every=0\)"):
+        autotune.load(
+            folder, device="cuda", policies=tmp_path / "policies", monitor=autotune.Monitor(every=0)
+        )
