@@ -5,16 +5,16 @@ from .dispatch import (
     Prepared as Prepared,
     TunedKernel as TunedKernel,
     load as load,
-    torch_operator,
 )
 from .errors import AutotuneError as AutotuneError
 
 import autotune.callables as _callables
+import autotune.export as _export
 import autotune.program as _program
 import autotune.spread as _spread
 
 __version__: str
-torch = torch_operator
+torch = _export.torch
 tune = _callables.tune
 tuned = _callables.tuned
 Program = _program.Program

@@ -49,7 +49,8 @@ EXTENSIONS = {
         commands={
             "export": "The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, "
             "an example."
-        }
+        },
+        names=("torch",),
     ),
     "kernel_tuner": Extension(
         commands={
