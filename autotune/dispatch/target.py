@@ -146,9 +146,9 @@ class Target:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         listed = self._candidates(inputs)
         chosen, passed = choose(listed, lambda configuration: self._explain_exclusion(configuration, inputs))
-        turns: Any = known.turns if (known := self._chosen.get(_key(inputs))) else None
-        drift = getattr(turns, "drift", None)
-        return replace(chosen, remark=str(drift or "")), [*self.passed, *passed]
+        watched = [c.turns for c in [*self._chosen.values()] if c.candidate.entry is chosen.entry]
+        drifts = [str(turns.drift) for turns in watched if isinstance(turns, Watching) and turns.drift]
+        return replace(chosen, remark="; ".join(drifts)), [*self.passed, *passed]
 
     def _explain_exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
         names = inputs.names(configuration)
@@ -160,7 +160,7 @@ class Target:
     def choose(self, inputs: Inputs) -> Chosen:
         """What runs for ``inputs``, compiled and loaded; remembered by sizes, options and scalars. Raises
         CompilerError, LaunchError."""
-        key = _key(inputs)
+        key = tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items())
         chosen = self._chosen.get(key)
         if chosen is None:
             with self._lock:
@@ -256,11 +256,6 @@ class Target:
             for module in modules:
                 module.unload()
             self.backend.close()
-
-
-def _key(inputs: Inputs) -> object:
-    """What a choice is remembered by."""
-    return tuple(inputs.sizes.items()), tuple(inputs.options.items()), tuple(inputs.scalars.items())
 
 
 class Refining:

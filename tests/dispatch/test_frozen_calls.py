@@ -1,8 +1,6 @@
 """Calls of a frozen program."""
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +13,6 @@ from autotune.errors import NothingMeasured, UsageError
 from autotune.layout import layouts_digest
 from autotune.policy import Entry, PolicyFile, file_name
 from autotune.policy.file import write
-
-Gather = Callable[[Any], Sequence[Any]]
 
 
 @pytest.fixture
