@@ -3,7 +3,7 @@
     python benchmarks/equal_choices.py [--device cpu] [--ranks 2,4] [--starts 20] [--out equal-choices.csv]
 
 Each start is new processes under mpiexec, with hash seeds of their own; on a GPU (``--device cuda``) every rank takes
-another one. The policy file has entries that are equally near to what is asked, and configurations that are foretold
+another one. The policy file has entries that are equally near to what is asked, and configurations that are predicted
 to take equally long. A way is how a program asks for equal choices:
 
     frozen           load(frozen=True): each rank chooses by itself, from equal files; by predictions
