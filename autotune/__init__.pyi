@@ -11,6 +11,7 @@ from .errors import AutotuneError as AutotuneError
 import autotune.callables as _callables
 import autotune.export as _export
 import autotune.program as _program
+import autotune.registry as _registry
 import autotune.spread as _spread
 
 __version__: str
@@ -19,3 +20,5 @@ tune = _callables.tune
 tuned = _callables.tuned
 Program = _program.Program
 Agreement = _spread.Agreement
+pull = _registry.pull
+push = _registry.push

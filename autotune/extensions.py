@@ -33,12 +33,13 @@ class Extension:
 EXTENSIONS = {
     "adopt": Extension(
         commands={
-            "adopt": "Make a family of an unmodified kernel. Pointers become accessors, and both are run and compared."
+            "adopt": "Turn an unmodified kernel into a family. Pointers become accessors, and both kernels are run "
+            "and compared."
         }
     ),
     "authoring": Extension(
         commands={
-            "new": "Write the folder of a new family. Its small kernel works at once, and is to be changed into yours.",
+            "new": "Create the folder of a new family. Its small kernel runs at once; replace it with yours.",
             "lint": "Check a family without a GPU or a compiler. Exit code 0 without errors, 3 with them.",
         }
     ),
@@ -47,8 +48,8 @@ EXTENSIONS = {
     ),
     "export": Extension(
         commands={
-            "export": "The winners as CUDA C++ for programs without Python. C++17: kernels, layouts, dispatch table, "
-            "an example."
+            "export": "Export the winners as CUDA C++17 for programs without Python. Kernels, layouts, dispatch "
+            "table, an example."
         },
         names=("torch",),
     ),
@@ -56,7 +57,7 @@ EXTENSIONS = {
         commands={
             "convert": "Write a record in the form of other tuners. Each study as a Kernel Tuner cache file or T4 "
             "results, or all of them as one results.csv.",
-            "import": "Bring other tuners' files into the form of results.csv. Every command on records reads that.",
+            "import": "Import other tuners' files as a results.csv. All commands on records read it.",
         },
         families=(".json",),
         records=(".json", ".json.gz"),
@@ -72,9 +73,16 @@ EXTENSIONS = {
             "the first."
         }
     ),
+    "registry": Extension(
+        commands={
+            "pull": "Take a policy file from a registry. What it names is proved here before a program uses it.",
+            "push": "Put a policy file into a registry: a folder, or a git working tree. Sends nothing anywhere.",
+        },
+        names=("pull", "push"),
+    ),
     "spread": Extension(
         commands={
-            "spread": "Run the tuned kernel once, shared by several devices. Or by the ranks of an MPI program."
+            "spread": "Run the tuned kernel once on several devices, or on the ranks of an MPI program."
         },
         names=("Agreement",),
         ranks=True,

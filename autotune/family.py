@@ -63,12 +63,12 @@ def __dir__() -> list[str]:
 
 
 class Application(Protocol):
-    """What ``autotune run FAMILY -i NAME=TEXT … -o FILE`` does where what is given is not the kernels' own arrays: the
-    function ``application`` of family.py.
+    """What ``autotune run FAMILY -i NAME=TEXT … -o FILE`` runs if its inputs are not the kernels' arrays: the function
+    ``application`` of family.py.
 
     ``given`` are the texts by name, ``output`` is the file to write (None without ``-o``), which becomes FILE when this
-    returns. ``open_kernel()`` opens the device and gives the family's kernel, ``open_kernel(NAME)`` another family's;
-    what can be seen to be wrong before is refused before. ``note`` prints a line.
+    returns. ``open_kernel()`` opens the device and returns the family's kernel, ``open_kernel(NAME)`` another family's;
+    check the input before. ``note`` prints a line.
     """
 
     def __call__(
@@ -100,14 +100,14 @@ def family_module(family: str, name: str) -> ModuleType:
     package = load_family(family, check=False).module
     if package is None:
         raise FamilyError(
-            f"family {family} has no family.py, so no modules either: write one beside {name}.py"
+            f"family {family} has no family.py, so no modules either: write one next to {name}.py"
         )
     return import_module(f"{package.__name__}.{name}")
 
 
 class Latest(Generic[Made]):
-    """What was made of an object the last time: made anew for another object or key, forgotten with the object. So that
-    what takes long, or much memory, is made once for many configurations and never held twice."""
+    """What was made of an object the last time: made again for another object or key, freed with the object. So what
+    takes long, or much memory, is made once for many configurations and never held twice."""
 
     def __init__(self) -> None:
         self._kept: tuple[weakref.ref[Any], Hashable, Made] | None = None

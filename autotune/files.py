@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import json
 import lzma
 import os
 import re
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _PACKAGE = Path(__file__).resolve().parent
+_DISTRIBUTION = "autotune-layouts"
 _MOST_BYTES = 1 << 30  # that a packed file may hold
 
 
@@ -39,12 +41,15 @@ def include_dir() -> Path:
 
 def pip_install(extra: str = "") -> str:
     """The command that installs an extra of autotune, or what it needs anyway: from the checkout that runs, else from
-    any. Not by name: the package index has another program of that name."""
+    where it was installed from, else by its name on the package index, where ``autotune`` is another project."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     named = f"[{extra}]" if extra else ""
-    checkout = _PACKAGE.parent
-    if (checkout / "pyproject.toml").is_file():
-        return f"pip install -e '{checkout}{named}'"
-    return f"pip install '.{named}' in a checkout of autotune"
+    if (_PACKAGE.parent / "pyproject.toml").is_file():
+        return f"pip install -e '{_PACKAGE.parent}{named}'"
+    with suppress(PackageNotFoundError, TypeError):  # TypeError: no such file, so it came from the index
+        named += f" @ {json.loads(distribution(_DISTRIBUTION).read_text('direct_url.json') or 'null')['url']}"
+    return f"pip install '{_DISTRIBUTION}{named}'"
 
 
 def data_root(named: str | Path | None = None) -> Path:

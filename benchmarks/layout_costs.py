@@ -25,7 +25,7 @@ from result_files import write_rows
 
 from autotune.compile import Cache, Compiled, Variant, batch, compile_many, default_root
 from autotune.declaration import Family, bind, load_family
-from autotune.device import Execution, Mover, Resident, open_backend
+from autotune.device import Execution, LayoutTransform, Resident, open_backend
 from autotune.measure import spread
 
 NUMBERS = """
@@ -255,7 +255,9 @@ def rows_of(backend: Any, case: Case, family: Family, scale: int, samples: int) 
     resident = Resident(
         backend,
         bind(family, {"x": case.array(scale)}, {}, {}),
-        mover=Mover(backend, Cache(default_root())) if backend.device.kind == "cuda" else None,
+        layout_transform=LayoutTransform(backend, Cache(default_root()))
+        if backend.device.kind == "cuda"
+        else None,
     )
     asked = [*configurations(case, family)]
     variants = variants_of(family, [text for *_, text in asked], {})

@@ -1,7 +1,8 @@
 """How tests are run: what may be left out, in how many processes, and what they share.
 
-A test is left out only when the machine lacks what its marker names; ``--require-gpu`` (and ``--require MARKER``) turn
-that into a failure, for machines that must have it.
+A test is left out only when the machine lacks what its marker names, or a package of the dependency group ``heavy``;
+the summary has one line for each such thing. ``--require-gpu`` (and ``--require MARKER``) turn that into a failure, for
+machines that must have it.
 """
 
 import gc
@@ -22,6 +23,7 @@ from nursery import Nursery
 from postgres_cluster import Cluster, binaries
 from pythons import OTHERS, interpreter, marker
 from sanitized import libraries
+from shared_data import SHARED
 
 from autotune import processes
 from autotune.engine.sanitizer import find_sanitizer
@@ -84,7 +86,6 @@ def _has_sanitizer() -> bool:
 
 _MOST_PROCESSES = 8  # each imports and collects for seconds, and compiles in processes of its own
 _STARTED = processes._start
-_SHARED = Path(__file__).parents[2] / "shared"
 _NEEDS = {
     "asan": (lambda: bool(libraries()), "g++ with AddressSanitizer and UndefinedBehaviorSanitizer"),
     "chromium": (
@@ -97,17 +98,24 @@ _NEEDS = {
         lambda: find_spec("cutlass_library") is not None,
         "CuTe's headers (pip install --no-deps nvidia-cutlass)",
     ),
+    "git": (lambda: shutil.which("git") is not None, "the program git"),
     "gpu": (_has_gpu, "a CUDA device and PyCUDA"),
     "grpc": (lambda: bool(find_spec("grpc") and find_spec("google.protobuf")), "grpcio and protobuf"),
     "kernel_tuner": (
         lambda: getattr(find_spec("kernel_tuner"), "origin", None) is not None,  # not tests/kernel_tuner
         "Kernel Tuner (pip install --no-deps kernel_tuner python-constraint2 xmltodict)",
     ),
+    "mkdocs": (lambda: find_spec("mkdocs") is not None, "mkdocs (dependency group docs)"),
     "mpi": (lambda: launcher() is not None, "the pip packages mpi4py and mpich"),
     "mummer": (lambda: shutil.which("mummer") is not None, "the mummer program"),
     "ncu": (lambda: shutil.which("ncu") is not None, "Nsight Compute's program ncu"),
+    "notebook": (
+        lambda: bool(find_spec("nbclient") and find_spec("ipykernel")),
+        "nbclient and ipykernel (dependency group heavy)",
+    ),
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "openssl": (lambda: shutil.which("openssl") is not None, "the program openssl"),
     "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (
@@ -116,7 +124,7 @@ _NEEDS = {
     ),
     "root": (lambda: os.geteuid() == 0, "to be root, who alone may give a file away"),
     "sanitizer": (_has_sanitizer, "NVIDIA's program compute-sanitizer"),
-    "shared": (_SHARED.is_dir, "the folder shared/ beside the checkout"),
+    "shared": (SHARED.is_dir, "the folder shared/ beside the checkout"),
     "tracing": (lambda: bool(shutil.which("g++") or shutil.which("clang++")), "g++ or clang++"),
     "torch": (lambda: find_spec("torch") is not None, "torch (its build for the cpu will do)"),
     "numba": (lambda: find_spec("numba") is not None, "numba (no GPU)"),
@@ -139,6 +147,9 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+_MISSING = pytest.StashKey[str]()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     required = {*config.getoption("--require"), *(["gpu"] if config.getoption("--require-gpu") else [])}
     marked: dict[str, list[pytest.Item]] = {}
@@ -149,7 +160,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         has, what = _NEEDS[name]
         if not has():
             for item in found:
-                item.add_marker(pytest.mark.skip(reason=f"needs {what}"))
+                item.stash[_MISSING] = what
+
+
+@pytest.hookimpl(tryfirst=True)  # before a fixture of the test's is set up
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """One line leaves tests out, so the summary has one line for each thing that is missing, with a count."""
+    if what := item.stash.get(_MISSING, ""):
+        pytest.skip(f"needs {what}")
+
+
+# What tests import and nothing else uses, of the dependency group `heavy`.
+_HEAVY = ("basis_set_exchange", "pyscf", "sklearn", "treelite")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that imports a package of _HEAVY is left out where that is not installed."""
+    report = yield
+    problem = call.excinfo.value if call.excinfo else None
+    name = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
+    if name in _HEAVY and find_spec(name) is None:
+        report.outcome = "skipped"
+        report.longrepr = (__file__, 0, f"Skipped: needs {name} (dependency group heavy)")
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -167,7 +203,7 @@ def _own_folders(
     """Tests share compiled kernels, and see no policy files or data of the user's."""
     monkeypatch.setenv("AUTOTUNE_CACHE", compile_cache)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data-home"))
-    for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA"):
+    for name in ("AUTOTUNE_POLICIES", "AUTOTUNE_DATA", "AUTOTUNE_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
 
 

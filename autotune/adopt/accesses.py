@@ -6,18 +6,7 @@ from functools import cached_property
 from autotune.adopt.elements import find_half
 from autotune.adopt.expression import ZERO, Sum, names, negate
 from autotune.adopt.function import Function, Variable
-from autotune.adopt.source import (
-    Cursor,
-    Span,
-    binary,
-    children,
-    kind,
-    names_in,
-    span,
-    strip_wrappers,
-    type_kind,
-    unary,
-)
+from autotune.adopt.source import Cursor, Span, binary, children, kind, names_in, peel, span, type_kind, unary
 
 _POINTERS = ("POINTER", "INCOMPLETEARRAY")
 _STEPS = ("++", "--", "p++", "p--")
@@ -191,7 +180,7 @@ class _Followed:
         if variable.changes:
             raise NotFollowed(f"{becomes}, which changes in line {function.source.line(variable.changes[0])}")
         if kind(statement) != "DECL_STMT" or len(children(statement)) != 1:
-            raise NotFollowed(f"{becomes}, declared beside other variables")
+            raise NotFollowed(f"{becomes}, declared with other variables")
         begin = span(declared)[0]
         ends = [span(use)[1] for use in names_in(function.body) if function.variable(use) is variable]
         for other in function.variables_in(declared):
@@ -245,10 +234,7 @@ class _Followed:
         while (
             kind(parent) in ("PAREN_EXPR", "MEMBER_REF_EXPR")
             or (kind(parent) == "UNEXPOSED_EXPR" and "ARRAY" in type_kind(top))
-            or (
-                kind(parent) == "ARRAY_SUBSCRIPT_EXPR"
-                and strip_wrappers(children(parent)[0]) == strip_wrappers(top)
-            )
+            or (kind(parent) == "ARRAY_SUBSCRIPT_EXPR" and peel(children(parent)[0]) == peel(top))
         ):
             top, parent = parent, self.function.parent(parent)
         if kind(member.referenced) != "FIELD_DECL":
@@ -267,7 +253,7 @@ class _Followed:
             case "BINARY_OPERATOR" if binary(parent) == "=" and parts[0] == top:
                 self._add(self._assign(parent, plain, parts[1]))
             case "CALL_EXPR" if parent.spelling == "operator=" and len(parts) == 3:
-                is_target = strip_wrappers(parts[0]) == strip_wrappers(top)
+                is_target = peel(parts[0]) == peel(top)
                 self._add(self._assign(parent, plain, parts[2]) if is_target else whole)
             case "COMPOUND_ASSIGNMENT_OPERATOR":
                 self._add(plain)
@@ -293,7 +279,7 @@ class _Followed:
         is_alone = self._is_statement(assignment) and not source.macro_around(place)
         loads = any(factor.span is None or self._loads(factor.span) for factor in names(plain.index))
         plain = replace(plain, value=span(value), reads=False)
-        if is_simple and is_alone and not loads and kind(strip_wrappers(value)) != "INIT_LIST_EXPR":
+        if is_simple and is_alone and not loads and kind(peel(value)) != "INIT_LIST_EXPR":
             return replace(plain, place=place, use="store")
         return plain
 
@@ -321,7 +307,7 @@ class _Followed:
         elif is_added and not self.function.source.macro_around(span(call)):
             self._add(Access(span(call), index, "add", value=span(list(call.get_arguments())[1])))
         else:
-            self._add(Access(span(strip_wrappers(node)), index, "address", member=member))
+            self._add(Access(span(peel(node)), index, "address", member=member))
 
 
 def is_pointer(cursor: Cursor) -> bool:

@@ -115,7 +115,7 @@ class Adopter:
 
     @staticmethod
     def _describe_overrun(outcome: Outcome) -> str:
-        found = (f"{name} is touched from byte {p[0]} to {p[1]}" for name, p in outcome.beyond.items())
+        found = (f"{name} is accessed from byte {p[0]} to {p[1]}" for name, p in outcome.beyond.items())
         return f"the sizes are a guess that does not hold: {', '.join(found)}" if outcome.beyond else ""
 
     @staticmethod
@@ -142,7 +142,7 @@ class Adopter:
         if not arrays.all:
             inside = ", ".join(f"{c.type.spelling} {c.spelling}" for c in function.parameters)
             raise FamilyError(
-                f"{self.source.path}: kernel {function.name} takes no pointer ({inside}): what lies inside a struct is "
+                f"{self.source.path}: kernel {function.name} takes no pointer ({inside}): pointers inside a struct are "
                 "not followed; pass its members one by one"
             )
         launch = self.host.read_command_line(self.grid, self.block) if self.grid else self.host.launch
@@ -273,5 +273,5 @@ def family_name(kernel: str) -> str:
     """The kernel's name as a family can have it. Raises UsageError."""
     name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kernel).lower()).strip("_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise UsageError(f"{kernel!r} makes no family's name: give the folder one with -o")
+        raise UsageError(f"{kernel!r} is not a valid family name: name the folder with -o")
     return name

@@ -11,17 +11,7 @@ from autotune.adopt.elements import TYPES, Element, element_of, type_name
 from autotune.adopt.expression import Factor, Sum, get_only_factor, make_sum, names, split, strides
 from autotune.adopt.function import Function, Variable, is_launch
 from autotune.adopt.host import HostProgram, divisors
-from autotune.adopt.source import (
-    Cursor,
-    binary,
-    children,
-    identifiers,
-    number,
-    span,
-    strip_wrappers,
-    type_kind,
-    walk,
-)
+from autotune.adopt.source import Cursor, binary, children, identifiers, number, peel, span, type_kind, walk
 
 _BYTES = Element("uint8")  # what family.yaml has no word for
 
@@ -186,9 +176,7 @@ class Arrays:
         inside = list(walk(start)) if start is not None else []
         for axis, grid, block in zip("xyz", launch.grid, [*launch.block, "1", "1"], strict=False):
             text = ""
-            if leaf.key == f"blockIdx.{axis}" or (
-                inside and is_launch(strip_wrappers(inside[0]), "blockIdx", axis)
-            ):
+            if leaf.key == f"blockIdx.{axis}" or (inside and is_launch(peel(inside[0]), "blockIdx", axis)):
                 text = grid
             elif all(any(is_launch(c, name, axis) for c in inside) for name in ("blockIdx", "threadIdx")):
                 text = next((whole for whole, by, _ in divisors(grid) if by == block), "")
@@ -253,11 +241,7 @@ class Arrays:
 
     def _part(self, variable: Variable) -> str | None:
         """What ``i / n`` and ``i % n`` stay below, where i is bounded by a product."""
-        start = (
-            strip_wrappers(variable.initial)
-            if variable.initial is not None and not variable.changes
-            else None
-        )
+        start = peel(variable.initial) if variable.initial is not None and not variable.changes else None
         if start is None or binary(start) not in ("/", "%"):
             return None
         whole, by = (self.function.expression(c, span(start)[0]) for c in children(start))
@@ -347,7 +331,7 @@ class _Links:
         """Arrays with which an index is replaced by what the element there says: ``i = next[i]``."""
         for cursor in walk(self.function.body, "BINARY_OPERATOR"):
             left, right = children(cursor)
-            walker = self.function.variable(strip_wrappers(left))
+            walker = self.function.variable(peel(left))
             if walker is None or binary(cursor) != "=":
                 continue
             for array in self._trace_reads(right):
@@ -361,7 +345,7 @@ class _Links:
         ends = {("!=", -1), ("==", -1), (">", -1), (">=", 0), ("<", 0)}
         sides = ((binary(c), *children(c)) for c in walk(self.function.body, "BINARY_OPERATOR"))
         return any(
-            self.function.variable(strip_wrappers(left)) is variable and (operator, number(right)) in ends
+            self.function.variable(peel(left)) is variable and (operator, number(right)) in ends
             for operator, left, right in sides
         )
 

@@ -7,25 +7,25 @@ import click
 from autotune.cli import options
 
 
-@click.argument("source", type=options.FOLDER, metavar="FILE.cu", help="The file that has the kernel.")
-@options.place("The folder to make; default ./KERNEL.")
+@click.argument("source", type=options.FOLDER, metavar="FILE.cu", help="CUDA source file with the kernel.")
+@options.place("Folder to create; default ./KERNEL.")
 @options.option(
     "--kernel",
     default="",
     metavar="NAME[<VALUES>]",
-    help="Which of several kernels; with values for its template.",
+    help="Kernel to adopt if the file has several; with values for its template parameters.",
 )
 @options.option(
     "--grid",
     default="",
     metavar="X[,Y[,Z]]",
-    help="Blocks of its launch, over its numbers: 'ceil_div(n, 16)'.",
+    help="Grid of its launch, as expressions over its scalars: 'ceil_div(n, 16)'.",
 )
-@options.option("--block", default="", metavar="X[,Y[,Z]]", help="Threads of a block of its launch.")
+@options.option("--block", default="", metavar="X[,Y[,Z]]", help="Block of its launch, in threads.")
+@options.option("--include", "-I", multiple=True, metavar="DIR", help="Folder with headers; repeat for more.")
 @options.option(
-    "--include", "-I", multiple=True, metavar="DIR", help="A folder of its headers; again for more."
+    "--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="Macro to define; repeat for more."
 )
-@options.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="A macro; again for more.")
 def adopt_command(
     source: Path,
     out_: Path | None,

@@ -152,7 +152,7 @@ class Declaration:
             values = ["global", "readonly", "texture"]
             yield "memory", _chooses("memory", inputs, values, "which instruction loads")
         if wide:
-            names, doc = [self.name_array(a) for a in wide], "rows begin at a multiple of so many elements"
+            names, doc = [self.name_array(a) for a in wide], "rows begin at a multiple of that many elements"
             yield "padding", _chooses("padding", names, ["1", "32"], doc)
         for extent in self.linked:
             yield f"order_of_{extent}", _chooses(
@@ -202,7 +202,7 @@ class Declaration:
         beside = "  # check: with a reference of your own, as far as it rounds otherwise"
         lines = [
             yamlfile.editor_line("family"),
-            f"# Made by `autotune adopt` from {self.source}; change it as you like. What says `check` was guessed.",
+            f"# Made by `autotune adopt` from {self.source}; edit it as you like. Lines marked `check` are guesses.",
             "schema: 1",
             f"family: {self.name}",
             f"title: {self.title}",
@@ -214,7 +214,7 @@ class Declaration:
             *_section("scalars:", self._scalars()),
             *_section("data:", self._data()),
             *_section("kernels:", self._kernels()),
-            "# A first set: every combination is tried, so take out what you do not want.",
+            "# A first set: every combination is tried, so remove those that you do not want.",
             *_section(
                 "policies:", (t for name, keys in self.policies() for t in _block(self._free(name), keys))
             ),
@@ -250,7 +250,7 @@ class Declaration:
 
     def _scalars(self) -> Iterator[str]:
         for name, type_ in self.scalars.items():
-            told = "  # check: an extent of {}, which nothing in the kernel or its launch says"
+            told = "  # check: an extent of {}, which neither the kernel nor its launch defines"
             yield f"  {name}: {{type: {type_}}}{told.format(self.unnamed[name]) if name in self.unnamed else ''}"
 
     def _data(self) -> Iterator[str]:

@@ -16,8 +16,8 @@ from autotune.adopt.source import (
     names_in,
     number,
     parameters,
+    peel,
     span,
-    strip_wrappers,
     type_kind,
     unary,
     walk,
@@ -164,7 +164,7 @@ class Function:
 
     def expression(self, cursor: Cursor, at: int) -> Sum:
         """The integer expression with variables that are only names for other arithmetic put in, as it is at ``at``."""
-        outer, cursor = cursor, strip_wrappers(cursor)
+        outer, cursor = cursor, peel(cursor)
         if (value := number(cursor)) is not None:
             leaf = self._leaf(outer, cursor, f"#{value}")
             return make_sum(replace(leaf, value=value, is_invariant=True))
@@ -191,7 +191,7 @@ class Function:
         leaf = self._leaf(outer, cursor, f"{variable.name}@{variable.place}")
         return make_sum(replace(
             leaf, declared=variable.place, is_invariant=self.is_invariant(variable),
-            is_block=variable.initial is not None and is_block(strip_wrappers(variable.initial)),
+            is_block=variable.initial is not None and is_block(peel(variable.initial)),
             is_parameter=variable.is_parameter,
         ))  # fmt: skip
 
@@ -230,7 +230,7 @@ class Function:
 
     def spell(self, cursor: Cursor) -> str:
         """The expression as C++ text, made from what was parsed: for what a macro wrote."""
-        cursor = strip_wrappers(cursor)
+        cursor = peel(cursor)
         parts = children(cursor)
         match kind(cursor):
             case "DECL_REF_EXPR":
@@ -278,12 +278,12 @@ class Function:
 
     def _offset(self, cursor: Cursor) -> Iterator[tuple[Variable, int]]:
         """The variable and the number added to it, where the expression is no more than that."""
-        cursor = strip_wrappers(cursor)
+        cursor = peel(cursor)
         if (variable := self.variable(cursor)) is not None:
             yield variable, 0
         elif binary(cursor) in ("+", "-"):
             left, right = children(cursor)
-            variable, value = self.variable(strip_wrappers(left)), number(right)
+            variable, value = self.variable(peel(left)), number(right)
             if variable is not None and value is not None:
                 yield variable, value if binary(cursor) == "+" else -value
 
@@ -303,7 +303,7 @@ def is_launch(cursor: Cursor, name: str, axis: str = "xyz") -> bool:
     return (
         kind(cursor) == "MEMBER_REF_EXPR"
         and cursor.spelling in [*axis]
-        and any(strip_wrappers(child).spelling == name for child in children(cursor)[:1])
+        and any(peel(child).spelling == name for child in children(cursor)[:1])
     )
 
 

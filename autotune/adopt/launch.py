@@ -11,17 +11,7 @@ from autotune.adopt.arrays import Arrays
 from autotune.adopt.elements import parts_of
 from autotune.adopt.function import Bound, Function, Variable, is_launch
 from autotune.adopt.host import HostLaunch, divisors
-from autotune.adopt.source import (
-    Cursor,
-    binary,
-    children,
-    has_attribute,
-    kind,
-    number,
-    span,
-    strip_wrappers,
-    walk,
-)
+from autotune.adopt.source import Cursor, binary, children, has_attribute, kind, number, peel, span, walk
 from autotune.declaration import Expression as Computed
 from autotune.errors import UsageError
 
@@ -40,7 +30,7 @@ class LaunchShape:
     grid: list[str] = field(default_factory=list)
     block: list[str] = field(default_factory=list)
     policies: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    where: str = "from what bounds a thread"
+    where: str = "from the bounds of a thread"
     shared_bytes: str = ""
     divided: list[tuple[str, str]] = field(default_factory=list)
 
@@ -173,7 +163,7 @@ class KernelLaunch:
                 continue
             target, step = children(cursor)
             walker, named = (
-                self.function.variable(strip_wrappers(target)),
+                self.function.variable(peel(target)),
                 list(self.function.variables_in(step)),
             )
             if walker is None or (binary(cursor) == "=" and walker not in named):
@@ -188,7 +178,7 @@ class KernelLaunch:
     @cached_property
     def _read(self) -> set[tuple[str, str]]:
         members = (c for c in walk(self.function.body, "MEMBER_REF_EXPR") if children(c))
-        return {(strip_wrappers(children(c)[0]).spelling, c.spelling) for c in members}
+        return {(peel(children(c)[0]).spelling, c.spelling) for c in members}
 
     def _reads(self, name: str, axis: str) -> bool:
         return (name, axis) in self._read
@@ -200,18 +190,14 @@ class KernelLaunch:
         """What the source fixes: a number that blocks are counted by, or a tile with a place for each thread, whose
         number is the last index."""
         products = (children(c) for c in walk(self.function.body, "BINARY_OPERATOR") if binary(c) == "*")
-        for one, other in (pair for both in products for pair in permutations(map(strip_wrappers, both))):
+        for one, other in (pair for both in products for pair in permutations(map(peel, both))):
             value = number(other) if self._is(one, "blockIdx", axis) else None
             if value is not None and value <= _MOST_THREADS:
                 return value
         for cursor in walk(self.function.body, "ARRAY_SUBSCRIPT_EXPR"):
             base, index = children(cursor)
-            counts, _ = parts_of(strip_wrappers(base).type)
-            if (
-                self._is(strip_wrappers(index), "threadIdx", axis)
-                and counts
-                and 1 < counts[0] <= _MOST_THREADS
-            ):
+            counts, _ = parts_of(peel(base).type)
+            if self._is(peel(index), "threadIdx", axis) and counts and 1 < counts[0] <= _MOST_THREADS:
                 return counts[0]
         return None
 
@@ -258,12 +244,12 @@ class KernelLaunch:
         """Whether it is that number, or a variable that was given it."""
         variable = self.function.variable(cursor)
         start = variable.initial if variable else None
-        return is_launch(cursor if start is None else strip_wrappers(start), name, axis)
+        return is_launch(cursor if start is None else peel(start), name, axis)
 
 
 def _times(variable: Variable | None, limit: str) -> str:
     """The limit of threads where several have the same number: i = (blockIdx.x * 64 + threadIdx.x) / 32."""
-    start = strip_wrappers(variable.initial) if variable and variable.initial is not None else None
+    start = peel(variable.initial) if variable and variable.initial is not None else None
     together = number(children(start)[1]) if start is not None and binary(start) == "/" else None
     said = f"({limit})" if " " in limit else limit
     return f"{said} * {together}" if together else limit

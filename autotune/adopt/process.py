@@ -111,7 +111,7 @@ def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     family = family_name(asked.out_folder.name if asked.out_folder else kernel.spelling)
     folder = asked.out_folder or Path(family)
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder} is there already, and nothing is overwritten: name another one with -o")
+        raise UsageError(f"{folder} already exists, and nothing is overwritten: name another one with -o")
     if family in families():
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))
@@ -141,7 +141,7 @@ def report(adoption: Adoption, path: Path) -> Iterator[str]:
     yield from (f"  {array.name}: {_describe(array, declaration, path)}" for array in adoption.arrays)
     yield from (f"  {note}" for note in adoption.notes)
     for name, of in declaration.unnamed.items():
-        yield f"  {name}: the extent of {of} that nothing in the kernel or its launch says; each call has to give it"
+        yield f"  {name}: the extent of {of} that neither the kernel nor its launch defines; each call has to give it"
     yield f"  launch: grid [{', '.join(geometry.grid)}], block [{', '.join(geometry.block)}], {geometry.where}"
     if declaration.shared_bytes and not geometry.shared_bytes:
         yield f"  shared memory: {declaration.shared_bytes} bytes is a guess, since no launch that is understood says"

@@ -89,7 +89,7 @@ class Proof:
         try:
             images = self._images()
         except (BuildError, CompilerError) as problem:
-            return Outcome(False, f"the cpu device cannot take it: {_find_first_error(str(problem))}")
+            return Outcome(False, f"the cpu device cannot run it: {_find_first_error(str(problem))}")
         outcome, sizes = Outcome(True), self.declaration.small
         for seed, given in enumerate(sizes, 1):
             try:

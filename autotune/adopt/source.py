@@ -106,7 +106,7 @@ def parameters(function: Cursor) -> list[Cursor]:
     return [c for c in children(function) if kind(c) == "PARM_DECL"]
 
 
-def strip_wrappers(cursor: Cursor) -> Cursor:
+def peel(cursor: Cursor) -> Cursor:
     """Without parentheses and conversions that nobody wrote."""
     while kind(cursor) in WRAPPED and len(children(cursor)) == 1:
         cursor = children(cursor)[0]
@@ -236,7 +236,7 @@ class CudaSource:
             return []
         begin, end = (len(text[:n].encode("utf-8", "surrogateescape")) for n in found.span())
         told = sorted(self.find_mistakes((begin, end)), key=lambda said: "incomplete type 'void'" in said)
-        return told or [f"{self.path}:{self.line(begin)}: the preprocessor leaves it out"]
+        return told or [f"{self.path}:{self.line(begin)}: the preprocessor excludes it"]
 
     def find_mistakes(self, within: Span) -> list[str]:
         """What could not be parsed there, as file:line: message."""
@@ -256,7 +256,7 @@ def read_source(path: Path, options: Sequence[str] = ()) -> CudaSource:
     """Parse ``path``; ``options`` are -D and -I. Raises UsageError when it is not there, FamilyError when it cannot
     be parsed at all."""
     if not path.is_file():
-        raise UsageError(f"{path} is not there: name a CUDA source")
+        raise UsageError(f"{path} does not exist: name a CUDA source file")
     return CudaSource(path, path.read_bytes(), _parse(path, options, {}), options)
 
 

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Best:
-    """The winner: its ``ms``, how many times of that the control takes (``speedup``, with the 95 % ``interval``; NaN
-    where the control was not measured), and the ``tie_set``, whose times noise cannot tell from the best one. Where the
-    objective is no time, ``cost`` is what it counts of a call, and all but ``ms`` are of that."""
+    """The winner of a sweep.
+
+    ``ms`` is its time, ``speedup`` the control's time over it with the 95 % ``interval`` (NaN if the control was not
+    measured), ``tie_set`` the configurations that noise does not separate from it. If the objective is not a time,
+    ``cost`` is its value for one call, and all but ``ms`` refer to it.
+    """
 
     configuration: Configuration
     ms: float
@@ -37,10 +40,11 @@ class Best:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep found for one family, workload and device; ``autotune.load(study)`` is the kernel with its winner.
+    """The result of a sweep of one family on one workload and device.
 
-    ``record`` is all that was recorded. ``request`` is what was asked for, ``wall_s`` and ``phases`` are the seconds of
-    this call alone."""
+    ``autotune.load(result)`` opens the kernel with its winner. ``record`` is the recorded study, ``request`` the
+    options of the sweep; ``wall_s`` and ``phases`` are the seconds of this call alone.
+    """
 
     family: Family
     record: Study
@@ -50,41 +54,43 @@ class SweepResult:
 
     @property
     def workload(self) -> str:
-        """Its name; for arrays that were given, one that follows from what is in them."""
+        """Return the workload's name; for given arrays, one derived from their content."""
         return self.record.workload
 
     @property
     def device(self) -> str:
-        """What it was swept on, as ``autotune.load`` takes it: cpu, cuda or cuda:N."""
+        """Return the device that was swept, as ``autotune.load`` takes it: cpu, cuda or cuda:N."""
         name = device_names(self.request.device)[0]
         return str(self.record.about.device_kind) if name == "auto" else name
 
     @property
     def folder(self) -> Path:
-        """Where the family lies."""
+        """Return the family's folder."""
         return self.family.folder
 
     @property
     def out(self) -> Path:
-        """Where the record lies, and the workload of arrays that were given."""
+        """Return the folder of the record and of the workload that was made of given arrays."""
         return self.request.folder
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Every configuration that was tried, with its time or the reason why it has none; the control too."""
+        """Return every configuration that was tried, the control included, with its time or its reason."""
         return self.record.trials
 
     @property
     def failures(self) -> tuple[Trial, ...]:
-        """The trials that failed: that did not compile or launch, were wrong, crashed or took too long."""
+        """Return the trials that failed: did not compile or launch, were wrong, crashed or timed out."""
         return tuple(trial for trial in self.trials if trial.state in FAILED)
 
     @cached_property
     def decision(self) -> Decision:
-        """Winner, tie set, runner-up and margins. Raises NothingMeasured."""
+        """Return winner, tie set, runner-up and margins. Raises NothingMeasured."""
         found = self.record.decide(self.request.objective)
         if found is None:
-            raise NothingMeasured(f"no configuration of {self.family.name} was measured; look at failures")
+            raise NothingMeasured(
+                f"no configuration of {self.family.name} was measured; `failures` has the reasons"
+            )
         return found
 
     @property
@@ -103,18 +109,27 @@ class SweepResult:
 
     @cached_property
     def policy_file(self) -> PolicyFile:
-        """What ``save_policy`` writes where there is no policy file yet."""
+        """Return what ``save_policy`` writes if there is no policy file yet."""
         return merge_winners(None, [self.record], self.request.objective)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row for each trial, with the columns of results.csv."""
+        """Return a DataFrame with a row for each trial and the columns of results.csv."""
         from autotune.record import results_frame
 
         return results_frame([self.record])
 
     def report(self, folder: str | Path | None = None) -> Path:
-        """``report.html``, with the tables beside it, of the newest study of each workload in the record, in ``folder``
-        or beside the record. Raises StoreError."""
+        """Write ``report.html`` and its tables for the newest study of each workload in the record.
+
+        Args:
+            folder: where to write them; by default the folder of the record.
+
+        Returns:
+            The path of ``report.html``.
+
+        Raises:
+            StoreError: the record cannot be read, or the folder cannot be written.
+        """
         from autotune.report import write_all
 
         place = Path(folder) if folder else self.out
@@ -122,10 +137,19 @@ class SweepResult:
         return write_all(self._newest, place, known, self.out, [policy_folder()])["report"]
 
     def save_policy(self, folder: str | Path | None = None) -> Path:
-        """Merge the winner, with those of the same device that the record has for other workloads, into the policy file
-        below ``folder`` (by default AUTOTUNE_POLICIES, else ./policies), where ``autotune.load`` finds it. Raises
-        PolicyFileError, NothingMeasured."""
-        assert self.decision
+        """Merge the winner, and those of the same device that the record has for other workloads, into a policy file.
+
+        Args:
+            folder: the folder of policy files; by default AUTOTUNE_POLICIES, else ./policies: where programs look.
+
+        Returns:
+            The path of the policy file.
+
+        Raises:
+            PolicyFileError: the file cannot be read or written.
+            NothingMeasured: there is no winner.
+        """
+        assert self.decision is not None  # else NothingMeasured
         place = policy_folder(Path(folder) if folder else None)
         return save_winners(place, self._newest, self.record, self.request.objective)
 

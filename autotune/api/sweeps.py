@@ -69,22 +69,30 @@ def sweep(
     progress: bool | Watched = True,
     **named: Any,
 ) -> SweepResult:
-    """Compile, verify and time configurations of a family: a name, a folder, or what has one (``autotune.Kernel``).
+    """Compile, verify and time configurations of a family.
 
-    Inputs, scalars and options of the family are given by their names (arrays of numpy, torch, cupy and others), or in
-    ``inputs`` where a name is taken here; else ``workload`` names a workload of the family, or its file, by default the
-    family's own. ``set`` holds policies to values (``{"packing": "u8"}``, ``{"block": [64, 128]}``), ``preset`` names a
-    part of the space. ``search``, ``trials``, ``time``, ``seed``, ``device``, ``objective``, ``clocks``, ``samples``,
-    ``race``, ``compiler``, ``processes``, ``trial_seconds``, ``sanitize``, ``bounds``, ``out``, ``store`` and ``data``
-    are the command's options of those names; ``cold`` flushes the last-level cache before each sample of given arrays.
+    Args:
+        family: a name, a folder, or an object that has a family, such as an ``autotune.Kernel``.
+        workload: a workload of the family, by name or file; by default the family's own.
+        inputs, named: inputs, scalars and options of the family by name (arrays of numpy, torch, cupy and others), in
+            place of a workload. ``inputs`` is for names that are arguments of this function.
+        set: values to which policies are restricted: ``{"packing": "u8"}``, ``{"block": [64, 128]}``.
+        preset: a named part of the space.
+        reference: a function of (inputs, options) that returns the expected outputs, in place of the family's own.
+        expected: the expected outputs themselves: an array, or several by name.
+        cold: flush the last-level cache before each sample of given arrays.
+        again, retime: try recorded configurations again; time the finalists again.
+        progress: show a bar on a terminal and in a notebook, or a function that makes another watch; nothing else is
+            printed.
+        search, trials, time, seed, device, objective, clocks, samples, race, compiler, processes, trial_seconds,
+            sanitize, bounds, out, store, data: as the options of ``autotune sweep``. Times are in seconds.
 
-    What is right is the family's reference, or ``reference(inputs, options)`` of yours, which runs in this process, or
-    the ``expected`` outputs themselves (an array, or several by name).
+    Returns:
+        The result, with trials, winner, report and policy file. Recorded configurations are not tried again; after
+        Ctrl-C the same call resumes.
 
-    What was recorded before, here or by the command, is not tried again: ``again`` tries everything again, ``retime``
-    times the finalists again. Ctrl-C leaves a record that the same call goes on from. A bar shows how far it is on a
-    terminal and in a notebook, unless ``progress`` is off or makes another watch; nothing else is printed. Raises
-    AutotuneError.
+    Raises:
+        AutotuneError: an argument is wrong, or nothing could be measured.
     """
     asked = locals()
     loaded = _family(family)
@@ -94,7 +102,9 @@ def sweep(
     given = _collect_inputs(inputs or {}, named, workload)
     request.check()
     if reference is not None and expected is not None:
-        raise UsageError("reference= computes what is right, expected= is what is right: give one of them")
+        raise UsageError(
+            "reference= computes the expected outputs, expected= gives them: pass one of the two"
+        )
     case = _case(request, workload, given, cold, reference if expected is None else expected)
     swept = _sweep(request, case, progress)
     return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
@@ -150,7 +160,7 @@ def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept
     with open_session(request, [case], watch) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return swept
 
@@ -279,7 +289,7 @@ def _text(
         "schema": 1,
         "workload": name,
         "family": family.name,
-        "doc": "arrays that a program gave",
+        "doc": "arrays passed by a program",
         "arrays": dict(arrays),
         "scalars": dict(scalars),
         "options": dict(inputs.options),

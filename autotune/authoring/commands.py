@@ -13,8 +13,10 @@ from autotune.cli import options
 from autotune.errors import FamilyError
 
 
-@click.argument("name", metavar="NAME", help="Small letters, digits and _; the folder is made as ./NAME.")
-@options.place("Make the folder in DIR.", default=Path())
+@click.argument(
+    "name", metavar="NAME", help="Lower-case letters, digits and _; the folder is created as ./NAME."
+)
+@options.place("Create the folder in DIR.", default=Path())
 def new_command(name: str, out_: Path) -> None:
     """Print what was written, and the commands that come next."""
     folder, made = new_family(name, out_)
@@ -29,10 +31,10 @@ def new_command(name: str, out_: Path) -> None:
         options.note(f"{what:12} {command}")
 
 
-@click.argument("folder", metavar="FOLDER", help="A folder with a family.yaml, or a family's name.")
-@options.option("--strict", is_flag=True, help="Warnings fail too.")
+@click.argument("folder", metavar="FOLDER", help="Folder with a family.yaml, or a family's name.")
+@options.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @options.option(
-    "--json", "as_json", is_flag=True, help="One JSON array: path, line, severity, rule, message."
+    "--json", "as_json", is_flag=True, help="Print one JSON array of path, line, severity, rule and message."
 )
 def lint_command(folder: str, strict: bool, as_json: bool) -> None:
     """Print a line for each finding, and the count; or the findings as one JSON array and nothing else. Raises
@@ -47,6 +49,6 @@ def lint_command(folder: str, strict: bool, as_json: bool) -> None:
     counts = {"error": errors, "warning": len(findings) - errors}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
     if errors or (strict and findings):
-        raise FamilyError(f"{folder}: {counted}; mend what is listed above and lint again")
+        raise FamilyError(f"{folder}: {counted}; fix what is listed above and lint again")
     if not as_json:
         print(f"{folder}: {counted}")

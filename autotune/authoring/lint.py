@@ -112,7 +112,7 @@ def _find_mistakes(folder: Path) -> Iterator[Finding]:
     """The rules need a declaration of the right shape, so what is malformed comes first and alone."""
     path = folder / "family.yaml"
     if not path.is_file():
-        missing = "is not there: a family is a folder with one; autotune new NAME writes it"
+        missing = "does not exist: a family is a folder with one; autotune new NAME writes it"
         yield File(path, {}).report("declaration", missing)
         return
     try:
@@ -291,7 +291,7 @@ class Rules:
             yield self.file.report(
                 "no-features",
                 f"no feature changes with the input (features: {', '.join(family.features) or 'none'}), so the "
-                "dispatcher takes all inputs for alike: give an input an extent that varies, or name features: over "
+                "dispatcher treats all inputs as equal: give an input an extent that varies, or name features: over "
                 "extents and scalars",
                 "features",
                 is_error=False,
@@ -306,16 +306,14 @@ class Rules:
             "output"
         )
         rule = "no-reference"
-        message = f"nothing says what is right: {how}, or name a configuration with reference:"
+        message = f"there is no reference: {how}, or name a configuration with reference:"
         if family.is_own_reference:
-            message = (
-                f"nothing says what is right: each configuration is held against its own first run; {how}"
-            )
+            message = f"there is no reference: each configuration is compared with its own first run; {how}"
         elif family.reference:
             rule = "reference-is-kernel"
             is_other = family.reference == BASELINE
             which = "of baseline" if is_other else f"itself, in configuration {family.reference!r}"
-            message = f"the reference is the kernel {which}: a mistake that it has, too, is never seen; {how}"
+            message = f"the reference is the kernel {which}: a mistake that it shares is never seen; {how}"
         yield self.file.report(rule, message, "reference", is_error=not family.reference)
 
     def _arguments(self, kernel: str) -> Iterator[Finding]:

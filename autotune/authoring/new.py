@@ -25,7 +25,7 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
     folder = parent / name
     if folder.exists() or folder.is_symlink():
         raise UsageError(
-            f"{folder} is there already, and nothing is overwritten: take another name, or --out DIR"
+            f"{folder} already exists, and nothing is overwritten: choose another name, or --out DIR"
         )
     made = []
     try:
@@ -56,10 +56,11 @@ def _check(name: str) -> None:
         close = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
         hint = f"; did you mean {close!r}?" if _NAME.fullmatch(close) else ""
         raise UsageError(
-            f"{name!r} cannot be a family's name{hint} (allowed: small letters, digits and _, a letter first)"
+            f"{name!r} is not a valid family name{hint} (allowed: lower-case letters, digits and _, beginning with a "
+            "letter)"
         )
     if name in families():
         raise UsageError(
-            f"a family named {name!r} ships with autotune, and workloads and policy files go by that name: take "
-            "another one (autotune families lists them)"
+            f"a family named {name!r} ships with autotune, and workloads and policy files are found by that "
+            "name: choose another one (autotune families lists them)"
         )

@@ -232,9 +232,7 @@ class CallBackend:
         made = name_outputs(self._made)
         for name in names:
             if name not in made:
-                raise LaunchError(
-                    f"gives back {sorted(made) or 'nothing'}, and the first call gave {name} too"
-                )
+                raise LaunchError(f"returns {sorted(made) or 'nothing'}, and the first call gave {name} too")
             kind, data = libraries.kind_of_result(name, made[name]), execution.variant.layouts[name].data
             if kind.name != (data.element or data.dtype.name):
                 raise LaunchError(

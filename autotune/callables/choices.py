@@ -38,7 +38,7 @@ class Alternatives:
             names = listed[0].keys() if listed else ()
             if any(one.keys() != names for one in listed):
                 raise UsageError(
-                    f"the configurations listed differ in what they name: {list(names)} is of the first"
+                    f"the listed configurations name different arguments: {list(names)} is of the first"
                 )
             choices = cls({name: _remove_duplicates(one[name] for one in listed) for name in names})
         if where is not None:
@@ -49,7 +49,7 @@ class Alternatives:
             )
         for name in choices.values:
             if not _NAME.fullmatch(name):
-                raise UsageError(f"{name!r} in space= is no name of an argument")
+                raise UsageError(f"{name!r} in space= is not an argument's name")
         first = {name: _put_first(some, listed, name) for name, some in choices.values.items()}
         return cls(first, tuple(listed))
 
@@ -59,7 +59,8 @@ class Alternatives:
             configurations.append(dict(zip(self.values, one, strict=True)))
             if len(configurations) > _MOST_LISTED:
                 raise UsageError(
-                    f"where= is asked about each combination, and these are over {_MOST_LISTED:,}: list fewer values"
+                    f"where= is called for each combination, and there are more than {_MOST_LISTED:,}: list fewer "
+                    "values"
                 )
         return configurations
 
@@ -94,10 +95,10 @@ class Alternatives:
 def _list_values(name: str, some: Iterable[Any]) -> tuple[Any, ...]:
     if isinstance(some, str) or not isinstance(some, Iterable):
         raise UsageError(
-            f"{name}={some!r} in space= is no list of values: give those to try, the default first"
+            f"{name}={some!r} in space= is not a list of values: list the values to try, the default first"
         )
     if not (found := _remove_duplicates(some)):
-        raise UsageError(f"{name} in space= has no values: give those to try, the default first")
+        raise UsageError(f"{name} in space= has no values: list the values to try, the default first")
     return found
 
 

@@ -56,7 +56,7 @@ def tuned(
 
 
 class TunedFunction:
-    """A function whose other arguments are chosen. ``chosen`` tells what a call would run."""
+    """A function some of whose arguments are chosen by tuning. ``chosen`` returns what a call would run."""
 
     def __init__(
         self, function: Callable[..., Any], decider: Decider, key: tuple[str, ...], given: Mapping[str, Any]
@@ -80,7 +80,7 @@ class TunedFunction:
         return self.function(*args, **arguments, **chosen)
 
     def chosen(self, *args: Any, **arguments: Any) -> dict[str, Any]:
-        """The values that a call with such arguments runs with; tunes as the call does."""
+        """Return the values that a call with such arguments runs with; tunes if the call would."""
         kind = self._kind(args, arguments)
         return dict(self._known.get(kind) or self._decide_first(kind, args, arguments))
 

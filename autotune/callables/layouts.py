@@ -73,7 +73,7 @@ class Layouts:
         named += [*self.links, *(name for names in self.spaces.values() for name in names)]
         if unknown := [name for name in named if name not in arrays]:
             raise UsageError(
-                f"layouts= names {unknown[0]!r}, which is no array of the call ({', '.join(arrays)})"
+                f"layouts= names {unknown[0]!r}, which is not an array of the call ({', '.join(arrays)})"
             )
         if kept := [name for name in (*self.axes, *self.padding) if arrays[name].role == "inout"]:
             raise UsageError(

@@ -100,7 +100,7 @@ def roles_of(
     except LaunchError as problem:
         raise UsageError(
             f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
-            "values is the default, and has to work"
+            "values is the default, and must work"
         ) from None
 
     def get_left(name: str, run: Seen = first) -> NDArray[Any]:
@@ -111,7 +111,7 @@ def roles_of(
     written = dict.fromkeys([*named, *first.changed, *others], True)
     if not written and not first.returned:
         raise UsageError(
-            f"{what} gives nothing back, and no array is another after the call: name in outputs= what it writes"
+            f"{what} returns nothing, and no array changes during the call: name in outputs= what it writes"
         )
     if written:
         try:

@@ -26,7 +26,7 @@ from autotune.policy import Frozen
 _LEFT_OUT = {
     "warmup": "samples are taken until the median is known",
     "rep": "samples are taken until the median is known",
-    "use_cuda_graph": "samples wait behind a delay, so that none has the host's part in it",
+    "use_cuda_graph": "each sample is queued after a delay, so that it excludes host time",
     "do_bench": "samples are taken as in every sweep",
     "cache_results": "the record and the policy file keep them",
 }
@@ -55,7 +55,7 @@ def autotune(
     given = {"warmup": warmup, "rep": rep, "use_cuda_graph": use_cuda_graph, "do_bench": do_bench}
     for name, value in {**given, "cache_results": cache_results}.items():
         if value:
-            warnings.warn(f"{name} is left out, which has no counterpart: {_LEFT_OUT[name]}", stacklevel=2)
+            warnings.warn(f"{name} is ignored, it has no counterpart: {_LEFT_OUT[name]}", stacklevel=2)
     hooks = Hooks(tuple(reset_to_zero or ()), tuple(restore_value or ()), pre_hook, post_hook)
     deciding = {
         "check": check, "frozen": frozen, "agreement": agreement, "refine": refine, "others": others,

@@ -58,8 +58,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class TunedCall:
-    """What ``tune`` found: the values of the winner, as they were given, and the ``sweep`` with its trials, report and
-    policy file; ``declared`` is what the function is to the engine. Called, it is the function with those values."""
+    """The result of ``tune``: the winner's values, as they were given. Called, it is the function with those values.
+
+    ``sweep`` has trials, report and policy file; ``declared`` is how the engine sees the function.
+    """
 
     function: Callable[..., Any]
     configuration: Mapping[str, Any]
@@ -73,11 +75,11 @@ class TunedCall:
 
     @property
     def excluded(self) -> Mapping[str, str]:
-        """Layouts (``POLICY=VALUE``) that the function is wrong with, and how."""
+        """Return the layouts (``POLICY=VALUE``) with which the function is wrong, and how."""
         return self.declared.excluded
 
     def bound(self, **inputs: Any) -> "BoundFunction":
-        """The function with these inputs as the winner's layouts have them, to be called again and again. Close it."""
+        """Return the function bound to inputs in the winner's layouts, for repeated calls. Close it after use."""
         contents = {n: libraries.content(value) for n, value in inputs.items() if n in self.calls.kinds}
         _, found = _bind(self.declared, contents)
         return BoundFunction.make(self.function, self.calls, self.sweep, found)
@@ -120,13 +122,13 @@ class BoundFunction(Closing):
         return self.execution.transform_ms
 
     def call(self) -> None:
-        """On the current stream."""
+        """Run the function on the current stream."""
         for one in self.execution.beginnings:
             self.execution.begin(one.name)
         self.execution.run()
 
     def output(self, name: str) -> Any:
-        """A result of the latest call, by the argument's name, as numpy has it. Raises LaunchError."""
+        """Return a result of the latest call as a numpy array, by the argument's name. Raises LaunchError."""
         written = name_after(name) if name_after(name) in self.execution.placed else name
         data = self.execution.variant.family.data[written]
         return self.execution.restore(written, data.shape_for(self.execution.names))
@@ -444,7 +446,7 @@ def _sweep(request: SweepRequest, case: Case, our: Crew, progress: bool | Watche
     ) as sweeps:  # which would end the workers after the last
         swept = next(sweeps)
     if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call goes on from there")
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
     raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return swept
 
@@ -471,7 +473,7 @@ def _check_names(
 ) -> None:
     for name in inputs:
         if not _NAME.fullmatch(str(name)):
-            raise UsageError(f"{name!r} in inputs= is no name of an argument")
+            raise UsageError(f"{name!r} in inputs= is not an argument's name")
         if name in choices.values:
             raise UsageError(f"{name} is in inputs= and in space=: an argument is given, or chosen")
     for what, names in (("outputs", outputs), ("key", key)):

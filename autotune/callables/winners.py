@@ -115,7 +115,7 @@ def gpu(ordinal: int) -> Device:
         driver = ctypes.CDLL("libcuda.so.1")
         text, number = ctypes.create_string_buffer(256), ctypes.c_int()
         if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(number), ordinal):
-            raise OSError(f"cuda:{ordinal} is not there")
+            raise OSError(f"cuda:{ordinal} does not exist")
         driver.cuDeviceGetName(text, len(text), number)
 
         def attribute(which: int) -> int:
@@ -129,4 +129,4 @@ def gpu(ordinal: int) -> Device:
             multiprocessors=attribute(_MULTIPROCESSORS),
         )  # fmt: skip
     except OSError as problem:
-        raise DeviceError(f"the GPU of the arrays cannot be asked for its name: {problem}") from None
+        raise DeviceError(f"cannot read the name of the arrays' GPU: {problem}") from None

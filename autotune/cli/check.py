@@ -69,7 +69,7 @@ class Checked:
 
     def __str__(self) -> str:
         where = f"{self.path}: {self.entry}" if self.entry else str(self.path)
-        said = f"refused   {where}: {self.trouble}" if self.trouble else f"accepted  {where}"
+        said = f"rejected  {where}: {self.trouble}" if self.trouble else f"accepted  {where}"
         return f"{said}{f'  ({self.remark})' if self.remark else ''}"
 
 
@@ -98,7 +98,8 @@ def check(request: CheckRequest, out: Console) -> None:
         append(request.markdown, _markdown(results))
     if refused := sum(bool(result.trouble) for result in results):
         raise PolicyFileError(
-            f"{refused} of {len(results)} would not be used, or do not hold what they claim; the reasons are above. "
+            f"{refused} of {len(results)} would be rejected, or no longer meet their recorded times; the reasons are "
+            "above. "
             "`autotune sweep` measures again; where an edit of sources left the machine code alike, "
             "`python benchmarks/renew_alike.py COMMIT` in a checkout renews the entries"
         )
@@ -111,7 +112,7 @@ def _markdown(results: Sequence[Checked]) -> str:
         told = f"**{code(result.trouble)}**" if result.trouble else "accepted"
         named = (result.path.stem, result.path.parent.name, result.entry)
         rows.append((*map(code, named), told, code(result.remark)))
-    count = f"**{refused} of {len(results)} refused**" if refused else f"{len(results)} accepted"
+    count = f"**{refused} of {len(results)} rejected**" if refused else f"{len(results)} accepted"
     return f"### Policy files: {count}\n\n{markdown_table(('device', 'family', 'entry', '', 'measured'), rows)}\n"
 
 
@@ -164,12 +165,9 @@ def _device(request: CheckRequest, file: PolicyFile) -> tuple[Device | None, str
 
 
 def _time_accepted(
-    request: CheckRequest,
-    family: Family,
-    device: str,
-    claims: Mapping[str, acceptance.Claim],
+    request: CheckRequest, family: Family, device: str, claims: Mapping[str, acceptance.Claim],
     results: Mapping[str, Checked],
-) -> dict[str, Checked]:
+) -> dict[str, Checked]:  # fmt: skip
     """The accepted entries, timed again; one worker for all of them."""
     asked = request.resolve_workloads(family)
     wanted = [
@@ -207,12 +205,9 @@ def _retime(
 
 
 def _study(
-    request: CheckRequest,
-    workers: Sequence[ProcessWorker],
-    family: Family,
-    item: Entry,
+    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, item: Entry,
     configurations: list[Configuration],
-) -> Study | None:
+) -> Study | None:  # fmt: skip
     """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
     another input by now."""
     workload = load_workload(family, request.resolve_workloads(family).get(item.workload, item.workload))
@@ -222,14 +217,9 @@ def _study(
     asked = SweepRequest(family=family, objective=item.objective, chosen=tuple(configurations), processes=1)
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
         return Sweep(
-            workers=workers,
-            request=asked,
-            workload=workload,
-            inputs=inputs,
-            store=Store(folder),
-            cache=Cache(default_root()),
-            protocol=asked.protocol(workers[0].device.kind),
-        ).run()
+            workers=workers, request=asked, workload=workload, inputs=inputs, store=Store(folder),
+            cache=Cache(default_root()), protocol=asked.protocol(workers[0].device.kind),
+        ).run()  # fmt: skip
 
 
 @click.argument(
@@ -237,28 +227,28 @@ def _study(
     nargs=-1,
     type=options.FOLDER,
     metavar="[POLICY]...",
-    help="Policy files; default all that are found, of --family.",
+    help="Policy files; default: all that are found, or those of --family.",
 )
 @options.sweep_options("workloads", "data", "trial_seconds")
 @options.option(
     "--measure",
     is_flag=True,
-    help="Also time each winner against control and runner-up; fail when a claim is broken.",
+    help="Also time each winner, its control and its runner-up; fail if a recorded claim does not hold.",
 )
 @options.option(
     "--tolerance",
     default=0.1,
     type=click.FloatRange(min=0),
     metavar="T",
-    help="How much worse a time may be: 0.1 is 10 %.",
+    help="Allowed relative increase of a time: 0.1 is 10 %.",
 )
 @options.option(
     "--family",
     multiple=True,
     metavar="DIR",
-    help="The folder of a family that does not ship; again for more families.",
+    help="Folder of a family that does not ship with autotune; repeat for more.",
 )
-@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What measures.")
+@options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that measures.")
 @options.option(
     "--ranks",
     is_flag=True,

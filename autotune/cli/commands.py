@@ -16,20 +16,21 @@ from autotune.errors import AutotuneError, Interrupted, UnknownName, UsageError
 from autotune.extensions import EXTENSIONS
 
 _HELP = {  # NAME_command in the module of that name
-    "families": "The kernel families that ship with autotune.",
-    "list": "The ids of the configurations a sweep would visit. Runs nothing.",
-    "show": "One configuration: generated code, layouts, static profile.",
+    "families": "List the kernel families that ship with autotune.",
+    "list": "List the ids of the configurations that a sweep would visit. Runs nothing.",
+    "show": "Show one configuration: generated code, layouts, static profile.",
     "sweep": "Compile, verify and time configurations; keep the winner. Writes results.csv, a report, the policy file.",
-    "worker": "Join a sweep that another host began. Tries its configurations here, and leaves when none is left.",
-    "plan": "Sweep the sizes that a range of inputs needs most. Until its inputs lose little; writes the policy file.",
-    "report": "Make the report and the tables of a record again. report.html and the .csv files; needs no device.",
+    "worker": "Join a sweep that another host started. Tries its configurations here, and exits when none is left.",
+    "plan": "Sweep the sizes that matter most for a range of inputs. Stops when the expected regret is small; writes "
+    "the policy file.",
+    "report": "Write the report and the tables of a record again: report.html and the .csv files. Needs no device.",
     "run": "Run the tuned kernel once on given data.",
-    "explain": "Which configuration an input would get, and why not the others. Runs nothing.",
-    "check": "Whether these policy files would be accepted here. Exit code 8 when anything in them is refused.",
-    "compare": "What moved beyond noise between two records or policy files. Exit code 10 on a regression.",
-    "profile": "Hardware counters of configurations, by Nsight Compute. They are kept as columns of the record.",
-    "limits": "The measured ceilings of a GPU: bandwidths and rates. Times are held against them.",
-    "doctor": "What is here, what is missing, and how to get it.",
+    "explain": "Show which configuration an input would get, and why not the others. Runs nothing.",
+    "check": "Check that policy files are accepted here. Exit code 8 if an entry is rejected.",
+    "compare": "Compare two records or policy files: what changed beyond noise. Exit code 10 on a regression.",
+    "profile": "Read hardware counters of configurations with Nsight Compute. Stores them as columns of the record.",
+    "limits": "Measure the ceilings of a GPU: bandwidths and instruction rates. Reports compare times with them.",
+    "doctor": "Show which tools are installed, which are missing, and how to install them.",
 }
 _ELSEWHERE = {"families": "show", "list": "show", "limits": "profile", "doctor": "show"}
 
@@ -77,7 +78,7 @@ class Commands(click.Group):
 
 app = Commands(
     "autotune",
-    help="Tune how a CUDA kernel's data is laid out: compile every policy combination, prove it right, time it, "
+    help="Tune how a CUDA kernel's data is laid out: compile every policy combination, verify it, time it, "
     "keep the winner in a policy file that programs use at run time.",
     epilog="Exit codes: 0 done, 1 unexpected failure, 2 usage or unknown name, 3 family, 4 workload or input, "
     "5 device, 6 compiler, 7 store or output folder, 8 policy file, 9 nothing could be measured, "
@@ -85,7 +86,7 @@ app = Commands(
     no_args_is_help=True,
     params=[],
 )
-click.version_option(__version__, message="autotune %(version)s", help="Print the version and leave.")(app)
+click.version_option(__version__, message="autotune %(version)s", help="Print the version and exit.")(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,17 +19,17 @@ from autotune.files import clean, csv_text, write_file, write_text
 SHOWN = 10  # of what moved most
 
 
-@click.argument("a", metavar="A", help="A record or a policy file (.yaml): before.")
-@click.argument("b", metavar="B", help="The same of another version or device: after.")
+@click.argument("a", metavar="A", help="Record or policy file (.yaml) before the change.")
+@click.argument("b", metavar="B", help="The same after the change, or of another device.")
 @options.option(
     "--threshold",
     default=5.0,
     type=click.FloatRange(min=0),
     metavar="PERCENT",
-    help="A slower winner is a regression above this.",
+    help="A winner that is slower by more than this is a regression.",
 )
-@options.option("--every", is_flag=True, help="Any configuration that became slower is a regression.")
-@options.place("Write every row there too.", "FILE.csv")
+@options.option("--every", is_flag=True, help="Count any configuration that became slower as a regression.")
+@options.place("Also write every row to this file.", "FILE.csv")
 @options.markdown_option("tables")
 def compare_command(
     a: str, b: str, threshold: float, every: bool, out_: Path | None, markdown: Path | None
@@ -66,9 +66,9 @@ def _print(one: Comparison, out: Console) -> None:
     table.add_column("in B", overflow="fold", min_width=16)
     for row in one.named:
         is_timed = row.a_ms is not None or row.b_ms is not None
-        verdict = row.verdict if is_timed else "not timed"
+        outcome = row.outcome if is_timed else "not timed"
         table.add_row(
-            row.role, *_figures(row), verdict, _shorten(row.a, control) or "-", _describe_other(row, control)
+            row.role, *_figures(row), outcome, _shorten(row.a, control) or "-", _describe_other(row, control)
         )
     out.print(table)
     if one.every:
@@ -81,7 +81,7 @@ def _print(one: Comparison, out: Console) -> None:
         table = Table("moved most", "A", "B", "change", "noise", box=None)
         table.add_column(heading, overflow="fold", min_width=40)
         for row in one.moved[:SHOWN]:
-            table.add_row(row.verdict, *_figures(row), _shorten(row.role, control))
+            table.add_row(row.outcome, *_figures(row), _shorten(row.role, control))
         out.print(table)
     out.print("")
 
@@ -90,11 +90,11 @@ def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
     """The same in Markdown, with those that became ``worse`` in bold."""
 
     def cells(row: Change) -> tuple[str, ...]:
-        verdict = f"**{row.verdict}**" if any(row is other for other in worse) else row.verdict
-        return (code(row.role), *_figures(row), verdict)
+        outcome = f"**{row.outcome}**" if any(row is other for other in worse) else row.outcome
+        return (code(row.role), *_figures(row), outcome)
 
-    verdict = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
-    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {verdict}\n\n"
+    outcome = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
+    text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {outcome}\n\n"
     text += markdown_table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
     text += f"\n{_counts(one)}.\n" if one.every else ""
     if one.moved:
@@ -110,7 +110,7 @@ def _where(one: Comparison) -> str:
 
 
 def _counts(one: Comparison) -> str:
-    slower = sum(row.verdict == "slower" for row in one.moved)
+    slower = sum(row.outcome == "slower" for row in one.moved)
     typical = f", typically {100 * one.typical:+.1f} %" if one.typical is not None else ""
     return (
         f"{len(one.every)} configurations timed in both: {slower} slower, {len(one.moved) - slower} faster, "
@@ -149,7 +149,7 @@ def _describe_other(row: Change, control: str) -> str:
 
 def _describe_change(row: Change) -> str:
     if row.change is None:
-        return f"{row.role} was timed in A alone"
+        return f"{row.role} was timed in A only"
     return f"{row.role} {100 * row.change:+.1f} %"
 
 
@@ -163,7 +163,7 @@ def _write_table(found: Sequence[Comparison], path: Path) -> Path:
                     "device_b": one.b, "kind": kind, "role": clean(row.role), "configuration_a": clean(row.a),
                     "configuration_b": clean(row.b), "time_a_ms": row.a_ms, "time_b_ms": row.b_ms,
                     "change_percent": None if row.change is None else 100 * row.change,
-                    "noise_percent": None if row.noise is None else 100 * row.noise, "verdict": row.verdict,
+                    "noise_percent": None if row.noise is None else 100 * row.noise, "outcome": row.outcome,
                 }
                 for row in moved
             ]  # fmt: skip

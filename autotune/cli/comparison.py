@@ -14,7 +14,7 @@ from autotune.policy import read_policy_file
 from autotune.record import MOST, TIE, Study, minimax, read_record, times_of
 
 _ONE_SAMPLE = 1.0  # what ``measure.spread`` says of a single one
-Verdict = Literal["faster", "slower", "same", "only A", "only B"]
+Outcome = Literal["faster", "slower", "same", "only A", "only B"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class Change:
     b_ms: float | None
     change: float | None
     noise: float | None
-    verdict: Verdict
+    outcome: Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Comparison:
     @property
     def moved(self) -> tuple[Change, ...]:
         """Of ``every``, what changed beyond noise."""
-        return tuple(row for row in self.every if row.verdict != "same")
+        return tuple(row for row in self.every if row.outcome != "same")
 
     def regressions(self, threshold: float, *, every: bool = False) -> tuple[Change, ...]:
         """What became slower by more than ``threshold`` (0.05: 5 %) and beyond noise: the winner, or with ``every``
@@ -78,8 +78,8 @@ class Comparison:
         return tuple(
             row
             for row in rows
-            if (row.verdict == "slower" and row.change is not None and row.change > threshold)
-            or (row is self.winner and row.verdict == "only A")
+            if (row.outcome == "slower" and row.change is not None and row.change > threshold)
+            or (row is self.winner and row.outcome == "only A")
         )
 
 
@@ -181,15 +181,15 @@ def _size(moved: Change) -> float:
 def _change(role: str, a: Side, b: Side, in_a: str, in_b: str) -> Change:
     first, second = a.times.get(in_a), b.times.get(in_b)
     if first is None or second is None or not first.value > 0:
-        verdict: Verdict = "same" if first is second is None else "only A" if second is None else "only B"
+        outcome: Outcome = "same" if first is second is None else "only A" if second is None else "only B"
         change = noise = None
     else:
         change, noise = second.value / first.value - 1, _noise(first, second)
         slower, faster = change > noise, second.value < first.value / (1 + noise)
-        verdict = "slower" if slower else "faster" if faster else "same"
+        outcome = "slower" if slower else "faster" if faster else "same"
     return Change(
         role=role, a=in_a, b=in_b, a_ms=first.value if first else None, b_ms=second.value if second else None,
-        change=change, noise=noise, verdict=verdict,
+        change=change, noise=noise, outcome=outcome,
     )  # fmt: skip
 
 

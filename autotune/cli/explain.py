@@ -36,18 +36,18 @@ _HERE = ("auto", "cpu", "cuda")  # devices that are no policy file's name
 
 
 @options.family_argument
-@options.make_workload_option("The input; default the family's own.")
+@options.make_workload_option("Workload to take the input from; default: the family's own.")
 @options.option(
     "--device",
     default="auto",
     metavar="auto|cpu|cuda|cuda:N|NAME",
-    help="What would run it; the name of a policy file, as nvidia-h200, stands for a device that is not here.",
+    help="Device that would run it; a policy file's name, such as nvidia-h200, stands for an absent device.",
 )
 @options.option(
     "--size",
     multiple=True,
     metavar="EXTENT=N",
-    help="As if the input had this size in place of the workload's; again for more.",
+    help="Use this size in place of the workload's; repeat for more.",
 )
 @options.make_sweep_option("objective")
 @options.policies_option
@@ -130,23 +130,23 @@ def print_chain(
 
     recorded = _collect_recorded_times(family, known, listed)
 
-    def row(verdict: str, item: Candidate, text: str) -> None:
+    def row(state: str, item: Candidate, text: str) -> None:
         expected_ms = item.expected_ms
         if not expected_ms and item.configuration is not None:
             expected_ms = recorded.get(item.configuration, 0.0)
         told = duration(expected_ms) if expected_ms else ""
         told += f" ± {loss_percent(item.spread)}" if item.spread and item.match == "predicted" else ""
-        table.add_row(verdict, item.match, item.origin, told, text)
+        table.add_row(state, item.match, item.origin, told, text)
 
     for item in (*passed, *refused):
-        row("refused", item, item.refusal)
+        row("rejected", item, item.refusal)
     assert chosen.configuration is not None
     row("taken", chosen, chosen.configuration.changes(family.space.control))
     rest = listed[len(refused) + 1 :]
     for item in [c for c in rest if c.match != "predicted"] if chosen.match == "exact" else rest:
         text = item.refusal or (explain_exclusion(item.configuration) if item.configuration else "")
         told = item.configuration.changes(family.space.control) if item.configuration else ""
-        row("refused" if text else "next", item, text or told)
+        row("rejected" if text else "next", item, text or told)
     out.print(table)
     for conversion in Variant.make(family, chosen.configuration, inputs.options).conversions.values():
         out.print(str(conversion))
@@ -154,6 +154,11 @@ def print_chain(
         _say_prediction(family, known, values, inputs, out)
     if chosen.entry:
         _say_objective(chosen.entry, objective, out)
+    for file in known.files if known else ():
+        if mark := next((item.pulled for item in file.entries.values() if item.pulled), None):
+            out.print(
+                f"{file.path}: pulled from {mark['from']} (by {mark['by']}), proved here on {mark['date']}"
+            )
 
 
 def _say_prediction(
@@ -175,8 +180,8 @@ def _say_prediction(
     )
     for name, (low, high) in where.beyond.items():
         out.print(
-            f"{name} {values[name]:.6g} lies outside of what was measured, {low:.6g} to {high:.6g}: what is predicted "
-            "there follows a straight line; sweep it, or let programs refine"
+            f"{name} {values[name]:.6g} is outside the measured range, {low:.6g} to {high:.6g}: the prediction "
+            "there extrapolates linearly; sweep that size, or let programs refine"
         )
 
 

@@ -152,7 +152,7 @@ def place(about: str, metavar: str = "DIR", **more: Any) -> Decorator:
 family_argument = click.argument(
     "family",
     metavar="FAMILY",
-    help="A family's name, or a folder with a family.yaml.",
+    help="Family name, or folder with a family.yaml.",
     shell_complete=lambda _context, _parameter, incomplete: _beginning(families(), incomplete),
 )
 
@@ -160,18 +160,18 @@ device_option = option(
     "--device",
     default="auto",
     metavar="auto|cpu|cuda|cuda:N",
-    help="The device that runs it; auto is the first GPU, else the cpu.",
+    help="Device that runs it; auto is the first GPU, or the cpu if there is none.",
 )
 
 data_option = option(
-    "--data", type=FOLDER, metavar="DIR", help="Where workloads find their data files (or AUTOTUNE_DATA)."
+    "--data", type=FOLDER, metavar="DIR", help="Folder with the workloads' data files (or AUTOTUNE_DATA)."
 )
 
 policies_option = option(
     "--policies",
     type=FOLDER,
     metavar="DIR",
-    help="Folder of policy files (or AUTOTUNE_POLICIES; else ./policies).",
+    help="Folder of policy files; default: AUTOTUNE_POLICIES, or ./policies.",
 )
 
 
@@ -181,7 +181,7 @@ def markdown_option(what: str) -> Decorator:
         "--markdown",
         type=FOLDER,
         metavar="FILE.md",
-        help=f"Append the {what} there as Markdown, for a job's summary.",
+        help=f"Append the {what} to this file as Markdown, for a CI job's summary.",
     )
 
 
@@ -194,7 +194,7 @@ def call_options(command: Command) -> Command:
             "-o",
             type=FOLDER,
             metavar="FILE",
-            help="Where the result goes: .npy, .npz or the family's own.",
+            help="Output file: .npy, .npz or the family's own format.",
         ),
         option(
             "--input",
@@ -202,9 +202,9 @@ def call_options(command: Command) -> Command:
             "given",
             multiple=True,
             metavar="NAME=VALUE",
-            help="An input (a file), a scalar or an option; again for more.",
+            help="Input (a file), scalar or option; repeat for more.",
         ),
-        make_workload_option("Input from a workload; default the family's own when no -i is given."),
+        make_workload_option("Take the input from a workload; default without -i: the family's own."),
     ):
         added(command)
     return command
@@ -250,5 +250,7 @@ def parse_sizes(items: Iterable[str]) -> dict[str, float]:
         try:
             sizes[name.strip()] = float(number) if "." in number else int(number)
         except ValueError:
-            raise UsageError(f"--size {item!r} is not NAME=N, with a number, as --size taps=9") from None
+            raise UsageError(
+                f"--size {item!r} is not NAME=N with a number: write, for example, --size taps=9"
+            ) from None
     return sizes

@@ -44,22 +44,26 @@ _FEWEST = 6  # sizes, before a promise is made
     multiple=True,
     required=True,
     metavar="NAME=LOW..HIGH",
-    help="A number of the workload and its range; again for more.",
+    help="Number of the workload and its range; repeat for more.",
 )
 @options.sweep_options("device", "preset", "narrowed", "search", "trials", "out", "data", "trial_seconds")
-@options.option("--regret", default="5%", metavar="5%", help="What 95 % of the range may lose at most.")
-@options.option("--where", default="", metavar="EXPRESSION", help="Only sizes for which this holds.")
-@options.make_workload_option("Whose numbers the ranges replace; else the family's first that has them.")
 @options.option(
-    "--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most so many sizes."
+    "--regret", default="5%", metavar="5%", help="Largest expected regret that 95 % of the range may have."
 )
+@options.option(
+    "--where", default="", metavar="EXPRESSION", help="Use only sizes for which this expression is true."
+)
+@options.make_workload_option(
+    "Workload whose numbers the ranges replace; default: the family's first that has them."
+)
+@options.option("--sizes", default=40, type=click.IntRange(min=1), metavar="N", help="Sweep at most N sizes.")
 @options.option(
     "--time",
     "seconds",
     default=1e9,
     type=click.FloatRange(min=0),
     metavar="S",
-    help="Begin no other size after so many seconds.",
+    help="Start no new size after S seconds.",
 )
 @options.policies_option
 def plan_command(
@@ -299,12 +303,12 @@ def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     promise = _promise(plan, state)
     if promise is None:
         out.print(
-            f"policy file  {state.path}; {len(state.points)} sizes are too few for a promise: {_FEWEST} are needed"
+            f"policy file  {state.path}; {len(state.points)} sizes are too few for a prediction: {_FEWEST} are needed"
         )
         return
     record_coverage(state.path, plan.over.numbers, promise)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
-    verdict = f", which is more than the {loss_percent(plan.regret)} asked for: sweep more"
-    verdict = "" if promise <= plan.regret else verdict
-    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{verdict}")
+    warning = f", which is more than the requested {loss_percent(plan.regret)}: sweep more sizes"
+    warning = "" if promise <= plan.regret else warning
+    out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{warning}")

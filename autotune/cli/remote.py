@@ -77,12 +77,12 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
     status, is_interrupted = run_attended(command)
     if status == _SSH_FAILED and not is_interrupted:
         raise DeviceError(
-            f"the connection to {host.name} was lost; what was measured is kept there: the same command goes on"
+            f"the connection to {host.name} was lost; what was measured is kept there: run the same command to resume"
         )
     _fetch(host, place, here)
     if is_interrupted:
         raise Interrupted(
-            f"interrupted: what was measured is in {request.folder}; the same command goes on from there"
+            f"interrupted: what was measured is in {request.folder}; run the same command to resume"
         )
     for what, where in (("results", request.folder), ("policy files", policies)):
         out.print(f"{what:12} {where}")
@@ -95,8 +95,8 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
 _RECEIVE = """set -e
 umask 077
 mkdir -p "$1"
-told=$("$2" --version) || { echo "$2 does not run there" >&2; exit 127; }
-echo "$told"
+version=$("$2" --version) || { echo "$2 does not run there" >&2; exit 127; }
+echo "$version"
 cd "$1"
 tar xf -
 mkdir -p out
@@ -122,7 +122,7 @@ def _send(host: Host, place: str, request: SweepRequest, policies: Path) -> None
         )
     if version != f"autotune {__version__}":
         raise DeviceError(
-            f"{host.name} has {version}, and this is autotune {__version__}: install the same one on both"
+            f"{host.name} has {version}, and this is autotune {__version__}: install the same version on both"
         )
 
 

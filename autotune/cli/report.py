@@ -21,12 +21,12 @@ from autotune.report import write_all, write_trace
     metavar="DIR|FILE.csv…",
     help="A sweep's --out folder or --store URL, or results.csv files.",
 )
-@options.place("Where the files go; default DIR itself.")
+@options.place("Folder for the files; default: DIR itself.")
 @options.option(
     "--trace",
     type=options.FOLDER,
     metavar="FILE",
-    help="Write the sweep's timeline as well, for ui.perfetto.dev.",
+    help="Also write the sweep's timeline to FILE, for ui.perfetto.dev.",
 )
 def report_command(records: tuple[str, ...], out_: Path | None, trace: Path | None) -> None:
     report(records, out_, options.out, trace)
@@ -46,7 +46,7 @@ def report(records: Sequence[str], folder: Path | None, out: Console, trace: Pat
         raise UsageError("one record at a time; only tables (.csv, .csv.xz) are reported on together")
     record = records[0]
     if folder is None and ("://" in record or record.endswith(".json")):
-        what = "a record behind a URL" if "://" in record else "a file of another tuner"
+        what = "a record at a URL" if "://" in record else "a file of another tuner"
         raise UsageError(f"{what} needs --out DIR, where results.csv and report.html go")
     studies, place = read_results(tables) if tables else read_record(record), Path(record)
     folder = folder or place

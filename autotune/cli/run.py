@@ -94,7 +94,7 @@ class RunRequest:
 @options.device_option
 @options.policies_option
 @options.data_option
-@options.option("--explain", is_flag=True, help="Print why this configuration was taken.")
+@options.option("--explain", is_flag=True, help="Print why this configuration was chosen.")
 def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
     call = RunRequest(load_family(family, check=False), **asked)
     run_on(device, call, options.note, explain=explain)
@@ -239,7 +239,7 @@ def _array(family: Family, name: str, text: str) -> NDArray[Any]:
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
     try:
         if not (output.parent if str(output.parent) else Path()).is_dir():
-            raise StoreError(f"-o {output}: the folder {output.parent} is not there")
+            raise StoreError(f"-o {output}: the folder {output.parent} does not exist")
         # Not is_dir, which in newer Pythons says nothing of a name that is too long.
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(output.stat().st_mode):

@@ -68,8 +68,7 @@ def _strip_options(compiler: Toolchain) -> str:
 
 
 def _nvrtc() -> str:
-    has_nvrtc = find_spec("cuda") and find_spec("cuda.bindings")
-    return _strip_options(Nvrtc("sm_90")) if has_nvrtc else ""
+    return _strip_options(Nvrtc("sm_90")) if find_spec("cuda") and find_spec("cuda.bindings") else ""
 
 
 def _nvcc() -> str:
@@ -203,7 +202,7 @@ def families_command() -> None:
 
 @options.family_argument
 @options.sweep_options("preset", "narrowed")
-@options.option("--count", is_flag=True, help="Only the number.")
+@options.option("--count", is_flag=True, help="Print only their number.")
 def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]], count: bool) -> None:
     loaded = load_family(family)
     configurations = loaded.space.configurations(preset, narrowed)
@@ -218,20 +217,22 @@ def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]]
 @click.argument(
     "configuration",
     metavar="CONFIG",
-    help="A preset of one configuration, or policy=value,… (the rest take their defaults).",
+    help="Preset with one configuration, or policy=value,… (other policies have their defaults).",
 )
-@options.option("--arch", default="sm_90", metavar="sm_XX", help="Target of the static profile.")
-@options.make_workload_option("Whose sizes and options; else the default one's, where needed.")
+@options.option("--arch", default="sm_90", metavar="sm_XX", help="Compute capability for the static profile.")
+@options.make_workload_option("Workload that gives sizes and options; default: the family's own, if needed.")
 @options.option(
     "--size",
     multiple=True,
     metavar="NAME=N",
-    help="A size or scalar that a block depends on, in place of a workload's.",
+    help="Size or scalar that a block depends on, in place of a workload's; repeat for more.",
 )
 @options.data_option
-@options.option("--header", is_flag=True, help="Only print the family's default.cuh, for its folder.")
-@options.option("--ptx", is_flag=True, help="Only print the PTX.")
-@options.option("--sass", is_flag=True, help="Only print the machine code; needs the toolkit's cuobjdump.")
+@options.option("--header", is_flag=True, help="Print only the family's default.cuh.")
+@options.option("--ptx", is_flag=True, help="Print only the PTX.")
+@options.option(
+    "--sass", is_flag=True, help="Print only the machine code; needs the CUDA toolkit's cuobjdump."
+)
 def show_command(
     family: str,
     configuration: str,

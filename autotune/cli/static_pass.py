@@ -25,7 +25,7 @@ def run_static(
     """The static pass for each architecture: what the policies change and the configurations with most occupancy, and
     static.csv in the output folder. Raises CompilerError when nothing compiles for one of them."""
     if request.device != "auto" or request.store:
-        raise UsageError("--static runs nothing and records nothing: leave --device and --store out")
+        raise UsageError("--static runs and records nothing: omit --device and --store")
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
     configurations = _draw(request)

@@ -31,17 +31,23 @@ from autotune.report import show_live
 @options.sweep_options()
 @options.policies_option
 @options.option(
-    "--static", is_flag=True, help="Only compile: registers, spills, shared memory, occupancy. Needs no GPU."
+    "--static",
+    is_flag=True,
+    help="Compile only, and report registers, spills, shared memory and occupancy. Needs no GPU.",
 )
-@options.option("--arch", multiple=True, metavar="sm_XX", help="Target of --static; again for more.")
 @options.option(
-    "--strict", is_flag=True, help="Exit code 11 when a configuration failed, after all is recorded."
+    "--arch", multiple=True, metavar="sm_XX", help="Compute capability for --static; repeat for more."
+)
+@options.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with code 11 if a configuration failed, after everything is recorded.",
 )
 @options.option(
     "--on",
     default="",
     metavar="HOST[:PROGRAM]",
-    help="Sweep on a host that ssh reaches, with autotune as PROGRAM there; the results come back.",
+    help="Sweep on a host over ssh, where PROGRAM runs autotune, and copy the results back.",
 )
 def sweep_command(
     family: str,
@@ -54,10 +60,10 @@ def sweep_command(
 ) -> None:
     request, place = SweepRequest(family=load_family(family), **asked), paths.policy_folder(policies)
     for is_given, why in (
-        (request.sanitize, "--sanitize watches kernels run, and --static runs none: leave one of them out"),
-        (request.bounds, "--bounds watches kernels run, and --static runs none: leave one of them out"),
-        (on, "--static needs no device, so no other host: leave --on out"),
-        (strict, "--static runs nothing, so nothing fails there: leave --strict out"),
+        (request.sanitize, "--sanitize watches kernels run, and --static runs none: omit one of them"),
+        (request.bounds, "--bounds watches kernels run, and --static runs none: omit one of them"),
+        (on, "--static needs no device, so it needs no other host: omit --on"),
+        (strict, "--static runs nothing, so nothing can fail: omit --strict"),
     ):
         if static and is_given:
             raise UsageError(why)
@@ -98,7 +104,7 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
 def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str, *, strict: bool) -> None:
     """Raises what the command ends with, after all is recorded."""
     if interrupted:
-        raise Interrupted(f"interrupted: {interrupted}; the same command goes on from there")
+        raise Interrupted(f"interrupted: {interrupted}; run the same command to resume")
     raise_unless_measured(studies, f"{request.folder}/results.csv")
     if strict and (told := [line for study in studies for line in remarks.failures(study)]):
         raise FailedTrials(
@@ -142,6 +148,6 @@ def _describe_proof(study: Study, entries: Sequence[Entry]) -> str:
     against = study.about.proof.get("against", "")
     told = f", against the result of {against} only" if against else ""
     if all(sizes):
-        return f"proved for {study.workload} and {min(map(len, sizes))} ragged sizes near it{told}"
+        return f"proved for {study.workload} and {min(map(len, sizes))} odd sizes near it{told}"
     why = study.about.proof.get("why_not", "")
     return f"proved for the swept sizes of {study.workload} only{told}{f': {why}' if why else ''}"

@@ -89,7 +89,9 @@ def _describe_certainty(study: Study, decision: Decision) -> Iterable[str]:
     near = close_to_winner(study.trials, decision)
     if near or spread > 1:
         behind = (
-            f"{near:,} others are behind the winner by no more than its own" if near else "the winner has"
+            f"{near:,} others are slower than the winner by no more than its interval"
+            if near
+            else "the winner has"
         )
         yield (
             f"warning: {behind} ± {spread:.1%}: noise may have chosen it; on an idle "

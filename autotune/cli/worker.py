@@ -18,21 +18,21 @@ _LOOK_S = 1.0  # between looks for a sweep
 
 
 @options.option(
-    "--store", required=True, metavar="URL|DIR", help="The record of the sweep, as that names it."
+    "--store", required=True, metavar="URL|DIR", help="Record of the sweep, as given to its --store."
 )
 @options.sweep_options("device", "data", "processes")
 @options.option(
     "--family",
     multiple=True,
     metavar="DIR",
-    help="A family's folder on this host, whose code may run; again for more.",
+    help="Folder of a family on this host whose code may run; repeat for more.",
 )
 @options.option(
     "--wait",
     default=300.0,
     type=click.FloatRange(min=0),
     metavar="S",
-    help="Wait so long for a sweep to begin.",
+    help="Wait S seconds for a sweep to start.",
 )
 def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
@@ -52,7 +52,7 @@ def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: An
             f"worker came; {swept.wall_s:.1f} s"
         )
         if swept.interrupted:
-            raise Interrupted(f"interrupted: {swept.interrupted}; others go on")
+            raise Interrupted(f"interrupted: {swept.interrupted}; other workers continue")
         if study.about.lost:
             raise DeviceError(study.about.lost)
     why = "; ".join(dict.fromkeys(reasons))

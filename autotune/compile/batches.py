@@ -278,7 +278,7 @@ def _fingerprint_sources(batch: Batch) -> list[tuple[int, int]]:
         if not is_same:
             raise FamilyError(
                 f"{path} was edited while it was being compiled; what was measured or compiled before is kept and "
-                "belongs to the text as it was. Run the same command again for the new one"
+                "belongs to the text as it was. Run the same command again for the new text"
             )
         states.append((status.st_ino, status.st_ctime_ns))
     return states
@@ -290,8 +290,8 @@ def _require_known(read: Sequence[Path], known: Collection[Path]) -> None:
             how = (
                 "only editors should: include it between #ifndef AUTOTUNE_VARIANTS and #endif"
                 if path.name == source_files.EDITORS_HEADER
-                else "nothing includes by a name that can be followed, so that nobody could tell when what was "
-                "measured with it is out of date: write #include with the file's own name"
+                else "nothing includes by a name that can be followed, so autotune could not detect that a "
+                "measurement is out of date: write #include with the file's own name"
             )
             raise FamilyError(f"the compiler read {path}, which {how}")
 

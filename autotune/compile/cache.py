@@ -100,7 +100,7 @@ def put_file(path: Path, content: bytes, *folders: Path) -> None:
     for folder in folders or (path.parent,):
         _make(folder)
     if not is_trusted(path.parent, *folders):
-        raise _NotTrusted(f"{path.parent} is not this user's alone")
+        raise _NotTrusted(f"{path.parent} can be written by other users")
     with replace_file(path, 0o644 if is_shared_cache() else 0o600) as temporary:
         temporary.write_bytes(content)
 
@@ -109,11 +109,12 @@ def _distrust(root: Path, place: Path) -> str:
     owner = place.stat().st_uid
     mine = owner in (os.geteuid(), 0)
     why = "may be written by others" if mine else f"belongs to another user (number {owner})"
-    mend = f"`chmod -R go-w {root}` when nobody else has written there"
-    mend = mend if mine else "name a folder of your own in AUTOTUNE_CACHE"
+    remedy = f"`chmod -R go-w {root}` if no other user has written there"
+    remedy = remedy if mine else "name a folder of your own in AUTOTUNE_CACHE"
     return (
-        f"the compile cache {root} is not used: {place} {why}, and what lies there would be run as you; {mend}, or set "
-        "AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
+        f"the compile cache {root} is not used: {place} {why}, and binaries stored there would run as you; {remedy}, "
+        "or set "
+        "AUTOTUNE_CACHE_SHARED=1 to run binaries that any of its users stores there"
     )
 
 

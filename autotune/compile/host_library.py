@@ -18,14 +18,17 @@ from autotune.declaration import source_files
 
 @cache
 def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: Any) -> ctypes.CDLL:
-    """C++ for the host: ``source``, which includes ``headers`` and needs the C library only. With ``arithmetic`` its
-    loops are made for this processor's vectors. ``returned`` has the ctypes type of what a function returns, where that
-    is no int. Raises CompilerError, and FamilyError when a file cannot be read or is edited meanwhile."""
+    """Compile C++ for the host and load it.
+
+    ``source`` includes ``headers`` and needs the C library only. With ``arithmetic`` its loops are compiled for this
+    processor's vectors. ``returned`` has the ctypes type of what a function returns, if that is not int. Raises
+    CompilerError, and FamilyError if a file cannot be read or is edited during the compilation.
+    """
     files = source_files.hash_files(source_files.follow_includes((source, *headers), source.parent))
     batch = Batch(
         source,
         (),
-        (VariantSource(source_files.combine_digests(files), source.stem, "", ()),),
+        (VariantSource(source_files.combine(files), source.stem, "", ()),),
         sources=tuple(files.values()),
     )
     command = find_compiler()
@@ -37,8 +40,10 @@ def library(source: Path, *headers: Path, arithmetic: bool = False, **returned: 
 
 @cache
 def cuda_library(source: Path, arch: str) -> ctypes.CDLL:
-    """CUDA that calls a library of the toolkit's: ``source``, one file, for devices of ``arch`` (sm_90), made by nvcc.
-    Raises CompilerError, also when there is no nvcc."""
+    """Compile and load one CUDA file that calls a library of the toolkit, by nvcc, for devices of ``arch`` (sm_90).
+
+    Raises CompilerError, also if there is no nvcc.
+    """
     key = hashlib.sha256(source.read_bytes()).hexdigest()
     batch = Batch(source, (), (VariantSource(key, source.stem, "", ()),))
     return _load(batch, _SharedNvcc(arch), "nvcc")

@@ -198,7 +198,7 @@ def instance_symbol(instance: str, symbols: Collection[str]) -> str:
     there = ", ".join(sorted(matches or symbols)) or "none"
     what = f"{len(matches)} kernels that may be" if matches else "no symbol for kernel"
     raise CompilerError(
-        f"nvcc's output has {what} {instance} ({there}); use --compiler nvrtc, which says which one it is"
+        f"nvcc's output has {what} {instance} ({there}); use --compiler nvrtc, which names the kernel"
     )
 
 

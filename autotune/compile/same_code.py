@@ -78,7 +78,7 @@ def compute_sameness(variant: Variant, compiled: Compiled, names: Mapping[str, A
 def idle_policies(policies: Sequence[Policy], known: Mapping[Configuration, str]) -> tuple[str, ...]:
     """The policies that changed nothing at all. ``known`` is each configuration's ``compute_sameness``; one without
     is left out. Of an idle policy every two configurations that differ in it alone are the same, and every two
-    values that were seen have two such configurations: what cannot be compared is no verdict."""
+    values that were seen have two such configurations: what cannot be compared is undecided."""
     told = {configuration: same for configuration, same in known.items() if same}
     idle = []
     for policy in policies:

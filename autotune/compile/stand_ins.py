@@ -96,7 +96,7 @@ def add_advice(message: str, for_host: bool = False) -> str:
     if missing and for_host and (what := find_lacked(missing[0], "").partition(" (")[0]):
         return f"{message[: missing.end()]}\n  ({describe_lack(what)}){message[missing.end() :]}"
     advice = (
-        r"\g<0>\n  (what only a host program needs can be left out: give the kernel's part of the file, which "
-        r"autotune adopt would cut out, or --compiler nvcc for the whole)"
+        r"\g<0>\n  (omit what only the host program needs: give only the kernel's part of the file, as autotune adopt "
+        r"extracts it, or compile the whole file with --compiler nvcc)"
     )
     return _MISSING.sub(advice, message, count=1)

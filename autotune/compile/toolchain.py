@@ -110,7 +110,7 @@ class BuildError(Exception):
 
 
 CALL_SECONDS = 600.0  # that a compiler call may take
-TOO_LONG = f"the compiler was still at it after {CALL_SECONDS:g} s and was ended"
+TOO_LONG = f"the compiler did not finish within {CALL_SECONDS:g} s and was ended"
 
 
 class CallTimeout(BuildError, CompilerError):

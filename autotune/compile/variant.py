@@ -58,7 +58,7 @@ template <class R, class = decltype(sizeof(0))> struct {trait} {{ static constex
 template <class R> struct {trait}<R, decltype(sizeof(R::{name}))> {{
   static constexpr bool is_right = CHECKED_OFFSET(R, {name}) == {offset} && sizeof(R::{name}) == {size};
 }};
-static_assert({trait}<{record}>::is_right, "{told}");
+static_assert({trait}<{record}>::is_right, "{message}");
 """
 
 
@@ -354,7 +354,7 @@ def _record_checks(arrays: Iterable[Data]) -> str:
             told = f"record {data.record}: family.yaml has its field {name} ({kind}) at byte {offset}"
             text = _FIELD_CHECK.format(
                 trait=f"Checked_{data.record.replace('::', '_')}_{name}_{offset}_{kind}", record=data.record, name=name,
-                offset=offset, size=kind.itemsize, told=told,
+                offset=offset, size=kind.itemsize, message=told,
             )  # fmt: skip
             checks[text] = None
     if not checks:

@@ -95,8 +95,8 @@ def beginnings(
         moved += [f"layout of {one}" for one in (name, given) if "layout" in data[one]]
         if moved:
             raise FamilyError(
-                f"{place}: {moved[0]} stores {name} or {given} in another way, and the one is a copy of the other's "
-                "bytes: take it away"
+                f"{place}: {moved[0]} stores {name} or {given} in another way, and one is a copy of the other's "
+                "bytes: remove it"
             )
     return begins
 
@@ -117,8 +117,8 @@ def check_arguments(
             raise UnknownName("argument", argument, known, f"{where}: kernel {kernel}")
         if accesses.get(argument) == SYMBOL:
             raise FamilyError(
-                f"{where}: kernel {kernel}: {argument} is a symbol of the source, which is no argument: take it out of "
-                "arguments"
+                f"{where}: kernel {kernel}: {argument} is a symbol of the source, which is not an argument: remove it "
+                "from arguments"
             )
 
 

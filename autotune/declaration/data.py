@@ -27,7 +27,7 @@ def _is_settled(place: str, data: Data, layout: str, choice: Any) -> bool:
         if layout not in own or choice == "constant":
             raise FamilyError(
                 f"{place}: {data.name} is a converted view of {data.of}, which chooses its {', '.join(own)} (not "
-                "constant), each also same; anything else is as its array has it"
+                "constant), each also same; everything else is as its array declares it"
             )
         return bool(choice == SAME)
     if layout != "memory" or choice == "constant":
@@ -56,7 +56,7 @@ def check_views(
             if dims or "dims" in data[array.of].fixed:
                 raise FamilyError(
                     f"{place}: {array.of} may be a surface ({', '.join(dims) or 'its own dims'}), which cannot be "
-                    "converted: take its dims away"
+                    "converted: remove its dims"
                 )
         if not array.is_view:
             continue
@@ -68,8 +68,8 @@ def check_views(
         drivers += [f"policy {p.name}" for p in policies if array.of in p.data and p.layout != "memory"]
         if drivers:
             raise FamilyError(
-                f"{place}: {drivers[0]} moves the elements of {array.of}, and a view has to find them in order; take "
-                "it away"
+                f"{place}: {drivers[0]} moves the elements of {array.of}, and a view needs them in order; remove "
+                "it"
             )
 
 
@@ -89,7 +89,7 @@ def declare_converted(
         place = f"{where}: data {name}"
         if is_plain:
             raise FamilyError(
-                f"{place}: a source with choices: macros is compiled as it stands, and converts nothing"
+                f"{place}: a source with choices: macros is compiled unmodified, and cannot convert views"
             )
         known = [d.name for d in data.values() if d.role in ("input", "scratch")]
         if view.of not in known:
@@ -139,8 +139,8 @@ def check_drivers(data: Mapping[str, Data], policies: tuple[Policy, ...], where:
         for other, why in dimension.not_with.items() if dimension else ():
             if (other, name) in drivers:
                 raise FamilyError(
-                    f"{where}: {driver} sets the {layout} of {name}, and {drivers[other, name]} {why}: leave one of "
-                    "them out"
+                    f"{where}: {driver} sets the {layout} of {name}, and {drivers[other, name]} {why}: remove one "
+                    "of them"
                 )
 
 
@@ -161,7 +161,7 @@ def read_sampling(value: Mapping[str, Any], place: str) -> Sampling | None:
     if len(value["shape"]) not in (2, 3):
         raise FamilyError(f"{place}: an image has two or three extents, and this has {len(value['shape'])}")
     if "packed" in value:
-        raise FamilyError(f"{place}: an image cannot be packed; take image or packed away")
+        raise FamilyError(f"{place}: an image cannot be packed; remove image or packed")
     if sampling.is_normalised and element not in _NORMALISED:
         raise FamilyError(
             f"{place}: image: read: normalised is for {', '.join(_NORMALISED)}, and this holds {element}"
@@ -193,7 +193,7 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
         raise FamilyError(f"{place}: packed is for plain elements, and this one holds records")
     if "range" in value and len({field.type for field in fields}) > 1:
         raise FamilyError(
-            f"{place}: its fields are of several types, and a range is for numbers of one: take the range away"
+            f"{place}: its fields are of several types, and a range is for numbers of one: remove the range"
         )
     _check_view(value, place)
     plane = value.get("plane", {})
@@ -213,7 +213,7 @@ def data_of(name: str, value: Mapping[str, Any], where: str) -> Data:
     )
     if data.record and np.dtype([(f.name, f.type) for f in fields], align=True) != data.dtype:
         raise FamilyError(
-            f"{place}: a C++ compiler would pad this record; order its fields by size and fill it up"
+            f"{place}: a C++ compiler would pad this record; order its fields by size and pad it explicitly"
         )
     for layout, choice in data.fixed.items():
         check_choice(place, data, layout, choice)
@@ -229,7 +229,7 @@ def _field(name: str, value: Mapping[str, Any], place: str) -> Field:
         raise FamilyError(f"{place}: a link is a whole number, and {name or 'this one'} is {field.type}")
     if field.none is not None:
         if not field.link:
-            raise FamilyError(f"{place}: none is for links: it is the number that stands for none")
+            raise FamilyError(f"{place}: `none` is for links: it is the number that means none")
         limits = np.iinfo(field.type)
         if not limits.min <= field.none <= limits.max:
             raise FamilyError(f"{place}: none {field.none} is outside the range of {field.type}")
@@ -247,7 +247,9 @@ def _check_view(value: Mapping[str, Any], place: str) -> None:
     if (value["role"] == "view") != ("of" in value):
         raise FamilyError(f"{place}: role view and of go together: of names the scratch array that is viewed")
     if "pitch" in value and not ("of" in value and len(value["shape"]) > 1):
-        raise FamilyError(f"{place}: pitch says how far apart the rows of a view of two or more extents lie")
+        raise FamilyError(
+            f"{place}: pitch is the distance between rows, so the view needs two or more extents"
+        )
     if "converted" in value and "of" not in value:
         raise FamilyError(f"{place}: converted is for views: of names the array that is converted")
     never = _NOT_OF_A_CONVERTED_VIEW if "converted" in value else _NOT_OF_A_VIEW

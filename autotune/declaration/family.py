@@ -20,14 +20,16 @@ def families(extra: Path | None = None) -> dict[str, Path]:
 
 
 def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> Family:
-    """The family that is called so, by one of
+    """Load a family.
 
-    - a name, of those shipped (``families``);
-    - the folder that declares it, or the family.yaml there;
-    - a file that an extension reads.
+    Args:
+        name_or_folder: the name of one that ships (``families``), the folder that declares it or the family.yaml there,
+            or a file that an extension reads.
+        check: whether to check the declaration against the schema; if False, only when it cannot be read otherwise.
 
-    With ``check`` off the declaration's schema is only consulted when it cannot be read without (see ``read_family``).
-    Raises UnknownName, FamilyError."""
+    Raises:
+        UnknownName, FamilyError: there is no such family, or its declaration is wrong.
+    """
     text = os.fspath(name_or_folder)
     is_file = Path(text).name != "family.yaml" and Path(text).is_file()
     if is_file and (reader := reader_of(text, "families")):

@@ -22,14 +22,7 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, FamilyKernel, FamilyOption, Scalar, parse
-from autotune.declaration.source_files import (
-    CONVERT,
-    LIBRARY,
-    combine_digests,
-    follow_includes,
-    hash_files,
-    sources,
-)
+from autotune.declaration.source_files import CONVERT, LIBRARY, combine, follow_includes, hash_files, sources
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
 from autotune.errors import AutotuneError, FamilyError, UnknownName, WorkloadError
@@ -270,7 +263,7 @@ class Family:
     @cached_property
     def source_digest(self) -> str:
         """sha256 over names and contents of ``sources``."""
-        return combine_digests(self.sources)
+        return combine(self.sources)
 
     @cached_property
     def host_code(self) -> Mapping[str, tuple[Path, str]]:
@@ -288,11 +281,9 @@ class Family:
             for value, order in orders.items()
         }
         if not declared:
-            return combine_digests(self.host_code)
+            return combine(self.host_code)
         told = json.dumps(declared, sort_keys=True)
-        return hashlib.sha256(
-            f"{combine_digests(self.host_code)} {told} {orders_digest()}".encode()
-        ).hexdigest()
+        return hashlib.sha256(f"{combine(self.host_code)} {told} {orders_digest()}".encode()).hexdigest()
 
     def choose_options(self, given: Mapping[str, Any]) -> dict[str, str | int]:
         """Every option's value: ``given`` where named, else the default. Raises UnknownName."""

@@ -304,7 +304,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
         )
     constant = bool(value.get("constant", False))
     if constant and not layout:
-        raise FamilyError(f"{place}: constant is for layout policies; any other is a constant anyway")
+        raise FamilyError(f"{place}: constant is for layout policies; a plain policy always is a constant")
     adds = read_policy_options(value, place)
     when = value.get("when", {})
     for text in when if isinstance(when, Mapping) else ():
@@ -434,7 +434,7 @@ def _presets(content: Mapping[str, Any], policies: tuple[Policy, ...], where: st
         if name in (CONTROL, FULL, POSSIBLE):
             raise FamilyError(
                 f"{place}: every family has one of that name (all defaults; everything explored; everything possible); "
-                "take another name"
+                "choose another name"
             )
         if value.get("presets") and ("set" in value or "all" in value):
             raise FamilyError(f"{place}: give either presets, or set and all")

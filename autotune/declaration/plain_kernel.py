@@ -29,7 +29,7 @@ Choice = Sequence[int | str] | Mapping[str, Any]
 
 
 class Kernel:
-    """CUDA C++ as it is, with what can be chosen about it.
+    """An unmodified CUDA C++ kernel with the choices to tune.
 
     ``source`` is the text or the path of a file (with the headers that it includes by name), ``name`` the kernel's.
     ``arguments`` has the kernel's parameters in their order::
@@ -50,7 +50,7 @@ class Kernel:
     few words, a constraint is its condition or a pair of condition and reason, a tolerance the relative one, and an
     extent that never changes its number.
 
-    The folder lies in the user's cache, under a name made of its content; it can be given wherever a family is named.
+    The folder is stored in the user's cache, under a name made of its content; it can stand for a family's name.
     Raises FamilyError, UsageError.
     """
 
@@ -147,8 +147,8 @@ def _texts(source: str | os.PathLike[str], name: str, headers: Mapping[str, str]
     files = follow_includes([main], main.parent)
     if outside := [each for each in files if each.startswith("..")]:
         raise UsageError(
-            f"{path} includes {outside[0]}, which lies outside of its folder: give the texts of such files in headers, "
-            "by the names that the source includes"
+            f"{path} includes {outside[0]}, which is outside of its folder: pass the texts of such files in headers, "
+            "keyed by the names that the source includes"
         )
     texts = {key: each.read_text(encoding="utf-8") for key, each in files.items() if each != main}
     source_name = path.name if path.suffix in (".cu", ".cuh") else f"{path.stem}.cu"
@@ -161,7 +161,7 @@ def _content(family: str, source: str, declared: Mapping[str, Any]) -> dict[str,
     for key in declared:
         if key not in allowed:
             raise UsageError(
-                f"autotune.Kernel knows no {key!r} (beside its own arguments: {', '.join(sorted(allowed))})"
+                f"autotune.Kernel knows no {key!r} (besides its own arguments: {', '.join(sorted(allowed))})"
             )
     head = {"schema": 1, "family": family, "source": source, "choices": "macros"}
     told = {
@@ -368,8 +368,9 @@ def _require_own(folder: Path) -> None:
     """Raise StoreError for a folder in which another user can put files: what lies there is compiled and run."""
     if not is_shared_cache() and (place := others_may_write(folder, folder.parent, folder.parent.parent)):
         raise StoreError(
-            f"{place} can be written by others, and what lies there would be run as you: name a folder of your own in "
-            "AUTOTUNE_CACHE, or set AUTOTUNE_CACHE_SHARED=1 to run what any of its users puts there"
+            f"{place} can be written by other users, and sources stored there would run as you: name a folder of "
+            "your own in "
+            "AUTOTUNE_CACHE, or set AUTOTUNE_CACHE_SHARED=1 to run sources that any of its users stores there"
         )
 
 

@@ -65,7 +65,7 @@ def hash_files(files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
         raise FamilyError(f"{problem.filename} cannot be read: {problem.strerror or problem}") from None
 
 
-def combine_digests(files: Mapping[str, tuple[Path, str]]) -> str:
+def combine(files: Mapping[str, tuple[Path, str]]) -> str:
     """sha256 over names and contents of what ``hash_files`` gives."""
     lines = "".join(f"{digest} {name}\n" for name, (_, digest) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
@@ -84,8 +84,8 @@ def _includes(path: Path) -> list[tuple[str, bool]]:
             includes.append((named[1] or named[2], bool(named[1])))
         elif re.match(r"[A-Za-z_]", directive[1]):
             raise FamilyError(
-                f"{path} has `{directive[0].strip()}`: which file that is, only a preprocessor knows, so that nobody "
-                "could tell when what was measured with it is out of date; write the file's name, under #if for each "
+                f"{path} has `{directive[0].strip()}`: only a preprocessor knows which file that is, so autotune "
+                "could not detect that a measurement is out of date; write the file's name, under #if for each "
                 "case where there are several"
             )
     return includes

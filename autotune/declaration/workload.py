@@ -108,8 +108,10 @@ def workloads(family: Family) -> dict[str, Path]:
 
 
 def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
-    """The named workload of ``family``, the one in that file, or the family's default. Raises UnknownName,
-    UsageError, WorkloadError."""
+    """Load a workload of ``family`` by name or file, or the family's default.
+
+    Raises UnknownName, UsageError, WorkloadError.
+    """
     known = workloads(family)
     text = str(name_or_path) or family.default_workload or (next(iter(known)) if len(known) == 1 else "")
     if not text:
@@ -119,7 +121,7 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
     path = known.get(text) or Path(text)
     if text not in known and not path.is_file():
         if path.suffix in (".yaml", ".yml"):
-            raise WorkloadError(f"workload file {path} is not there")
+            raise WorkloadError(f"workload file {path} does not exist")
         raise UnknownName("workload", text, known, f"family {family.name}")
     content = yamlfile.read(path, WorkloadError)
     yamlfile.check(content, "workload", path, WorkloadError)
@@ -135,8 +137,10 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
 
 
 def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
-    """The data file ``name``: absolute, under the data root, beside the workload file, or shipped. Raises
-    WorkloadError that says where it was looked for."""
+    """Find the data file ``name``: absolute, below the data root, next to the workload file, or shipped.
+
+    Raises WorkloadError with the places that were searched.
+    """
     shipped = find_bundled("workloads") / "data"
     near = [beside.parent] if beside else []
     places = [folder / name for folder in (root, *near, shipped)]  # an absolute name is itself in each
@@ -145,8 +149,8 @@ def find_data(name: str, root: Path, beside: Path | None = None) -> Path:
             return place
     looked = " and ".join(dict.fromkeys(str(place) for place in places))
     raise WorkloadError(
-        f"data file {name!r} is not there (looked for {looked}); put it there, or name the folder that holds it "
-        "with --data or AUTOTUNE_DATA"
+        f"data file {name!r} does not exist (looked for {looked}); put it there, or name its folder with --data "
+        "or AUTOTUNE_DATA"
     )
 
 
@@ -161,15 +165,18 @@ def _check_file(name: str, known: Mapping[str, str], workload: Workload, root: P
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != known["sha256"]:
         warnings.warn(
-            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: what is measured on it does "
-            f"not compare with what others measured unless the data are the same; they come from: {known['from']}",
+            f"workload {workload.name}: {path} has sha256 {found}, not {known['sha256']}: measurements on other data "
+            f"cannot be compared; they come from: {known['from']}",
             stacklevel=3,
         )
 
 
 def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
-    """Read or generate the workload's arrays. Raises WorkloadError for anything that is not as declared; a data file
-    with another checksum is a warning, since it may be the same data compressed anew."""
+    """Read or generate the arrays of a workload.
+
+    Raises WorkloadError if one is not as declared. A data file with another checksum is a warning: it may be the same
+    data compressed again.
+    """
     for name, known in workload.files.items():
         _check_file(name, known, workload, root)
     given: dict[str, Any] = {
@@ -262,7 +269,7 @@ MalformedNpy = (
 
 
 def read_npy(path: Path, place: str) -> NDArray[Any]:
-    """The array in a .npy file. Raises WorkloadError, naming ``place``, when it cannot be read or is none."""
+    """Read the array in a .npy file. Raises WorkloadError, naming ``place``, if that is not possible."""
     try:
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
@@ -270,7 +277,7 @@ def read_npy(path: Path, place: str) -> NDArray[Any]:
         raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
     except MalformedNpy as problem:
         raise WorkloadError(
-            f"{place}: {path} is not a .npy array: {problem or type(problem).__name__}"
+            f"{place}: {path} is not a .npy array: {str(problem) or type(problem).__name__}"
         ) from None
 
 

@@ -57,7 +57,9 @@ def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     except OSError as problem:
         raise error(f"cannot read {path}: {problem.strerror or problem}") from None
     if len(raw) > _LARGEST:
-        raise error(f"{path} is larger than {_LARGEST} bytes: not a file of ours; delete it or name another")
+        raise error(
+            f"{path} is larger than {_LARGEST} bytes: not a file that autotune wrote; delete it or name another"
+        )
     try:
         text = raw.decode()
         _screen(text)

@@ -8,7 +8,7 @@ from .backend import (
     LaunchError as LaunchError,
     Lender as Lender,
     Module as Module,
-    Outlet as Outlet,
+    CopyQueue as CopyQueue,
     Placed as Placed,
     make_raw as make_raw,
 )
@@ -31,4 +31,4 @@ from .resident import (
     content_refusal as content_refusal,
     run_each as run_each,
 )
-from .transform import Mover as Mover
+from .transform import LayoutTransform as LayoutTransform

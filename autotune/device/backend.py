@@ -1,6 +1,6 @@
 """What a device backend does. Two packages follow the protocol: ``cuda`` and ``cpu``.
 
-Results leave a device by an Outlet while it goes on computing: each chunk's, as soon as the chunk is done.
+Results leave a device by a CopyQueue while it goes on computing: each chunk's, as soon as the chunk is done.
 """
 
 from abc import ABC, abstractmethod
@@ -226,7 +226,7 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-class Outlet(Closing):
+class CopyQueue(Closing):
     """Chunks of work in order, their results copied beside what comes after them."""
 
     def __init__(self, backend: Backend) -> None:
@@ -332,7 +332,7 @@ class Lender(Backend, Protocol):
         another library made; 0 changes nothing. Where that library captures a graph there, it is recorded with it:
         the block gets the number of that capture, which no other one has, else 0."""
 
-    def load_apart(self, compiled: Compiled) -> Module:
+    def load_separately(self, compiled: Compiled) -> Module:
         """``load``, with constant memory that no other module shares: a graph of others fills it whenever that is
         launched, and nobody here knows when. Raises LaunchError."""
 
@@ -346,6 +346,6 @@ class Lender(Backend, Protocol):
         self, fills: Mapping[str, Placed], launches: Sequence[Launch],
         constants: Sequence[Constant] = (), moves: Sequence[Launch] = (), beginnings: Sequence[Beginning] = (),
     ) -> Call:  # fmt: skip
-        """``fills`` are cleared, ``moves`` launched, ``beginnings`` copied, ``constants`` copied to their module's
-        constant memory unless it holds them, then the launches follow in order. Calls of one module with other
+        """Clear ``fills``, launch ``moves``, copy ``beginnings``, copy ``constants`` to their module's
+        constant memory unless it holds them, then launch in order. Calls of one module with other
         constants may be queued by other threads and on other streams."""

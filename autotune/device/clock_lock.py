@@ -27,10 +27,10 @@ def lock_clocks(asked: str, devices: Sequence[Device]) -> Iterator[None]:
         return
     if devices[0].kind == "cpu":
         raise UsageError(
-            f"--clocks {asked} locks a GPU's clocks, and this is the cpu: leave it out, or name a GPU with --device"
+            f"--clocks {asked} locks a GPU's clocks, and this is the cpu: omit it, or name a GPU with --device"
         )
     command = python("autotune.device.clock_lock", asked, *(str(device.ordinal) for device in devices))
-    with run_beside(command, "the clocks may still be locked: `nvidia-smi -rgc` gives them back") as said:
+    with run_beside(command, "the clocks may still be locked: `nvidia-smi -rgc` resets them") as said:
         if said != _LOCKED:
             raise DeviceError(f"--clocks {asked}: {said or 'the process that locks the clocks has failed'}")
         yield
@@ -53,7 +53,7 @@ def main(asked: str, *ordinals: str) -> int:
         except Exception as problem:  # noqa: BLE001 - a missing package, library or device, or no right to lock
             said = (
                 f"the clocks cannot be locked ({type(problem).__name__}: {problem}); it takes NVML (pip install "
-                "nvidia-ml-py) and root's rights. Leave --clocks out, and the clocks are watched all the same"
+                "nvidia-ml-py) and root's rights. Without --clocks the clocks are only monitored"
             )
         print(said, flush=True)
         sys.stdin.read()

@@ -77,7 +77,7 @@ class Execution:
         return self.variant.aliases.get(name, name)
 
     def has_memory(self, name: str) -> bool:
-        """Whether the array has memory of its own, and is no view of another's."""
+        """Return whether the array has memory of its own, and is not a view of another."""
         return not self.variant.family.data[name].of or name in self.variant.conversions
 
     def _refuse_partial(self, kernel: str) -> None:
@@ -97,7 +97,7 @@ class Execution:
         return self._plan is not None
 
     def run(self) -> None:
-        """One call: the family's own plan, or every kernel once."""
+        """Run one call: the family's own plan, or every kernel once."""
         if self._plan is not None:
             self._sent_bytes = 0
             self._plan(self)
@@ -164,13 +164,13 @@ class Execution:
 
     @property
     def footprint_bytes(self) -> int:
-        """Device memory the call's arrays take."""
+        """Return the device memory of the call's arrays, in bytes."""
         own = (p for n, p in self.placed.items() if not isinstance(p, Shared) and self.has_memory(n))
         return sum(placed.stored.nbytes for placed in own)
 
     @property
     def transfer_bytes(self) -> int:
-        """Copied from the host for one call: the inputs, and what the plan sent in the latest run."""
+        """Return the bytes copied from the host for one call: inputs, and what the plan sent in the latest run."""
         return self.input_bytes + self._sent_bytes
 
     def restore(self, name: str, shape: Sequence[int]) -> NDArray[Any]:
@@ -240,7 +240,7 @@ class Execution:
             self._at.pop(extent, None)
 
     def launch(self, kernel: str, **scalars: Any) -> None:
-        """For a family's own plan: one launch with the given scalars in place of the workload's."""
+        """For a family's own plan: launch a kernel with the given scalars in place of the workload's."""
         self._refuse_partial(kernel)
         self.backend.launch(self.module, kernel, *self.bind(kernel, **scalars))
 
@@ -261,7 +261,7 @@ class Execution:
         self.backend.launch_cooperative(self.module, kernel, *self.bind(kernel, **scalars))
 
     def bind(self, kernel: str, **scalars: Any) -> tuple[Geometry, list[bytes]]:
-        """A launch's geometry and the bytes of its kernel's parameters."""
+        """Return a launch's geometry and the bytes of its kernel's parameters."""
         geometry, values = self._values(kernel, **scalars)
         return geometry, [struct_of(values)] if self.variant.kernels[kernel].struct else values
 
@@ -280,16 +280,18 @@ class Execution:
         ]
 
     def graph(self, name: str, steps: Callable[[], None]) -> None:
-        """For a family's own plan: what ``steps`` launches and clears, as one graph where the device has graphs. It is
-        recorded the first time and only launched afterwards, so ``name`` must always stand for the very same steps,
-        and ``steps`` may neither fetch nor upload. Arrays that lie elsewhere than the last time are recorded anew."""
+        """For a family's own plan: what ``steps`` launches and clears, as one graph on devices that have graphs.
+
+        It is recorded the first time and only launched afterwards, so ``name`` must always stand for the same steps;
+        ``steps`` may neither fetch nor upload. It is recorded again if an array has another address than the last time.
+        """
         places = tuple(placed.argument for placed in self.placed.values())
         if name not in self._graphs or self._graphs[name][0] != places:
             self._graphs[name] = places, self.backend.record(steps)
         self._graphs[name][1]()
 
     def make_once(self, name: str, make: Callable[[], Made]) -> Made:
-        """For a family's own plan: what ``make`` gave when it was first asked for as ``name``, kept as long as this."""
+        """For a family's own plan: return what ``make`` made at the first call with ``name``; kept as long as this."""
         if name not in self._made:
             self._made[name] = make()
         made: Made = self._made[name]
@@ -301,13 +303,13 @@ class Execution:
         self.backend.stage(name, work)
 
     def refill(self, data: str, buffer: NDArray[np.uint8]) -> None:
-        """For a family's own plan: new bytes, as many as there are, for an array as it lies on the device."""
+        """For a family's own plan: replace the bytes of an array on the device by as many new ones."""
         placed = self.placed[data]
         self.backend.upload(placed, replace(placed.stored, buffer=buffer))
         self._sent_bytes += buffer.nbytes
 
     def address(self, data: str) -> int:
-        """For a library: where a scratch or output array begins on the device."""
+        """Return the address of a scratch or output array on the device, for a library."""
         return handle(self.placed[data].argument)
 
     @property
@@ -320,8 +322,10 @@ class Execution:
         self.backend.copy(self.placed[data], self.placed[self.variant.family.beginnings[data]])
 
     def zero(self, data: str, first: int = 0, count: int | None = None) -> None:
-        """For a family's own plan: clear one array, or ``count`` indices of its first extent from ``first``, which has
-        to be the slowest in memory. Raises FamilyError."""
+        """For a family's own plan: clear an array, or ``count`` indices of its first extent from ``first``.
+
+        That extent must be the slowest in memory. Raises FamilyError.
+        """
         placed, layout = self.placed[data], self.variant.layouts[data]
         if count is None:
             self.backend.fill(placed, 0)

@@ -40,7 +40,7 @@ def _parts(name: str, allowed: tuple[str, ...]) -> tuple[str, str]:
 
 
 def has_driver() -> bool:
-    """Whether NVIDIA's driver is installed: without it there is no GPU, and nothing to be mended."""
+    """Whether NVIDIA's driver is installed: without it there is no GPU, and nothing to fix."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

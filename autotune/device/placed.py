@@ -56,7 +56,7 @@ class Windowed:
         self.resident.free()
 
 
-_SEALED = 0xFF  # what slack holds between verified runs: NaN, -1, no link
+_SLACK = 0xFF  # what slack holds between verified runs: NaN, -1, no link
 _MOST_RUNS = 64  # of slack, filled one by one
 
 
@@ -65,10 +65,10 @@ class PlacedInput:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
     content but for constant memory that is filled from the host, anew for each binary.
 
-    With ``content``, which makes the bytes again, it is sealed: ``has_changed`` says whether something wrote to it
-    since; ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes (begin, end) in
-    it that are no element's: padding and the rest of a block. ``is_room`` is for an array that no kernel says it
-    reads, and that has no content at all.
+    With ``content``, which makes the bytes again, its checksum is taken: ``has_changed`` says whether something
+    wrote to it since; ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes
+    (begin, end) in it that are no element's: padding and the rest of a block. ``is_room`` is for an array that no
+    kernel says it reads, and that has no content at all.
     """
 
     stored: dict[str, Stored]
@@ -92,10 +92,10 @@ class PlacedInput:
         """The linear memory that all members lie in; None for what is nowhere but in constant memory."""
         return next((linear(p) for p in self.placed.values() if not isinstance(p, Shared)), None)
 
-    def seal(self, backend: Backend) -> None:
+    def take_checksum(self, backend: Backend) -> None:
         """Remember the content as it is now."""
         if self.content is not None and self.owner is not None:
-            self.fill_slack(backend, _SEALED)
+            self.fill_slack(backend, _SLACK)
             self._checksum = backend.checksum(self.owner)
 
     def fill_slack(self, backend: Backend, byte: int) -> None:
@@ -108,14 +108,14 @@ class PlacedInput:
             backend.fill(self.owner, byte, begin, end - begin)
 
     def has_changed(self, backend: Backend) -> bool:
-        """Whether something wrote to it since it was sealed."""
+        """Whether something wrote to it since its checksum was taken."""
         if self.content is None or self.owner is None:
             return False
-        self.fill_slack(backend, _SEALED)
+        self.fill_slack(backend, _SLACK)
         return backend.checksum(self.owner) != self._checksum
 
-    def mend(self, backend: Backend) -> None:
-        """The content anew, in place: whatever is bound to it reads that from now on."""
+    def restore(self, backend: Backend) -> None:
+        """Write the content again, in place: whatever is bound to it reads that from now on."""
         assert self.content is not None and self.owner is not None
         backend.upload(self.owner, replace(make_raw(self.owner.stored.nbytes), buffer=self.content()))
 

@@ -34,17 +34,17 @@ class Room(Closing):
         self.address, self.nbytes = handle(self._placed.argument), nbytes
 
     def fill(self, byte: int) -> None:
-        """Set every byte; asynchronous as a launch is."""
+        """Set every byte; asynchronous, as a launch is."""
         with self._backend.current():
             self._backend.fill(self._placed, byte)
 
     def fetch(self, dtype: Any, count: int) -> NDArray[Any]:
-        """The first ``count`` elements, once what was launched before has run. Raises LaunchError where that failed."""
+        """Return the first ``count`` elements after all earlier launches. Raises LaunchError if one failed."""
         with self._backend.current():
             return self._backend.download(self._placed, count * np.dtype(dtype).itemsize).view(dtype)
 
     def close(self) -> None:
-        """Free it, once what is under way there has ended. Safe to call twice."""
+        """Free it after pending work on it has ended. Safe to call twice."""
         self._placed.free()
 
 
@@ -63,9 +63,7 @@ class DeviceProgram:
         )
         struct = f"struct Program {{{members} }};\n"
         files = source_files.hash_files(source_files.follow_includes((source,), source.parent, include_dir()))
-        key = hashlib.sha256(
-            "\n".join((source_files.combine_digests(files), struct, *kernels)).encode()
-        ).hexdigest()
+        key = hashlib.sha256("\n".join((source_files.combine(files), struct, *kernels)).encode()).hexdigest()
         variant = VariantSource(key, "Program", struct, tuple(kernels))
         batch = Batch(source, (include_dir(),), (variant,))
         with backend.current():
@@ -73,8 +71,10 @@ class DeviceProgram:
             self._module = backend.load(compile_one(batch, backend.toolchain(), cache, failed))
 
     def room(self, nbytes: int, content: NDArray[Any] | None = None) -> Room:
-        """So much memory on the device, with the bytes of ``content`` where that is given, as many. Raises MemoryError
-        where there is not so much."""
+        """Allocate memory on the device, in bytes, with ``content`` if that is given (as many bytes).
+
+        Raises MemoryError if there is not enough.
+        """
         return Room(self._backend, nbytes, None if content is None else content.reshape(-1).view(np.uint8))
 
     def launch(self, kernel: str, threads: int, *arguments: Room | int | bytes | None) -> None:
@@ -86,7 +86,7 @@ class DeviceProgram:
             self._backend.launch(self._module, kernel, geometry, [_parameter(value) for value in arguments])
 
     def synchronize(self) -> None:
-        """Until all that was launched has run. Raises LaunchError where that failed."""
+        """Wait until all launches have run. Raises LaunchError if one failed."""
         with self._backend.current():
             self._backend.synchronize()
 

@@ -20,7 +20,7 @@ from autotune.device.execution import Execution
 from autotune.device.foreign import View
 from autotune.device.orders import Ordering, order_key
 from autotune.device.placed import PlacedInput, Shared, Windowed, linear
-from autotune.device.transform import Mover, explain_refusal, is_as_stored, view_staged
+from autotune.device.transform import LayoutTransform, explain_refusal, is_as_stored, view_staged
 from autotune.errors import DeviceError, LayoutRefusal
 from autotune.layout import (
     Bytes,
@@ -48,15 +48,15 @@ class Resident:
     execution are what its layouts cost when they were first made: the host transform with orders, and allocation with
     the copy to the device. What had been made for another layout counts as if it were made for this one alone.
 
-    ``guard`` bytes lie around each array, and inputs are sealed, for a verifier to see what a kernel does outside of
-    its arrays and to its inputs; 0 for neither.
+    ``guard`` bytes lie around each array, and checksums of inputs are taken, for a verifier to see what a kernel
+    does outside of its arrays and to its inputs; 0 for neither.
     """
 
     backend: Backend
     inputs: Inputs
     most: int = 10
     parent: "Resident | None" = None
-    mover: Mover | None = None
+    layout_transform: LayoutTransform | None = None
     lent: Mapping[str, Placed] = field(default_factory=dict)
     guard: int = 0
     _kept: dict[str, PlacedInput] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class Resident:
             else:
                 self._kept[key] = self._room(variant.layouts[group[0]], group[0])
             if self.guard:
-                self._kept[key].seal(self.backend)
+                self._kept[key].take_checksum(self.backend)
         item = self._kept[key]
         item.used = self._bound
         return item
@@ -161,7 +161,7 @@ class Resident:
             return self._borrow_merged(variant, group)
         if isinstance(view, View):
             return self._from_device(variant.layouts[group[0]], group[0], view)
-        if self.mover is not None and can_be_staged(variant, group[0], view):
+        if self.layout_transform is not None and can_be_staged(variant, group[0], view):
             room = self.backend.place(replace(make_raw(view.nbytes), buffer=view.reshape(-1).view(np.uint8)))
             try:
                 there = view_staged(view, handle(room.argument))
@@ -174,7 +174,7 @@ class Resident:
         middle = time.perf_counter()
         owner: Placed | None = None
         placed: dict[str, Placed] = {}
-        from_host = self.mover is None and shaped[0].memory == "constant"
+        from_host = self.layout_transform is None and shaped[0].memory == "constant"
         rooms = shaped if from_host else [replace(stored, buffer=None) for stored in shaped]
         for name, stored, kept in zip(group, shaped, rooms, strict=True) if not from_host else ():
             if stored.memory == "constant":
@@ -253,10 +253,10 @@ class Resident:
         if is_as_stored(layout, view) and not constant:
             placed = backend.borrow(room, view.address)
         else:
-            assert self.mover is not None
+            assert self.layout_transform is not None
             placed = backend.place(replace(room, memory="global") if constant else room)
             backend.fill(placed, 0)
-            launch = self.mover.launch(layout, view, placed, placed.address, True, ("", ""))
+            launch = self.layout_transform.launch(layout, view, placed, placed.address, True, ("", ""))
             backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
             backend.settle(placed)
             backend.synchronize()  # another stream may use it next

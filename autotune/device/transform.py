@@ -52,7 +52,7 @@ MOVE = np.dtype(
 def batch() -> Batch:
     """The kernel as one compiler request; what is kept of it is known by all files that it is made from."""
     source = Path(__file__).with_name("transform.cu")
-    key = source_files.combine_digests(
+    key = source_files.combine(
         source_files.hash_files(source_files.follow_includes([source], source.parent, include_dir()))
     )
     variant = VariantSource(f"autotune-transform-{key}", "Plain", "struct Plain {};\n", (KERNEL,))
@@ -180,7 +180,7 @@ def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
             made[name] = number
 
 
-class Mover:
+class LayoutTransform:
     """The kernel on one device, compiled and loaded when it is first wanted; for any number of threads."""
 
     def __init__(self, backend: Backend, cache: Cache) -> None:

@@ -46,7 +46,7 @@ def arguments(
     if len(given) > len(names):
         listed, wanted = ", ".join(names) or "none", f"{len(names)} array{'' if len(names) == 1 else 's'}"
         others = ", ".join(f"{name}=…" for name in (*family.callers_scalars, *family.options))
-        told = f": numbers and options go by name ({others})" if others else ""
+        told = f": pass numbers and options by name ({others})" if others else ""
         raise UsageError(f"{family.name} takes {wanted} ({listed}), {len(given)} given{told}")
     arrays = dict(zip(names, given, strict=False))
     options, scalars = {}, {}
@@ -231,10 +231,12 @@ def _as_host_records(array: Any, data: Data) -> Any:
 def _check(data: Data, shape: tuple[int, ...], array: Any, can_lend: bool) -> None:
     if not isinstance(array, (View, np.ndarray)):
         raise WorkloadError(
-            f"out: {data.name} is a {type(array).__name__}; give an array of numpy, a tensor of torch, or one on a GPU"
+            f"out: {data.name} is a {type(array).__name__}; give a NumPy array, a torch tensor, or an array on a GPU"
         )
     if isinstance(array, View) and not can_lend:
-        raise WorkloadError(f"out: {data.name} is on a GPU, and this runs on the cpu; give one of the host")
+        raise WorkloadError(
+            f"out: {data.name} is on a GPU, and this runs on the cpu; give one in host memory"
+        )
     if tuple(array.shape) != shape or array.dtype not in (data.dtype, data.element_dtype):
         raise WorkloadError(
             f"out: {data.name} is {data.element or data.dtype} of shape {shape}, an array of {array.dtype} of shape "

@@ -45,7 +45,7 @@ def _transfer(variant: Variant, name: str, view: View, obstacle: str, *, inward:
     if not obstacle and transform.is_as_stored(layout, view):
         return LENT
     if reason := obstacle or transform.explain_refusal(layout, view, inward):
-        _say_once("%s: %s goes through the host: %s", variant.family.name, name, reason)
+        _say_once("%s: %s is copied through the host: %s", variant.family.name, name, reason)
     return HOST if reason else MOVED
 
 
@@ -98,7 +98,7 @@ class Transfers(NamedTuple):
             if not isinstance(arrays[name], View):
                 reason = f"{name} is an array of the host: give one on the GPU, or prepare it before"
             elif how == HOST:
-                reason = f"{name} goes through the host in {named}"
+                reason = f"{name} is copied through the host in {named}"
             elif how == MOVED and self.variant.layouts[name].is_image:
                 reason = f"{name} is copied into an image in {named}"
         if still_to_do and not reason:
@@ -107,15 +107,15 @@ class Transfers(NamedTuple):
             if data.name not in self.outward:
                 reason = f"{data.name} comes to the host: give out= on the GPU"
             elif self.outward[data.name] == HOST:
-                reason = f"{data.name} goes through the host in {named}"
+                reason = f"{data.name} is copied through the host in {named}"
         if getattr(family.module, "plan", None) is not None:
             reason = "its launches are driven by plan in family.py"
         if any(self.variant.is_cut(data.name) for data in family.inputs):
             reason = "an input is cut into windows of constant memory"
         if reason:
             raise UsageError(
-                f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune tells more at "
-                "DEBUG)"
+                f"{family.name} cannot be captured into a CUDA graph: {reason} (the logger autotune has details "
+                "at level DEBUG)"
             )
 
 
@@ -153,10 +153,16 @@ class Launcher:
             if how == STAGED:
                 arrays[name] = self._stage(name, arrays[name])
         self._resident = Resident(
-            self._backend, own, parent=parent, mover=target.mover if self._lender else None, lent=lent
+            self._backend,
+            own,
+            parent=parent,
+            layout_transform=target.layout_transform if self._lender else None,
+            lent=lent,
         )
         try:
-            module = chosen.module if not is_captured else target.module_apart(variant) or chosen.module
+            module = (
+                chosen.module if not is_captured else target.get_separate_module(variant) or chosen.module
+            )
             with module.lock:  # binding fills constant memory
                 self.execution = self._resident.execution(variant, module)
                 if self.execution.uses_constant:
@@ -207,7 +213,7 @@ class Launcher:
         placed: Any = linear(self.execution.placed[name])
         layout = self._variant.layouts[name]
         names = (_name_moved(name), "")
-        return self._target.mover.launch(layout, view, placed, placed.address, inward, names)
+        return self._target.layout_transform.launch(layout, view, placed, placed.address, inward, names)
 
     def _move_now(self, name: str, view: Any, *, inward: bool) -> None:
         launch = self._move(name, view, inward=inward)

@@ -108,7 +108,7 @@ class Prepared(Closing):
             self.target.backend,
             Inputs(arrays=self._kept.arrays, sizes={}, options={}, scalars={}),
             parent=parent._resident if parent else None,  # noqa: SLF001 - one class
-            mover=self.target.mover if self.target.lender else None,
+            layout_transform=self.target.layout_transform if self.target.lender else None,
         )
 
     def _place(self, parent: "Prepared | None") -> None:
@@ -134,7 +134,7 @@ class Prepared(Closing):
 
     @property
     def chosen(self) -> Chosen:
-        """What runs, and why. Raises UsageError while inputs are missing, since it depends on their sizes."""
+        """Return the configuration that runs, and why. Raises UsageError while inputs are missing."""
         if self._chosen is None:
             raise UsageError(
                 f"{', '.join(self.rest)} of {self._family.name} were not prepared, and what runs depends on their "
@@ -144,12 +144,12 @@ class Prepared(Closing):
 
     @property
     def variant(self) -> Variant:
-        """What runs."""
+        """Return the variant that runs."""
         return self.chosen.variant
 
     @property
     def match(self) -> str:
-        """By which rule it was chosen."""
+        """Return the rule by which it was chosen."""
         return self.chosen.candidate.match
 
     @property
@@ -283,7 +283,7 @@ class Prepared(Closing):
     def _make(
         self, variant: Variant, inputs: Inputs, transfers: Transfers, make: Callable[[], Launcher]
     ) -> Launcher:
-        """What ``make`` makes, beside what is kept ready or, where the memory is too small for both, in its place."""
+        """Return what ``make`` makes; what is kept ready is freed if the memory is too small for both."""
         check_numbers(variant, self._kept.arrays)
         if transfers.orders_stay and variant.is_reordered():
             on_host = {name: self._copy_to_host(name, array) for name, array in inputs.arrays.items()}
@@ -362,8 +362,10 @@ class Prepared(Closing):
         return self.target.backend.stream()
 
     def refill(self, **arrays: Any) -> None:
-        """New content for prepared inputs, of the same shape; while others are still to come with a call, layouts are
-        applied to it at the next one. Raises WorkloadError, UsageError."""
+        """Replace the content of prepared inputs by arrays of the same shape.
+
+        While other inputs are still missing, layouts are applied at the next call. Raises WorkloadError, UsageError.
+        """
         given: dict[str, NDArray[Any]] = {}
         # Of all that a call has, or of the kept arrays alone.
         sizes = self._resident.inputs.sizes if self._chosen else read_sizes(self._family, self._kept.arrays)

@@ -17,9 +17,9 @@ from autotune.declaration import Configuration, Family, Inputs
 from autotune.device import (
     Backend,
     LaunchError,
+    LayoutTransform,
     Lender,
     Module,
-    Mover,
     View,
     compile_module,
     content_refusal,
@@ -90,7 +90,7 @@ class Target:
     def __init__(self, family: Family, backend: Backend, choosing: Choosing) -> None:
         self.family, self.backend, self.choosing = family, backend, choosing
         self.policies, self.passed = self._find()
-        self.mover = Mover(backend, choosing.cache)
+        self.layout_transform = LayoutTransform(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
             told = explain_untuned(family, backend.device, choosing.folders, self.passed)
             if resolve_frozen(choosing.frozen):
@@ -226,13 +226,13 @@ class Target:
                 self._modules[key] = compile_module(self.backend, self.choosing.cache, variant)
             return Chosen(variant, self._modules[key], candidate)
 
-    def module_apart(self, variant: Variant) -> Module | None:
+    def get_separate_module(self, variant: Variant) -> Module | None:
         """The variant loaded once more for a CUDA graph, where it reads constant memory: nobody knows when the graph
         fills that. Raises LaunchError."""
         reads = self.family.symbols or any(layout.memory == "constant" for layout in variant.layouts.values())
         if self.lender is None or not reads:
             return None
-        return compile_module(self.backend, self.choosing.cache, variant, self.lender.load_apart)
+        return compile_module(self.backend, self.choosing.cache, variant, self.lender.load_separately)
 
     def _find_others(self, taken: Candidate, inputs: Inputs) -> list[Candidate]:
         """The next best configurations by the rule that decided."""
@@ -317,7 +317,7 @@ class Refining:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
         if at == 0:
             return False
-        _log.info("a configuration that was to be tried is left out: %s", problem)
+        _log.info("a configuration could not run and is not tried again: %s", problem)
         with self._lock:
             self._plan.leave_out(at)
         return True

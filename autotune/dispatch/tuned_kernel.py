@@ -62,25 +62,35 @@ def load(
     agreement: Any = None,
     monitor: Monitor | int | None = None,
 ) -> Any:
-    """The ``TunedKernel`` of a family (a name, a folder with a family.yaml, or an ``autotune.Kernel``), or of what
-    ``autotune.sweep`` found: then with its winner, by default on the device that was swept.
+    """Open the tuned kernel of a family.
 
-    ``device`` is cpu, cuda or cuda:N, and nothing else runs then. None takes the first GPU, and the cpu, with a
-    warning, where there is no GPU that works. ``policies`` names the folder of policy files to look in first,
-    ``accuracy`` values of the family's accuracy policies. ``objective`` is ``kernel`` for data that stay or many calls;
-    for a single call ``with-transform`` or ``with-transfer`` count what its layout costs too, where a sweep chose by
-    that. ``refine`` has the first 20 calls (or so many, from 2) on sizes that nobody measured try the best few
-    configurations, and keeps the fastest, in the user's own policy folder too; False forbids what None leaves to the
-    policy file. ``max_error`` in place of ``accuracy`` takes the fastest of all accuracy classes whose results were off
-    by no more in their sweeps, relative to the largest magnitude of each output; on other data they may be off by more.
+    Args:
+        family: a name, a folder with a family.yaml, an ``autotune.Kernel``, or the result of ``autotune.sweep``, whose
+            winner then runs, by default on the device of the sweep.
+        device: cpu, cuda or cuda:N. None takes the first GPU, or the cpu, with a warning, if no GPU works.
+        policies: the folder of policy files to look in first.
+        cache: the folder of compiled kernels.
+        accuracy: values of the family's accuracy policies.
+        objective: ``kernel`` for data that stay on the device or for many calls; ``with-transform`` and
+            ``with-transfer`` include the costs of the layout in a single call, if a sweep chose by that.
+        refine: let the first 20 calls (or that many, at least 2) on sizes that were not measured try the best few
+            configurations, and keep the fastest in the user's policy folder. None leaves this to the policy file.
+        max_error: in place of ``accuracy``, the largest error of results in the sweeps, relative to the largest
+            magnitude of each output; the fastest accuracy class within it is taken. Other data may have larger errors.
+        frozen: run only what policy files name, without refinement; ``"exact"`` also rejects every size that no entry
+            is of. None leaves this to AUTOTUNE_FROZEN, then to the policy file.
+        reproducible: take only configurations that gave the same bits in repeated runs.
+        agreement: the ``autotune.Agreement`` of a program's ranks, which all call ``load`` and take the policy files of
+            the first one.
+        monitor: time one call in 1,000 (or in that many), and report a winner that became slower than its entry
+            (``autotune.Monitor``).
 
-    ``frozen`` runs what policy files name and nothing else: no refinement, and NothingMeasured where they name nothing;
-    ``"exact"`` also refuses every size that no entry is of; None leaves it to AUTOTUNE_FROZEN, then to the file.
-    ``reproducible`` takes only configurations that gave the same bits in repeated runs. An ``agreement``
-    (``autotune.Agreement``) has the ranks of a program choose alike: all call ``load`` then, and take the first one's
-    policy files. ``monitor`` times one call in 1,000 (or in so many), and reports a winner that became slower than its
-    entry (``Monitor``).
-    Raises UnknownName, FamilyError, DeviceError, UsageError, NothingMeasured.
+    Returns:
+        A ``TunedKernel``, to be called with arrays.
+
+    Raises:
+        UnknownName, FamilyError, DeviceError, UsageError, NothingMeasured: an argument is wrong, the device cannot be
+            used, or the kernel is frozen and no policy file names a configuration.
     """
     own = None
     if isinstance(family, str | PathLike):
@@ -113,8 +123,10 @@ def _calls(refine: bool | int | None) -> int | None:
 
 
 class TunedKernel(Closing):
-    """A family ready to be called, until it ``is_closed``; a context manager. For any number of threads; calls on one
-    device take turns."""
+    """A tuned kernel on a device; call it with arrays. A context manager; ``is_closed`` after its end.
+
+    It may be called from any number of threads; calls on one device take turns.
+    """
 
     def __init__(self, family: Family, device: str | None, choosing: Choosing) -> None:
         self.family, self._choosing = family, choosing
@@ -133,17 +145,17 @@ class TunedKernel(Closing):
 
     @property
     def device(self) -> str:
-        """The name of the device that calls go to."""
+        """Return the name of the device that calls run on."""
         return self._target.backend.device.name
 
     @property
     def kind(self) -> str:
-        """cpu or cuda."""
+        """Return the kind of the device: cpu or cuda."""
         return self._target.kind
 
     @property
     def memory_bytes(self) -> int:
-        """The device's memory."""
+        """Return the size of the device's memory in bytes."""
         return self._target.backend.device.limits.memory_bytes
 
     def __repr__(self) -> str:
@@ -222,21 +234,28 @@ class TunedKernel(Closing):
             return True
 
     def bind(self, *arrays: Any, **named: Any) -> Inputs:
-        """The arguments of a call, checked."""
+        """Check the arguments of a call, and return them as canonical inputs."""
         return request(self.family, NOTHING, self._arguments(arrays, named), 0, None).inputs
 
     def _arguments(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> Arguments:
         return arguments(self.family, self._calls.rest, arrays, named)
 
     def run(self, inputs: Inputs) -> dict[str, NDArray[Any]]:
-        """The outputs by name, for what ``bind`` gave."""
+        """Run the kernel on inputs that ``bind`` returned; return the outputs by name."""
         asked = Request(inputs, tuple(data.name for data in self.family.inputs))
         answer = self._answer(asked, None, None)
         return answer if isinstance(answer, dict) else {self.family.outputs[0].name: answer}
 
     def prepare(self, *arrays: Any, **named: Any) -> Prepared:
-        """Data that stay: inputs in declared order or by name, options and scalars; all of them or some. Layouts are
-        applied once. They stay on the device that calls go to. What ``bind`` gave may be prepared, too."""
+        """Copy inputs to the device and apply their layouts once, for calls that follow.
+
+        Args:
+            arrays, named: all inputs or some, in declared order or by name; options and scalars by name. What ``bind``
+                returned can be prepared too.
+
+        Returns:
+            A ``Prepared``, to be called with the other inputs. Its data stay on the device that calls run on.
+        """
         if len(arrays) == 1 and isinstance(arrays[0], Inputs):
             inputs = arrays[0]
             kept, example = Arguments(inputs.arrays, inputs.options, inputs.scalars), None
@@ -253,12 +272,11 @@ class TunedKernel(Closing):
         return prepared
 
     def program(self, source: Path, kernels: Sequence[str], constants: Mapping[str, int]) -> DeviceProgram:
-        """Other kernels of the family's, on the device that calls go to; see DeviceProgram. Raises CompilerError,
-        LaunchError, FamilyError."""
+        """Compile other kernels of the family for this device. Raises CompilerError, LaunchError, FamilyError."""
         return DeviceProgram(self._target.backend, self._choosing.cache, source, kernels, constants)
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
-        """The candidate taken for ``inputs`` and those passed over, each with its reason."""
+        """Return the candidate that is chosen for ``inputs`` and those passed over, each with its reason."""
         return self._target.explain(inputs)
 
 

@@ -1,4 +1,5 @@
 from .process_worker import ProcessWorker as ProcessWorker
+from .proof import prove_configurations as prove_configurations
 from .request import (
     OPTIONS as OPTIONS,
     Case as Case,

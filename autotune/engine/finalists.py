@@ -1,4 +1,4 @@
-"""The last word: the configurations near the best, proved on ragged sizes, timed again in turn, checked again, with the
+"""The last word: the configurations near the best, proved on odd sizes, timed again in turn, checked again, with the
 control beside them so that its margin is measured and not pieced together."""
 
 import hashlib
@@ -133,7 +133,7 @@ class Finalists:
     def _select_right(
         self, ranked: Sequence[Configuration], most: int, within: float = math.inf
     ) -> list[Configuration]:
-        """The first ``most`` of ``ranked`` that are right on ragged sizes too, none slower than the first of those by
+        """The first ``most`` of ``ranked`` that are right on odd sizes too, none slower than the first of those by
         more than the factor ``within``."""
         right: list[Configuration] = []
         for configuration in ranked:
@@ -197,14 +197,11 @@ def _update_trial(
     ``figures``; what was ``given_up`` for them is a note."""
     assert trial.measurement is not None
     measurement = replace(
-        trial.measurement,
-        retimed_ms=samples.median_ms,
-        spread=samples.spread,
-        samples=len(samples.times_ms),
+        trial.measurement, retimed_ms=samples.median_ms, spread=samples.spread, samples=len(samples.times_ms),
         figures={**trial.measurement.figures, **figures},
-    )
+    )  # fmt: skip
     busy = [
-        f"timed once more beside the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
+        f"timed again with the finalists: it took {duration(ms)} there, after {duration(measurement.median_ms)} "
         f"before; {duration(samples.median_ms)} counts"
         for ms in given_up
     ]
@@ -259,12 +256,7 @@ def time_baseline(
     times = {one: samples.median_ms for one, samples in answer.beside.items()}
     winner = decision.winner.configuration if decision else control
     return replace(
-        untimed,
-        median_ms=answer.baseline.median_ms,
-        spread=answer.baseline.spread,
-        samples=len(answer.baseline.times_ms),
-        registers=profile.registers,
-        control_ms=times.get(control, 0.0),
-        winner_ms=times.get(winner, 0.0),
-        winner=winner.id if winner in times else "",
-    )
+        untimed, median_ms=answer.baseline.median_ms, spread=answer.baseline.spread,
+        samples=len(answer.baseline.times_ms), registers=profile.registers, control_ms=times.get(control, 0.0),
+        winner_ms=times.get(winner, 0.0), winner=winner.id if winner in times else "",
+    )  # fmt: skip

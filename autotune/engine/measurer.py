@@ -22,8 +22,8 @@ from autotune.device import Backend, ClockWatch, Execution, LaunchError, Residen
 from autotune.engine.messages import (
     Compared,
     Job,
+    OddSize,
     Proved,
-    RaggedSize,
     Retimed,
     Tried,
     static_profiles,
@@ -172,7 +172,7 @@ class Measurer:
             return self._prove_and_time(execution, job, attempt)
         except Exception:
             with suppress(LaunchError):  # a kernel that failed may have written to its inputs before
-                self._verifier.mend(execution)
+                self._verifier.restore_inputs(execution)
             raise
 
     def _prove_and_time(
@@ -225,15 +225,10 @@ class Measurer:
         attempt.seconds["kernels"] += (new + samples.dropped_ms) / 1e3
         attempt.notes += samples.notes
         return Measurement(
-            median_ms=samples.median_ms,
-            minimum_ms=min(samples.times_ms),
-            spread=samples.spread,
-            samples=len(samples.times_ms),
-            kernel_ms=self._kernel_ms(execution, samples, attempt),
-            figures=self._figures(execution, samples),
-            abandoned=samples.abandoned,
-            times_ms=tuple(samples.times_ms),
-        )
+            median_ms=samples.median_ms, minimum_ms=min(samples.times_ms), spread=samples.spread,
+            samples=len(samples.times_ms), kernel_ms=self._kernel_ms(execution, samples, attempt),
+            figures=self._figures(execution, samples), abandoned=samples.abandoned, times_ms=tuple(samples.times_ms),
+        )  # fmt: skip
 
     def _figures(self, execution: Execution, samples: Samples) -> dict[str, Figure]:
         """What every call has, and what takes calls of its own where that is wanted and this is not out of the race."""
@@ -275,7 +270,7 @@ class Measurer:
             figures = sampling.produce(self._producer, executions, times, _PRODUCED_TURNS)
         # Who wrote to an input while all took turns cannot be said; who does so again is found.
         for execution in executions.values():
-            self._verifier.mend(execution)
+            self._verifier.restore_inputs(execution)
         control_first = sorted(samples, key=lambda c: c != self.family.space.control)
         wrong = {c: self._verifier.run(executions[c], self.workload.cold, AGAIN)[0] for c in control_first}
         return Retimed(samples, {**wrong, **checks.wrong}, figures)
@@ -310,7 +305,7 @@ class Measurer:
             verifier.close()
             resident.close()
 
-    def prove(self, job: Job, size: RaggedSize | None, ragged: Callable[[RaggedSize], Proof]) -> Proved:
+    def prove(self, job: Job, size: OddSize | None, ragged: Callable[[OddSize], Proof]) -> Proved:
         """Whether the configuration is right for the inputs that are swept, or for a size that they do not have;
         ``ragged`` gives its inputs and expected outputs."""
         try:
@@ -381,6 +376,6 @@ class _Checks:
             return
         execution = self.executions[configuration]
         reason = self.verifier.outputs(execution)
-        if reason and not self.verifier.mend(execution):  # else another's fault
+        if reason and not self.verifier.restore_inputs(execution):  # else another's fault
             self.wrong.setdefault(configuration, reason)
         self._spent += time.perf_counter() - begin

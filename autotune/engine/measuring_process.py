@@ -18,11 +18,11 @@ from autotune.engine.measurer import Measurer
 from autotune.engine.messages import (
     Compared,
     Job,
+    OddSize,
+    OddSizes,
     Opened,
     Proved,
     Question,
-    RaggedSize,
-    RaggedSizes,
     Refused,
     Retimed,
     Setting,
@@ -32,7 +32,7 @@ from autotune.engine.messages import (
     read_odd_size,
     write_expected,
 )
-from autotune.engine.ragged import write_odd_sizes
+from autotune.engine.odd_sizes import write_odd_sizes
 from autotune.engine.shared_inputs import has_arrays, read_arrays
 from autotune.errors import AutotuneError
 from autotune.measure import SweptDevice, compute_expected
@@ -73,9 +73,9 @@ class Measuring:
 
     def make_odd_sizes(
         self, setting: Setting, root: Path, cache: Path, steps: Mapping[str, Sequence[int]], up_to: int
-    ) -> RaggedSizes:
-        """Inputs of ragged sizes near the setting's, with their expected outputs, as files in its ``arrays``; see
-        ``ragged.make_odd_inputs``. ``root`` is the data folder."""
+    ) -> OddSizes:
+        """Inputs of odd sizes near the setting's, with their expected outputs, as files in its ``arrays``; see
+        ``odd_sizes.make_odd_inputs``. ``root`` is the data folder."""
         family, inputs = load_inputs(setting)
         sizes = write_odd_sizes(
             setting, family, inputs, root, steps,
@@ -87,8 +87,8 @@ class Measuring:
             os._exit(1)
         return sizes
 
-    def prove(self, setting: Setting, job: Job, size: RaggedSize | None) -> Proved:
-        """Whether the results are right for a ragged size, or for the inputs that are swept."""
+    def prove(self, setting: Setting, job: Job, size: OddSize | None) -> Proved:
+        """Whether the results are right for an odd size, or for the inputs that are swept."""
         return self.measurer.prove(job, size, partial(read_odd_size, setting, self.measurer.family))
 
     def retime(self, jobs: Sequence[Job], few: frozenset[Configuration], estimate_ms: float) -> Retimed:

@@ -90,7 +90,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class RaggedSize:
+class OddSize:
     """Inputs near those of a Setting, of another size: ``told`` are the extents that a reader knows it by, ``sizes``
     all extents, ``text`` is what messages say of it. Those ``is_of_winners`` cost more, and only what is to enter a
     policy file is proved on them."""
@@ -105,10 +105,10 @@ class RaggedSize:
 
 
 @dataclass(frozen=True)
-class RaggedSizes:
+class OddSizes:
     """Where there are none, ``why_not`` says why."""
 
-    sizes: tuple[RaggedSize, ...] = ()
+    sizes: tuple[OddSize, ...] = ()
     why_not: str = ""
 
     def list_reported(self, swept: Mapping[str, int]) -> list[dict[str, int]]:
@@ -207,10 +207,8 @@ def write_expected(folder: Path, outputs: Mapping[str, NDArray[Any]]) -> None:
         ) from None
 
 
-def read_odd_size(
-    setting: Setting, family: Family, size: RaggedSize
-) -> tuple[Inputs, dict[str, NDArray[Any]]]:
-    """The inputs of a ragged size and their expected outputs, from the files that ``write_odd_sizes`` wrote."""
+def read_odd_size(setting: Setting, family: Family, size: OddSize) -> tuple[Inputs, dict[str, NDArray[Any]]]:
+    """The inputs of an odd size and their expected outputs, from the files that ``write_odd_sizes`` wrote."""
     prefix = f"ragged{size.number}"
     inputs = Inputs(
         arrays=read_arrays(setting.arrays, f"{prefix}-input", family.inputs),

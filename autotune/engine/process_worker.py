@@ -177,8 +177,6 @@ class ProcessWorker:
     def receive(self) -> list[Tried | Died]:
         """What came of the jobs since. Raises AutotuneError for what ends the sweep."""
         answers: list[Tried | Died] = []
-        if self.lost:
-            return answers
         try:
             while not self.lost and self._child.pipe.poll():
                 self._handle_message(self._child.pipe.recv(), answers)

@@ -1,19 +1,23 @@
 """What is to enter a policy file, proved on other inputs than the workload's before it does."""
 
+import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
-from autotune.compile import HostCxx, Variant
-from autotune.declaration import Configuration, Inputs
+from autotune.compile import Cache, HostCxx, Variant, default_root
+from autotune.declaration import Configuration, Family, Inputs, Workload
 from autotune.device import LaunchError
 from autotune.engine.jobs import JobCompiler
 from autotune.engine.measuring_process import Measuring
-from autotune.engine.messages import Ended, Job, Proved, RaggedSize, RaggedSizes, Setting
+from autotune.engine.messages import Ended, Job, OddSize, OddSizes, Proved, Setting, trial_of
+from autotune.engine.odd_sizes import LARGE_MS, MOST_LARGE, grid_steps, write_odd_sizes
 from autotune.engine.process_worker import ProcessWorker
-from autotune.engine.ragged import LARGE_MS, MOST_LARGE, grid_steps, write_odd_sizes
+from autotune.engine.shared_inputs import share_arrays
 from autotune.errors import AutotuneError
-from autotune.measure import PROOF_VERSION, GivenOutputs, evaluate_reference
+from autotune.measure import CPU, CUDA, PROOF_VERSION, GivenOutputs, evaluate_reference
 from autotune.record import State, Trial
 
 
@@ -32,7 +36,7 @@ class Prover:
     answer: GivenOutputs | None = None
     reference_ms: float = 0.0
     near: Sequence[Configuration] = ()
-    sizes: RaggedSizes | None = None
+    sizes: OddSizes | None = None
     _done: set[Configuration] = field(default_factory=set)
     _winners: set[Configuration] = field(default_factory=set)
 
@@ -63,19 +67,26 @@ class Prover:
             if found.state != "measured":
                 told = "right when first verified, wrong when it was run again"
                 if filled:
-                    told = (
-                        "right as it was compiled, wrong with a pattern in local variables that nobody sets"
-                    )
+                    told = "right as compiled, wrong with a pattern in uninitialised local variables"
                 return mark_failed(trial, found.state, f"{told}: {found.reason}")
             trial = replace(trial, reproducible=found.repeats)
         return self._prove_on(trial, [size for size in self._list_sizes(trial) if size.is_of_winners])
 
-    def _list_sizes(self, trial: Trial) -> Sequence[RaggedSize]:
+    def prove_untried(self, job: Job) -> Trial:
+        """As ``prove`` and ``prove_to_win``, of a configuration that was not tried yet: on the swept inputs first."""
+        trial = trial_of(self.setting.workload, self.worker.device, job.configuration, "measured", "")
+        found = self._ask(job, None)
+        if found.state != "measured":
+            return mark_failed(trial, found.state, found.reason)
+        trial = self.prove(trial)
+        return self.prove_to_win(trial) if trial.state == "measured" else trial
+
+    def _list_sizes(self, trial: Trial) -> Sequence[OddSize]:
         if self.sizes is None:
             self.sizes = self._sizes([*self.near, trial.configuration])
         return self.sizes.sizes
 
-    def _prove_on(self, trial: Trial, sizes: Iterable[RaggedSize]) -> Trial:
+    def _prove_on(self, trial: Trial, sizes: Iterable[OddSize]) -> Trial:
         right = list(trial.proved)
         for size in sizes:
             job = None if self._is_excluded(trial.configuration, size) else self._job(trial, size)
@@ -90,7 +101,7 @@ class Prover:
                 right.append(dict(size.told))
         return replace(trial, proof=PROOF_VERSION, proved=tuple(right))
 
-    def _job(self, trial: Trial, size: RaggedSize) -> Job | None:
+    def _job(self, trial: Trial, size: OddSize) -> Job | None:
         """None where it does not compile with other options."""
         if size.options == self.inputs.options:
             return self.compiler.jobs([trial.configuration])[0]
@@ -102,7 +113,7 @@ class Prover:
         filling = toolchain.fill_locals() if isinstance(toolchain, HostCxx) else None
         return self.compiler.compile_others(configurations, self.inputs.options, filling) if filling else ()
 
-    def _sizes(self, near: Iterable[Configuration]) -> RaggedSizes:
+    def _sizes(self, near: Iterable[Configuration]) -> OddSizes:
         steps: dict[str, set[int]] = {}
         for job in self.compiler.jobs(tuple(dict.fromkeys(near))):
             variant = self.compiler.variant(job.configuration)
@@ -117,13 +128,13 @@ class Prover:
                 1, Measuring.make_odd_sizes, self.setting, self.root, cache, told, self._up_to
             )
         except LaunchError as problem:
-            return RaggedSizes(why_not=f"no inputs could be made: {problem}")
+            return OddSizes(why_not=f"no inputs could be made: {problem}")
 
-    def _collect_answers(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> RaggedSizes:
+    def _collect_answers(self, answer: GivenOutputs, steps: Mapping[str, Sequence[int]]) -> OddSizes:
         """By what the program that sweeps says is right, here."""
         family, function = self.compiler.family, answer.function
         if function is None:
-            return RaggedSizes(why_not="the expected outputs were given for the swept sizes alone")
+            return OddSizes(why_not="the expected outputs were given for the swept sizes alone")
         return write_odd_sizes(
             self.setting, family, self.inputs, self.root, steps,
             lambda made: evaluate_reference(family, made, function).outputs, self._up_to,
@@ -134,7 +145,7 @@ class Prover:
         """Values of an input that is as large as the workload: none where its reference takes long."""
         return MOST_LARGE if self.reference_ms <= LARGE_MS else 0
 
-    def _is_excluded(self, configuration: Configuration, size: RaggedSize) -> bool:
+    def _is_excluded(self, configuration: Configuration, size: OddSize) -> bool:
         """Whether a constraint, a range or the device rules the size out for it."""
         variant = Variant.make(self.compiler.family, configuration, size.options)
         inputs = replace(self.inputs, sizes=size.sizes, scalars=size.scalars, options=size.options)
@@ -143,7 +154,7 @@ class Prover:
         except AutotuneError:  # an expression without a value there
             return True
 
-    def _ask(self, job: Job, size: RaggedSize | None) -> Proved:
+    def _ask(self, job: Job, size: OddSize | None) -> Proved:
         try:
             return self.worker.ask(1, Measuring.prove, self.setting, job, size)
         except Ended as problem:
@@ -153,12 +164,43 @@ class Prover:
 def mark_failed(trial: Trial, state: State, reason: str) -> Trial:
     """``trial`` as what it turned out to be: what is not right has no time that counts."""
     return replace(
-        trial,
-        state=state,
-        reason=reason,
-        measurement=None,
-        notes=(),
-        same_as=None,
-        proof=PROOF_VERSION,
-        proved=(),
-    )
+        trial, state=state, reason=reason, measurement=None, notes=(), same_as=None, proof=PROOF_VERSION, proved=()
+    )  # fmt: skip
+
+
+def prove_configurations(
+    family: Family, workload: Workload, inputs: Inputs, root: Path, configurations: Iterable[Configuration],
+    worker: ProcessWorker,
+) -> list[Trial]:  # fmt: skip
+    """Prove configurations as a sweep proves its winners, and time none.
+
+    Args:
+        inputs: Those of ``workload``, which results are compared on first; the others are made from them.
+        root: The folder that workloads find their data in.
+        worker: One that was started.
+
+    Returns:
+        For each of them a trial without a time: ``measured``, with the sizes that it is right for, or as it failed.
+
+    Raises:
+        AutotuneError: There is no reference, or the device gives no answer.
+    """
+    cache, device = Cache(default_root()), worker.device
+    with share_arrays(inputs.arrays) as arrays:
+        protocol = CPU if device.kind == "cpu" else CUDA
+        setting = Setting.make(family, inputs, arrays, workload=workload, protocol=protocol)
+        reference_ms = worker.ask(math.inf, Measuring.reference, setting, cache.root)
+        worker.study(setting)
+        compiler = JobCompiler(family, inputs, worker, cache, len(os.sched_getaffinity(0)))
+        excluded = {one: compiler.explain_exclusion(one) for one in configurations}
+        made = list(chain(*compiler.chunks([one for one, why in excluded.items() if not why], lambda: False)))
+        jobs = [one for one in made if isinstance(one, Job)]
+        near = [job.configuration for job in jobs]
+        prover = Prover(worker, compiler, setting, root, inputs, reference_ms=reference_ms, near=near)
+        failures: list[tuple[Configuration, State, str]]
+        failures = [(one, "excluded", why) for one, why in excluded.items() if why]
+        failures += [(one[0], "compile_failed", one[1].message) for one in made if not isinstance(one, Job)]
+        return [
+            *map(prover.prove_untried, jobs),
+            *(trial_of(workload, device, *failure) for failure in failures),
+        ]

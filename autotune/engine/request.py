@@ -91,27 +91,30 @@ class SweepRequest:
 
     workloads: tuple[str, ...] = _option(
         (),
-        "A workload's name or file; again for more. Default: the family's own.",
+        "Name or file of a workload; repeat for more. Default: the family's own.",
         "NAME|PATH",
         "workload",
         letter="w",
     )
     device: str = _option(
         "auto",
-        "What measures: auto is the first GPU, else the cpu; several GPUs of one model share the work.",
+        "Device that measures: auto is the first GPU, or the cpu if there is none; several GPUs of one model share "
+        "the work.",
         "auto|cpu|cuda|cuda:N,M",
     )
-    preset: str = _shared("full", "A named part of the space; `autotune list FAMILY` names them.", "NAME")
+    preset: str = _shared(
+        "full", "Named part of the space to sweep; `autotune list FAMILY` lists the names.", "NAME"
+    )
     narrowed: Mapping[str, Sequence[str]] = _shared(
-        {}, "Hold a policy to these values; again for more.", "POLICY=V1,V2", "set"
+        {}, "Restrict a policy to these values; repeat for more policies.", "POLICY=V1,V2", "set"
     )
     search: str = _shared(
         "exhaustive",
-        "Which configurations are tried, and in which order; auto suits a space too large to try whole.",
+        "How configurations are chosen, and in which order; auto is for spaces too large to try completely.",
         "|".join(SAMPLERS),
     )
-    trials: int | None = _shared(None, "Try at most this many configurations more.", "N")
-    time: float | None = _shared(None, "Begin no new configuration after this many seconds.", "S")
+    trials: int | None = _shared(None, "Try at most N further configurations.", "N")
+    time: float | None = _shared(None, "Start no new configuration after S seconds.", "S")
     seed: int = _shared(0, "Random seed of the search; the same seed gives the same sequence.", "N")
     objective: str = _shared(
         KERNEL,
@@ -120,48 +123,49 @@ class SweepRequest:
     )
     clocks: str = _shared(
         "",
-        "Lock the GPU's clock there meanwhile, where you may; it is given back however the sweep ends.",
+        "Lock the GPU's clock during the sweep, if permitted; it is reset when the sweep ends for any reason.",
         "MHZ|base|max",
     )
     samples: int = _shared(
         0,
-        "Exactly this many samples of each configuration and no finalists, to compare with tuners that do so.",
+        "Take exactly N samples of each configuration and no finalists, to compare with tuners that do so.",
         "N",
         least=0,
     )
     race: float = _shared(
         0.0,
-        "A kernel of 10 ms and more that takes R times the best (1.02, say) is not run again; 0 disables it.",
+        "Drop a configuration of 10 ms or more after one run if it takes R times the best (such as 1.02); 0 disables "
+        "it.",
         "R",
         least=0,
     )
     trial_seconds: float = _shared(
         120.0,
-        "A configuration that runs for longer, once its data are placed, is ended and recorded as timed_out.",
+        "Kill a configuration that runs longer than S seconds, and record it as timed_out.",
         "S",
         least=0.1,
     )
     sanitize: bool = _option(
         False,
-        "Run the finalists under NVIDIA's compute-sanitizer too; what it finds makes them wrong_result.",
+        "Also run the finalists under NVIDIA's compute-sanitizer; one with an error is recorded as wrong_result.",
     )
     bounds: bool = _option(
         False,
-        "Check every index, on the cpu: one outside of its array fails the configuration. Nothing is published.",
+        "Check every index on the cpu: an index outside its array fails the configuration. Writes no policy file.",
     )
-    again: bool = _option(False, "Try everything again, also what is recorded; the record keeps both.")
-    retime: bool = _option(False, "Time the finalists again, on a machine that is idle now.")
-    compiler: str = _shared("", "CUDA compiler.", "nvrtc|nvcc")
-    processes: int = _option(0, "Compiler processes; 0 is one a core.", "N", least=0)
+    again: bool = _option(False, "Try recorded configurations again; the record keeps both.")
+    retime: bool = _option(False, "Time the finalists again, for example when the machine is idle.")
+    compiler: str = _shared("", "CUDA compiler to use.", "nvrtc|nvcc")
+    processes: int = _option(0, "Number of compiler processes; 0 is one per core.", "N", least=0)
     out: Path | None = _option(
-        None, "Results and record; default ./autotune-results/FAMILY.", "DIR", letter="o"
+        None, "Folder for results and record; default ./autotune-results/FAMILY.", "DIR", letter="o"
     )
     store: str | None = _option(
         None,
-        "Keep the record there and not in --out: a folder, postgresql://… or grpc://…; many hosts may share it.",
+        "Keep the record here instead of in --out: a folder, postgresql://… or grpc://…; several hosts can share it.",
         "URL|DIR",
     )
-    data: Path | None = _option(None, "Where workloads find their data files (or AUTOTUNE_DATA).", "DIR")
+    data: Path | None = _option(None, "Folder with the workloads' data files (or AUTOTUNE_DATA).", "DIR")
 
     @property
     def strategy(self) -> Strategy:
@@ -237,12 +241,12 @@ class SweepRequest:
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
             raise UsageError(
-                f"--race {self.race:g} leaves out the best too: it is how many times the best a long kernel may take, "
-                "1.02 for 2 % more (0: no race)"
+                f"--race {self.race:g} would drop the best too: it is the allowed ratio of a long kernel's time to "
+                "the best, 1.02 for 2 % more (0 disables it)"
             )
         if self.bounds and self.family.is_plain:
             raise UsageError(
-                f"--bounds checks accessors, and the kernels of {self.family.name} have none: leave it out"
+                f"--bounds checks accessors, and the kernels of {self.family.name} have none: omit it"
             )
         self.strategy.check(self.configurations)
         paths.writable(self.folder)
@@ -292,8 +296,8 @@ def request_of(
         )
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise StoreError(
-            f"cannot join what another version of autotune asked for ({type(problem).__name__}: {problem}): have one "
-            "version on all hosts"
+            f"cannot join a sweep of another version of autotune ({type(problem).__name__}: {problem}): install "
+            "one version on all hosts"
         ) from None
 
 
@@ -307,7 +311,7 @@ def _find_trusted(asked: str, own: Sequence[str]) -> str:
     if asked in families():
         return asked
     raise NotAsked(
-        f"the sweep asks for the family in {asked}, whose code would run here: read it, then name the folder {name} of "
+        f"the sweep uses the family in {asked}, whose code would run here: read it, then name the folder {name} of "
         "this host with --family; without that a worker runs only families that ship with autotune"
     )
 
@@ -317,6 +321,6 @@ def _check_compiler(asked: str) -> str:
     if asked in ("", os.environ.get("CXX")) or is_compiler(asked):
         return asked
     raise NotAsked(
-        f"the sweep asks for the compiler {asked!r}, which would run here: set CXX to it if that is what you want; "
+        f"the sweep uses the compiler {asked!r}, which would run here: set CXX to it if that is what you want; "
         "without that a worker runs only compilers on PATH by their usual names"
     )

@@ -45,7 +45,7 @@ def find_sanitizer() -> str:
     if found := toolkit_program(_PROGRAM):
         return found
     raise DeviceError(
-        f"{_PROGRAM} is not here (PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin): it comes with the CUDA "
+        f"{_PROGRAM} was not found (PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin): it is part of the CUDA "
         "toolkit; install it, or sweep without --sanitize"
     )
 

@@ -201,18 +201,12 @@ class Session:
 
         request, kind = self.request, self.workers[0].device.kind
         return Sweep(
-            workers=self.workers,
-            request=request,
-            workload=workload,
-            inputs=inputs,
-            answer=answer,
-            seeds=() if request.strategy.tries_all else self._seeds(workload),
-            store=self.store,
-            cache=Cache(default_root()),
-            protocol=request.protocol(kind),
+            workers=self.workers, request=request, workload=workload, inputs=inputs, answer=answer,
+            seeds=() if request.strategy.tries_all else self._seeds(workload), store=self.store,
+            cache=Cache(default_root()), protocol=request.protocol(kind),
             compilers=self.compilers if kind == "cuda" else None,
             note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
-        )
+        )  # fmt: skip
 
     def _seeds(self, workload: Workload) -> list[Configuration]:
         """What a search begins with: what a static pass ranked first, and the winners of other devices and workloads in

@@ -124,7 +124,7 @@ class SharedArray:
 
 @contextmanager
 def share_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[SharedArray]:
-    """Memory that every process may map while the block lasts. Raises StoreError when there is none."""
+    """Allocate memory that every process may map while the block runs. Raises StoreError if there is none."""
     file = os.memfd_create("autotune-results")
     array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
     try:

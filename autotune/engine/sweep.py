@@ -1,7 +1,7 @@
 """The pipe: every configuration compiled, placed, verified, measured and recorded, in that order.
 
     search -> configurations -> compile_many -> for each: a worker places -> verifies -> measures -> recorded here
-    -> finalists proved on ragged sizes and re-timed
+    -> finalists proved on odd sizes and re-timed
 
 Compiling goes on in a thread and in processes of its own, measuring in one process for each device; this module
 hands out and records. A configuration that cannot be compiled, launched or trusted, or that takes its process
@@ -155,7 +155,7 @@ class Sweep:
         if self._record.why_new:
             self.note(self._record.why_new)
         if self.family.is_own_reference and not self.answer:
-            self.note("nothing says what is right: each configuration is held against its own first run")
+            self.note("there is no reference: each configuration is compared with its own first run")
         self._known, self._visited = self._record.get_known(), 0
         return study
 
@@ -305,14 +305,8 @@ class Sweep:
             self._known[trial.configuration] = trial
 
         prover = Prover(
-            self._alive,
-            self._compiler,
-            self._setting,
-            self.request.root,
-            self.inputs,
-            self.answer,
-            self._reference_ms,
-        )
+            self._alive, self._compiler, self._setting, self.request.root, self.inputs, self.answer, self._reference_ms
+        )  # fmt: skip
         finalists = Finalists(
             prover=prover, protocol=self.protocol, control=self.family.space.control,
             accuracy=self.family.accuracy, aside=frozenset(self._beside), record=record,

@@ -19,11 +19,12 @@ _OTHERS_S = 0.3  # between looks at what other sweeps have recorded
 def _copy_trial(trial: Trial, job: Job) -> Trial:
     """``trial`` as that of another configuration with the same code, data and launches."""
     first = trial.same_as or trial.configuration
+    same_as = None if first == job.configuration else first
     return replace(
         trial,
         configuration=job.configuration,
         phases_ms=job.phases_ms({}),
-        same_as=None if first == job.configuration else first,
+        same_as=same_as,
         begun_s=0.0,
         worker="",
     )

@@ -13,12 +13,12 @@ from autotune.declaration import load_family
     required=True,
     multiple=True,
     metavar="NAME",
-    help="Whose policy file, as nvidia-h200; again for more in one dispatch table.",
+    help="Device whose policy file is exported, such as nvidia-h200; repeat for several in one dispatch table.",
 )
 @options.option(
-    "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Where the files go."
+    "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Folder for the files."
 )
-@options.make_workload_option("The example's input; default the family's own.")
+@options.make_workload_option("Workload for the example's input; default: the family's own.")
 @options.make_sweep_option("objective")
 @options.policies_option
 @options.data_option

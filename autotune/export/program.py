@@ -73,7 +73,7 @@ def export(
         ) from None
     out.print(
         f"{len(choices.winners)} configurations of {family.name} for {len(choices.entries)} entries: {len(written)} "
-        f"files in {folder}, {folder / 'README.md'} says how to build them",
+        f"files in {folder}, {folder / 'README.md'} explains how to build them",
         markup=False,
     )
     for item in choices.left_out:
@@ -197,7 +197,7 @@ def list_included(family: Family) -> dict[str, Path]:
                 )
     if outside := [name for name in files if name.startswith("..")]:
         raise FamilyError(
-            f"family {family.name} cannot be exported: {outside[0]} is included, which lies outside of "
+            f"family {family.name} cannot be exported: {outside[0]} is included, which is outside of "
             f"{family.folder}; move it there"
         )
     return dict(sorted(files.items()))

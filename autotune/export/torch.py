@@ -19,11 +19,18 @@ _registered: dict[str, tuple[TunedKernel, Any]] = {}
 
 
 def op(kernel: TunedKernel, name: str = "") -> Any:
-    """``kernel`` as an operator of torch (a ``CustomOpDef``), called with tensors in declared order; options and
-    scalars by name. One output is a tensor, several are a tuple in declared order.
+    """Register a tuned kernel as an operator of torch.
 
-    It is ``torch.ops.autotune.FAMILY`` unless ``name`` says otherwise (NAME or NAMESPACE::NAME), and stays registered
-    until the process ends; keep the kernel open as long. Raises UsageError for a name that another open kernel has.
+    Args:
+        kernel: the tuned kernel; keep it open as long as the operator is used.
+        name: NAME or NAMESPACE::NAME; by default ``torch.ops.autotune.FAMILY``.
+
+    Returns:
+        A ``CustomOpDef``, called with tensors in declared order, options and scalars by name. One output is a tensor,
+        several are a tuple in declared order. It stays registered until the process ends.
+
+    Raises:
+        UsageError: another open kernel has that name.
     """
     import torch
 

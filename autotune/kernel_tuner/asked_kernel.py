@@ -91,7 +91,9 @@ class AskedKernel:
                 f"lang {self.lang!r} has no counterpart in autotune, which tunes CUDA: leave it out, or say CUDA"
             )
         if unknown := [key for key in self.smem_args or {} if key != "size"]:
-            raise UsageError(f"smem_args: {unknown[0]!r} has no counterpart in autotune: size has")
+            raise UsageError(
+                f"smem_args: {unknown[0]!r} has no counterpart in autotune: only size is supported"
+            )
 
     @cached_property
     def _values(self) -> list[Any]:
@@ -298,6 +300,6 @@ def to_host(value: Any) -> Any:
     if isinstance(value, bool | int | float):
         raise UsageError(f"argument {value!r} has no type: give numpy.int32({value!r}) or the like")
     raise UsageError(
-        f"an argument is a {type(value).__name__}, which has no counterpart in autotune: arrays and numbers of numpy, "
-        "torch and cupy have"
+        f"an argument is a {type(value).__name__}, which has no counterpart in autotune: give arrays and numbers of "
+        "numpy, torch or cupy"
     )

@@ -16,8 +16,8 @@ _FORMATS = ("kernel-tuner", "t4", "csv")
     metavar="RECORD",
     help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
 )
-@options.option("--to", default="kernel-tuner", metavar="kernel-tuner|t4|csv", help="The form of the files.")
-@options.place("Where the files go.")
+@options.option("--to", default="kernel-tuner", metavar="kernel-tuner|t4|csv", help="Format of the files.")
+@options.place("Folder for the files.")
 def convert_command(record: str, to: str, out_: Path | None) -> None:
     from autotune.kernel_tuner.cache import write_cache
     from autotune.kernel_tuner.t4 import write_t4
@@ -48,11 +48,13 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
     metavar="FILE.json…",
     help="Kernel Tuner cache files or T4 results.",
 )
-@options.place("The table to write.", "FILE.csv", default=Path("results.csv"))
-@options.option("--family", default="", metavar="NAME", help="In place of the file's.")
-@options.option("--workload", default="", metavar="NAME", help="In place of the file's.")
-@options.option("--device", default="", metavar="NAME", help="In place of the file's.")
-@options.option("--control", default="", metavar="policy=value,…", help="What all others are compared to.")
+@options.place("Table to write.", "FILE.csv", default=Path("results.csv"))
+@options.option("--family", default="", metavar="NAME", help="Family name to use instead of the file's.")
+@options.option("--workload", default="", metavar="NAME", help="Workload name to use instead of the file's.")
+@options.option("--device", default="", metavar="NAME", help="Device name to use instead of the file's.")
+@options.option(
+    "--control", default="", metavar="policy=value,…", help="Configuration that all others are compared with."
+)
 def import_command(files: tuple[Path, ...], out_: Path, **named: str) -> None:
     from autotune.files import csv_text, write_file, write_text
     from autotune.kernel_tuner.records import import_files

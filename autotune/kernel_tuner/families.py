@@ -201,16 +201,14 @@ def _arguments(
         name = str(one.get("Name") or f"argument_{number}")
         place = f"{where}: argument {name}"
         if one["Type"] not in _TYPES:
-            raise FamilyError(f"{place}: Type {one['Type']} has no counterpart: {', '.join(_TYPES)} have")
+            raise FamilyError(f"{place}: Type {one['Type']} is not supported: use {', '.join(_TYPES)}")
         kind = _TYPES[one["Type"]]
         memory = one["MemoryType"]
         if memory == "Scalar":
             arguments[name] = np.dtype(kind).type(one["FillValue"])
             continue
         if memory not in ("Vector", "Symbol"):
-            raise FamilyError(
-                f"{place}: MemoryType {memory} has no counterpart: Scalar, Vector and Symbol have"
-            )
+            raise FamilyError(f"{place}: MemoryType {memory} is not supported: use Scalar, Vector or Symbol")
         count = _count(str(one["Size"]), lists, place)
         role, is_symbol = _role(one), one.get("MemType") == "Constant"
         held = f"{name}_argument" if is_symbol else name  # Kernel Tuner hands it over as well
@@ -265,6 +263,6 @@ def _fill(one: Mapping[str, Any], count: int, kind: str, number: int, place: str
     if how == "Random":
         return {"random": "normal", "shape": [count], **seed}
     raise FamilyError(
-        f"{place}: FillType {how} has no counterpart: Constant and Random have; give arrays of your own with "
+        f"{place}: FillType {how} is not supported: use Constant or Random, or give arrays of your own with "
         "--workload FILE"
     )

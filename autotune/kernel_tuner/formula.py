@@ -78,7 +78,8 @@ def _write_tables(results: Sequence[Any], words: dict[str, list[PolicyValue]], w
         tables.append((name, list(numbers)))
     if (rows := sum(len(parts) * len(words[name]) for name, parts in tables)) > _MOST_ROWS:
         raise FamilyError(
-            f"{where}: it tells so many combinations of {', '.join(words)} apart that its tables have {rows:,} rows, "
+            f"{where}: it distinguishes that many combinations of {', '.join(words)} apart that its tables have "
+            f"{rows:,} rows, "
             f"and {_MOST_ROWS:,} are the most; {_AS_TEXT}"
         )
     text = repr(results[0])

@@ -39,7 +39,7 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, some in self.values.items():
             if not _NAME.fullmatch(name):
-                raise FamilyError(f"parameter {name!r} is no name of a macro")
+                raise FamilyError(f"parameter {name!r} is not a macro name")
             if not len(some):
                 raise FamilyError(f"parameter {name} has no values")
             if len(self._given[name]) < len(some):

@@ -97,7 +97,7 @@ def result(
     """One configuration as Kernel Tuner has it; milliseconds."""
     given, told, measured = parameters.get_given(trial.configuration), entry(trial), trial.measurement
     if measured and trial.configuration.id in refused:
-        told = {"__error__": "RuntimeFailedConfig", "reason": "refused by verify"} | {
+        told = {"__error__": "RuntimeFailedConfig", "reason": "rejected by verify"} | {
             n: told[n] for n in PHASES
         }
     merged = {**given, **told, **given}

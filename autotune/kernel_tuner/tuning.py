@@ -143,7 +143,7 @@ def tune_kernel(
     if cache:
         write_cache(study.record, json_path(cache))
     if not any("time" in one for one in results):
-        raise NothingMeasured(f"verify refused all {len(wrong)} configurations that were measured")
+        raise NothingMeasured(f"verify rejected all {len(wrong)} configurations that were measured")
     told_of = {"iterations": iterations or "auto", "compiler_options": list(compiler_options or ())}
     env = {**device_environment(study.record.about), **told_of, **environment(results, aim, began)}
     told.end(env["best_config"], aim[0])
@@ -239,8 +239,8 @@ def _parameters(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> 
         is_pair = isinstance(one, tuple) and len(one) == 2 and callable(one[0])
         if not isinstance(one, str) and not callable(one) and not is_pair:
             raise UsageError(
-                f"restriction {one!r} has no counterpart in autotune: texts, functions of the parameters, and pairs of "
-                "a function and the names of those that it takes have"
+                f"restriction {one!r} has no counterpart in autotune: give texts, functions of the parameters, or "
+                "pairs of a function and the names of those that it takes"
             )
     return Parameters({name: list(some) for name, some in tune_params.items()}, restrictions=listed)
 
@@ -263,13 +263,13 @@ def _search(strategy: Any, options: Mapping[str, Any], space: Space) -> dict[str
         warn("a strategy of your own has no counterpart in autotune: the search is auto")
     elif name not in _SEARCHES:
         raise UsageError(
-            f"strategy {name!r} is none of Kernel Tuner's that have a counterpart: {', '.join(_SEARCHES)}"
+            f"strategy {name!r} is not one of Kernel Tuner's that autotune supports: {', '.join(_SEARCHES)}"
         )
     search: dict[str, Any] = {"search": _SEARCHES[name] if isinstance(name, str) else "auto"}
     if unknown := [option for option in options if option not in _LIMITS]:
         warn(
-            f"strategy_options: {', '.join(unknown)} left out, which belong to another search "
-            f"({', '.join(_LIMITS)} have counterparts)"
+            f"strategy_options: {', '.join(unknown)} ignored, they belong to another search "
+            f"({', '.join(_LIMITS)} are supported)"
         )
     if options.get("max_fevals") is not None:
         search["trials"] = int(options["max_fevals"])
@@ -339,7 +339,7 @@ def _roles(
         arguments = keep_contents(arguments)
     if not _select_written(arguments):
         raise UsageError(
-            f"kernel {asked.name} writes to none of its arguments, as far as its text tells: say which with answer="
+            f"kernel {asked.name} writes to none of its arguments, as far as its source shows: name them with answer="
         )
     return arguments
 

@@ -96,7 +96,7 @@ class Data:
 
     @property
     def dtype(self) -> np.dtype[np.void] | np.dtype[np.generic]:
-        """numpy's view of one canonical element."""
+        """Return the numpy dtype of one canonical element."""
         members: DTypeLike = [(f.name, f.type) for f in self.fields] if self.record else self.fields[0].type
         return np.dtype(members)
 
@@ -131,7 +131,7 @@ def _canonical(data: Data, array: Any) -> NDArray[Any]:
         )
     if hasattr(array, "mask") and np.ma.is_masked(array):
         raise WorkloadError(
-            f"{data.name}: it has masked elements, and a kernel knows no mask: say what they are, as array.filled(0)"
+            f"{data.name}: it has masked elements, and a kernel has no masks: fill them, as in array.filled(0)"
         )
     try:
         given = to_numbers(np.asarray(array))
@@ -210,7 +210,8 @@ def check_links(data: Data, array: NDArray[Any], sizes: Mapping[str, int]) -> No
             name = f"{data.name}.{member.name}" if data.record else data.name
             null = "a negative number or all bits set" if member.none is None else str(member.none)
             raise WorkloadError(
-                f"{name}: link {int(astray[0])} leads out of extent {member.link}, which has {size}: 0..{size - 1} are "
+                f"{name}: link {int(astray[0])} is outside of extent {member.link}, which has {size}: 0..{size - 1} "
+                "are "
                 f"links, and {null} is none (none: in family.yaml names another number for it)"
             )
 

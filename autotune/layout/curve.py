@@ -83,7 +83,7 @@ def _find_axes(names: object, shape: Sequence[str], where: str) -> tuple[int, ..
         raise UnknownName("extents of a curve", names, shape, where)
     if len(set(shape)) < len(shape):
         raise FamilyError(
-            f"{where}: the extents {', '.join(shape)} repeat, so their names tell no curve its axes"
+            f"{where}: the extents {', '.join(shape)} repeat, so their names do not identify the axes of a curve"
         )
     return tuple(axis for axis, name in enumerate(shape) if name in names)
 

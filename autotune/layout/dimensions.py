@@ -309,8 +309,8 @@ VECTOR = Dimension(
 def _storage(value: Any, data: Data, where: str) -> Storage | None:
     if data.sampling is not None:
         raise FamilyError(
-            f"{where}: {data.name} is an image, whose numbers a texture reads as they are declared: take image or the "
-            "storage away"
+            f"{where}: {data.name} is an image, whose numbers a texture reads as they are declared: remove image or "
+            "the storage"
         )
     types = {field.type for field in data.fields}
     if len(types) > 1 or not types <= {"float32", "float64"}:

@@ -29,7 +29,7 @@ class Step(Protocol):
     def name(self) -> str: ...
     @property
     def header(self) -> str:
-        """That of the layout library which has its type."""
+        """Return the header of the layout library that declares its type."""
 
     @property
     def span(self) -> int: ...
@@ -69,7 +69,7 @@ class Grid:
 
     @property
     def cut(self) -> tuple[int, ...]:
-        """Each index as block, cell, element of its tile."""
+        """Split each index into block, cell and element of its tile."""
         return tuple(n for each in zip(self.counts, self.side, self.tile, strict=True) for n in each)
 
 

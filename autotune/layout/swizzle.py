@@ -65,7 +65,7 @@ def parse_swizzle(value: object, shape: Sequence[str], where: str) -> Swizzle | 
             raise FamilyError(f"{where}: swizzle {value}: {what} {number} is not a power of two")
     if len(shape) < 2:
         raise FamilyError(
-            f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to tell apart"
+            f"{where}: swizzle {value}: an array of one extent ({shape[0]}) has no rows to swizzle"
         )
     return None if swizzle.groups == 1 else swizzle
 

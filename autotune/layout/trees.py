@@ -95,7 +95,7 @@ class Trees:
 
     @cached_property
     def sizes(self) -> Places:
-        """How many elements hang below each place, itself counted."""
+        """Return the number of elements below each place, itself included."""
         sizes = np.ones(len(self.parent), np.int64)
         one, parent = sizes.data, self.parent.data
         for level in reversed(self.levels[1:]):

@@ -48,7 +48,7 @@ class Ceiling:
 CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
     {
         "bytes_per_s": Ceiling("copy_memory", "bytes read and written by a copy in device memory"),
-        "dram_bytes_per_s": Ceiling("copy_memory", "the same, beside the counter dram_bytes"),
+        "dram_bytes_per_s": Ceiling("copy_memory", "the same, compared with the counter dram_bytes"),
         "dram_read_bytes_per_s": Ceiling("read_memory", "bytes read in order from device memory"),
         "random_64_byte_fetches_per_s": Ceiling("fetch_records", "records of 64 bytes at random places", 64),
         "l2_read_bytes_per_s": Ceiling("read_l2", "bytes read from L2, past L1", 512),
@@ -58,7 +58,7 @@ CEILINGS: Mapping[str, Ceiling] = MappingProxyType(
         "mufu_per_s": Ceiling("rsqrt_mufu", "operations of the special function unit (rsqrt)", 64),
         "popc_per_s": Ceiling("count_bits", "population counts of 32 bits", 64),
         "integer_add_per_s": Ceiling("add_integers", "integer adds of 32 bits", 256),
-        "launches_per_s": Ceiling("nothing", "empty kernels, queued one behind the other"),
+        "launches_per_s": Ceiling("nothing", "empty kernels, queued one after the other"),
     }
 )
 

@@ -41,7 +41,7 @@ def energy_counter(device: Device) -> Counter:
     """Reads what ``device`` has used. Raises DeviceError where nothing here tells it."""
     if device.kind == "cpu":
         raise DeviceError(
-            f"the energy of {device.name} cannot be read: only a GPU's can; leave --objective energy out, or name a "
+            f"the energy of {device.name} cannot be read: only a GPU's can; omit --objective energy, or name a "
             "GPU with --device"
         )
     try:
@@ -55,7 +55,7 @@ def energy_counter(device: Device) -> Counter:
     except Exception as problem:  # noqa: BLE001 - a missing package, library, device, or right
         raise DeviceError(
             f"the energy of {device.name} cannot be read ({type(problem).__name__}: {problem}): it takes NVML "
-            "(pip install nvidia-ml-py) and a GPU from Volta on; leave --objective energy out"
+            "(pip install nvidia-ml-py) and a GPU from Volta on; omit --objective energy"
         ) from None
     return read
 
@@ -120,7 +120,7 @@ class EnergyMeter:
             seconds *= 2
         raise DeviceError(
             f"the energy counter of {self.backend.device.name} stood still while it was busy for {seconds / 2:g} s: it "
-            "tells nothing here; leave --objective energy out"
+            "cannot be used here; omit --objective energy"
         )
 
 

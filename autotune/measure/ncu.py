@@ -188,7 +188,7 @@ def find_ncu() -> str:
     if found := toolkit_program("ncu"):
         return found
     raise DeviceError(
-        "Nsight Compute (ncu) is not here: it comes with the CUDA toolkit; install it and put it on PATH"
+        "Nsight Compute (ncu) was not found: it is part of the CUDA toolkit; install it and put it on PATH"
     )
 
 

@@ -80,7 +80,7 @@ class WatchedRun:
         """The last lines of what was said, without tables and empty frames."""
         lines = [line.strip() for line in self.said.splitlines()]
         lines = [line for line in lines if line.strip("= ") and not line.startswith('"')]
-        return " | ".join(lines[-4:]) or "it said nothing"
+        return " | ".join(lines[-4:]) or "it printed nothing"
 
 
 def run_watched(

@@ -41,9 +41,7 @@ def compute_expected(
     family = family.apply_types(inputs.options)
     reference = getattr(family.module, "reference", None)
     if family.is_own_reference or not (reference or family.reference):
-        why = (
-            "reference: itself, so nothing says what is right" if family.is_own_reference else "no reference"
-        )
+        why = "reference: itself, so there is no reference" if family.is_own_reference else "no reference"
         raise FamilyError(
             f"family {family.name} has {why}: write reference(inputs, options) in family.py, or name a configuration "
             "with reference: in family.yaml"
@@ -116,9 +114,10 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
     for name, expected in first.items():
         if reason := difference(name, second[name], expected, kernel.tolerances(names)):
             raise FamilyError(
-                f"{where} gives another result when other content is in its outputs before, or its blocks run in "
-                f"another order: {reason}. Where it leaves elements out, or adds to them, declare zero: '1' for "
-                f"{name}; else mend the kernel, or widen the tolerance"
+                f"{where} gives another result when its outputs hold other content before the run, or when its "
+                f"blocks run in another order: {reason}. Where it leaves elements out, or adds to them, declare "
+                "zero: '1' for "
+                f"{name}; otherwise fix the kernel, or widen the tolerance"
             )
     _refuse_unwritten(first, set(kernel.list_cleared(names)), where)
     return first

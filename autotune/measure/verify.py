@@ -108,7 +108,7 @@ class Verifier:
 
     def check_left(self, execution: Execution) -> str:
         """What the latest runs of ``execution`` did wrong, by what they left: its outputs, the guards as they were
-        filled for the latest verified run, its inputs (which are mended); or empty."""
+        filled for the latest verified run, its inputs (which are restored); or empty."""
         return self._check_guards(execution) or self._inputs(execution) or self.outputs(execution)
 
     def outputs(self, execution: Execution) -> str:
@@ -127,11 +127,11 @@ class Verifier:
         shapes = {data.name: data.shape_for(execution.names) for data in self.family.outputs}
         return "", {name: execution.restore(name, shape) for name, shape in shapes.items()}
 
-    def mend(self, execution: Execution) -> bool:
-        """Inputs that something wrote to as they were; whether there are any."""
+    def restore_inputs(self, execution: Execution) -> bool:
+        """Restore inputs that something wrote to; return whether there were any."""
         changed = [item for item in execution.inputs if item.has_changed(self.backend)]
         for item in changed:
-            item.mend(self.backend)
+            item.restore(self.backend)
         return bool(changed)
 
     # -- before a run ---------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Verifier:
                 continue
             before, behind = around
             size = execution.variant.layouts[name].value_bytes
-            for side, away in (("behind its end", behind), ("before its begin", GUARD_BYTES - 1 - before)):
+            for side, away in (("after its end", behind), ("before its beginning", GUARD_BYTES - 1 - before)):
                 if away.size:
                     return (
                         f"writes outside of {name}: {away.size} bytes {side}, the nearest {int(away.min())} and the "
@@ -196,7 +196,7 @@ class Verifier:
         for item in execution.inputs:
             if item.has_changed(self.backend):
                 reason = self._describe_write(execution, item)
-                item.mend(self.backend)
+                item.restore(self.backend)
                 return reason
         return ""
 
@@ -277,7 +277,7 @@ class Verifier:
                 left_out[name] = untouched
             within = self.family.tolerances(execution.names)
             if reason := difference(name, np.where(untouched, first, left), first, within):
-                return f"gives another result each time: {reason}"
+                return f"gives another result in each run: {reason}"
         for name, value in sums.items():
             same[name].add(value)
         self._left_out[execution.variant.configuration] = left_out
@@ -409,7 +409,7 @@ class _FirstRun:
             placed.free()
 
 
-_NO_ANSWER = "(nothing else says what is right: give an answer, or a reference)"
+_NO_ANSWER = "(there is no other reference: give an answer, or a reference)"
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -481,6 +481,6 @@ def _describe_tolerance(name: str, dtype: np.dtype[Any], within: Tolerance, allo
             f"their own, tolerance: {{{name}: {{absolute: 1}}}})"
         )
     if dtype.kind == "f" and not within.declared:
-        return " (every bit counts, since the family declares no tolerance)"
+        return " (compared bit by bit, since the family declares no tolerance)"
     share = f"; {allowed} elements may" if within.share else ""
     return f" ({within.declared}: {within}{share})" if within.declared else ""

@@ -4,7 +4,9 @@ from .file import (
     PolicyFile as PolicyFile,
     content as content,
     file_name as file_name,
+    lock as lock,
     read_policy_file as read_policy_file,
+    write as write,
 )
 from .frozen import Frozen as Frozen, resolve_frozen as resolve_frozen
 from .merge import (

@@ -63,8 +63,9 @@ def describe_staleness(family: Family, item: Entry) -> str:
     return f"stale: the {what} changed since it was measured; sweep again" if what else ""
 
 
-def find_change(family: Family, item: Entry) -> str:
-    """What of the family is another since the entry was measured: kernel source, layouts, space; empty for nothing."""
+def find_change(family: Family, item: Any) -> str:
+    """What of the family is another since ``item``, which has an entry's digests, was measured: kernel source, layouts,
+    space; empty for nothing."""
     digests = (
         ("kernel source", item.source_digest, family.source_digest),
         ("layouts", item.layouts_digest, layouts_digest()),
@@ -82,7 +83,7 @@ def check_options(measured: Mapping[str, Any], options: Mapping[str, Any]) -> st
 
 def check_accuracy(family: Family, configuration: Configuration, wanted: str) -> str:
     found = accuracy_class(configuration, family.accuracy)
-    return "" if found == wanted else f"of accuracy class {found}, and {wanted} is asked for"
+    return "" if found == wanted else f"of accuracy class {found}, and {wanted} is requested"
 
 
 def find_configuration(family: Family, values: Mapping[str, Any]) -> tuple[Configuration | None, str]:
@@ -130,7 +131,7 @@ class Claim:
 
     @property
     def _winner(self) -> Configuration:
-        assert self._known is not None, "a winner that is no more is refused"
+        assert self._known is not None, "a winner that no longer exists is rejected"
         return self._known
 
     @property

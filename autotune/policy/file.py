@@ -57,7 +57,8 @@ class Entry:
     workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
     which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
     in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
-    among which configurations. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``);
+    among which configurations. ``pulled`` tells that it came from a registry: which, whose, and where it was proved
+    here. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``);
     ``reproducible`` says that repeated runs gave the same bits (``Trial.reproducible``)."""
 
     name: str
@@ -89,6 +90,7 @@ class Entry:
     times_ms: Mapping[str, float] = field(default_factory=dict)
     blocks: Mapping[str, int] = field(default_factory=dict)
     refined: Mapping[str, Any] = field(default_factory=dict)
+    pulled: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
     reproducible: bool = False
     source_digest: str = ""

@@ -103,7 +103,7 @@ def _read(path: Path) -> PolicyFile | None:
     try:
         return read_policy_file(path)
     except PolicyFileError as problem:
-        _log.warning("%s is passed over, and replaced by what calls find next: %s", path, problem)
+        _log.warning("%s is replaced: %s", path, problem)
         return None
 
 

@@ -16,25 +16,35 @@ _MANY = click.IntRange(1)
 
 
 @click.argument("folder")
-@options.make_workload_option("The program's workload, by its name or file; default the program's own.")
+@options.make_workload_option("Workload of the program, by name or file; default: the program's own.")
 @options.option(
-    "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="What it is tuned on and run on."
+    "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that tunes and runs it."
 )
 @options.option(
-    "--explain", is_flag=True, help="Say what was chosen, who gave way and what that cost. Measures nothing."
+    "--explain",
+    is_flag=True,
+    help="Print what was chosen, which kernels did not get their best layout, and what that costs. Measures nothing.",
 )
 @options.option(
-    "--control", is_flag=True, help="Run the program as declared, and print its arrays. Tunes nothing."
+    "--control", is_flag=True, help="Run the program as declared and print its arrays. Tunes nothing."
 )
 @options.option(
-    "--budget", default=96, type=_MANY, metavar="N", help="Configurations that are swept, of each step."
+    "--budget", default=96, type=_MANY, metavar="N", help="Number of configurations to sweep for each step."
 )
 @options.option(
-    "--forms", default=12, type=_MANY, metavar="N", help="Layouts that are timed in the loop, of each step."
+    "--forms",
+    default=12,
+    type=_MANY,
+    metavar="N",
+    help="Number of layouts to time in the loop for each step.",
 )
 @options.make_sweep_option("processes")
 @options.option(
-    "--out", "-o", type=options.FOLDER, metavar="DIR", help="Record and report; ./autotune-results/NAME."
+    "--out",
+    "-o",
+    type=options.FOLDER,
+    metavar="DIR",
+    help="Folder for record and report; default ./autotune-results/NAME.",
 )
 @options.policies_option
 @options.data_option

@@ -52,9 +52,7 @@ class FormConversion:
         struct = f"struct {name} {{\n{members}}};\n"
         file = Path(__file__).with_name("convert.cu")
         files = source_files.hash_files(source_files.follow_includes([file], file.parent, include_dir()))
-        key = hashlib.sha256(
-            "\n".join((source_files.combine_digests(files), headers, struct)).encode()
-        ).hexdigest()
+        key = hashlib.sha256("\n".join((source_files.combine(files), headers, struct)).encode()).hexdigest()
         return Batch(file, (include_dir(),), (VariantSource(key, name, struct, (_KERNEL,), headers),))
 
     @property

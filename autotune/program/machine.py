@@ -277,7 +277,7 @@ class Machine(Closing):
             try:
                 self._held[key] = self.backend.place(stored)
             except LaunchError as problem:
-                told = f"no room for array {key[1]}: {stored.nbytes:,} bytes, beside {self.nbytes:,} that are taken"
+                told = f"no room for array {key[1]}: {stored.nbytes:,} bytes, with {self.nbytes:,} in use"
                 raise DeviceError(f"{told}: {problem}") from None
         return self._held[key]
 

@@ -193,7 +193,7 @@ def _sweep(
     with open_session(request, [Case(workload=workload, inputs=given)], quiet, where.note) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
-        raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call goes on from there")
+        raise KeyboardInterrupt(f"step {call.step}: {swept.interrupted}; the same call resumes from there")
     return swept.study
 
 

@@ -35,7 +35,7 @@ _HIT, _TEXTURE_HIT, _MISS = 33.0, 80.0, 260.0  # latency
 _AT_ONCE = 2.0  # requests of one warp under way
 _NORM = 3
 _SAME = 0.02  # two estimates that differ by less are the same
-PARTS = ("cache", "behind the cache", "constant and shared", "instructions", "latency")
+PARTS = ("cache", "beyond the cache", "constant and shared", "instructions", "latency")
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,9 @@ def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out:
             table.add_row(str(place), f"{one.cycles / best[0].cycles:.2f}", one.bound, changes)
         out.print(table)
     if unseen := find_unseen_policies(forecasts, request.space.policies):
-        out.print(f"not told apart: {', '.join(unseen)} (they change no access of memory here)", markup=False)
+        out.print(
+            f"not distinguished: {', '.join(unseen)} (they change no access of memory here)", markup=False
+        )
     if lost:
         out.print(f"{len(lost)} were not traced: {lost[0].message}", markup=False)
 

@@ -28,46 +28,27 @@ def header(
     control = family.space.control
     names = inputs.names(control)
     parts = _parts(family, inputs, compiler, device, workload.cold, protocol, answer)
+    about = Provenance(
+        title=family.title, device_name=device.name, device_kind=device.kind, arch=device.arch,
+        compute_capability=device.compute_capability, driver=device.driver, compiler=compiler, autotune=__version__,
+        date=datetime.now(UTC).isoformat(timespec="seconds"), options=dict(inputs.options),
+        protocol={**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"}, libraries=_libraries(),
+        source_digest=family.source_digest, space_digest=family.space_digest, layouts_digest=layouts_digest(),
+        workload_digest=inputs.digest, features=dict(inputs.sizes), constants=tuple(sorted(family.constants)),
+        scalars=dict(inputs.scalars), accuracy=tuple(family.accuracy),
+        compared={name: expression.text for name, expression in family.features.items()},
+        operations=family.operations.evaluate(names) if family.operations else None,
+        operation_unit=family.operation_unit, bytes=family.bytes.evaluate(names) if family.bytes else None,
+        needs={unit: expression.evaluate(names) for unit, expression in family.needs.items()},
+        policies={
+            p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
+            for p in family.space.policies
+        },
+    )  # fmt: skip
     return Study(
-        family=family.name,
-        workload=workload.name,
-        device=device.slug,
-        identity=_digest(parts),
-        control=control,
-        presets=find_single_presets(family.space),
-        parts=parts,
-        about=Provenance(
-            title=family.title,
-            device_name=device.name,
-            device_kind=device.kind,
-            arch=device.arch,
-            compute_capability=device.compute_capability,
-            driver=device.driver,
-            compiler=compiler,
-            autotune=__version__,
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
-            protocol={**protocol.to_dict(), "cache": "cold" if workload.cold else "warm"},
-            source_digest=family.source_digest,
-            space_digest=family.space_digest,
-            layouts_digest=layouts_digest(),
-            workload_digest=inputs.digest,
-            features=dict(inputs.sizes),
-            constants=tuple(sorted(family.constants)),
-            scalars=dict(inputs.scalars),
-            compared={name: expression.text for name, expression in family.features.items()},
-            accuracy=tuple(family.accuracy),
-            libraries=_libraries(),
-            options=dict(inputs.options),
-            operations=family.operations.evaluate(names) if family.operations else None,
-            operation_unit=family.operation_unit,
-            bytes=family.bytes.evaluate(names) if family.bytes else None,
-            needs={unit: expression.evaluate(names) for unit, expression in family.needs.items()},
-            policies={
-                p.name: {"values": list(p.values), "default": p.default, "layout": p.layout, "doc": p.doc}
-                for p in family.space.policies
-            },
-        ),
-    )
+        family=family.name, workload=workload.name, device=device.slug, identity=_digest(parts), control=control,
+        presets=find_single_presets(family.space), parts=parts, about=about,
+    )  # fmt: skip
 
 
 def _libraries() -> dict[str, str]:

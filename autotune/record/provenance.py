@@ -54,7 +54,7 @@ class Provenance:
     is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was
     tried with the selection and is part of none that the record holds, ``finalists`` which were chosen
     (``finalists.fingerprint``), ``retime_ratio`` the median of their second time over their first, ``proof`` what
-    winners were proved on (version, ragged sizes, why there are none, against which configuration), ``baseline`` what
+    winners were proved on (version, odd sizes, why there are none, against which configuration), ``baseline`` what
     the family is held against, ``sanitized`` what compute-sanitizer saw (by,
     configurations), ``counters`` hardware counters by configuration's id and kernel, ``phases_s`` wall seconds by
     phase, ``lost`` why a sweep ended early. ``more`` is what the device, or another version of autotune, said

@@ -211,7 +211,7 @@ class Store:
                 cause = first_line(problem)
                 if time.monotonic() - began > self.patience_s:
                     raise _make_write_error(cause, "") from None
-                _log.warning("the store does not answer (%s); it is tried again", cause)
+                _log.warning("the store does not answer (%s); trying again", cause)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
 
@@ -245,7 +245,7 @@ def _name(study: Study) -> str:
 
 def _make_write_error(cause: str, advice: str) -> StoreError:
     return StoreError(
-        f"cannot write to the store: {cause}; what was measured before is kept, {advice}run the same command to go on"
+        f"cannot write to the store: {cause}; what was measured before is kept, {advice}run the same command to resume"
     )
 
 

@@ -69,8 +69,8 @@ class Trial:
     """``reason`` is empty exactly when the state is ``measured``. ``phases_ms`` is wall time by phase
     (compile, place, verify, measure). ``notes`` are remarks a reader should see (throttled, …); ``same_as`` is the
     configuration with the same code, data and launches whose figures these are, where it was not measured itself.
-    ``proof`` is the version of the verification that its verdict rests on (``verify.PROOF_VERSION``; 0 where it was not
-    kept), ``proved`` the ragged sizes, by extent, that it gave right results for as well. ``begun_s`` is when placing
+    ``proof`` is the version of the verification that it was verified with (``verify.PROOF_VERSION``; 0 where it was not
+    kept), ``proved`` the odd sizes, by extent, that it gave right results for as well. ``begun_s`` is when placing
     its data began, in seconds since 1970, and ``worker`` the process that did it, as host:number; 0 and empty where
     none did, or nobody kept it. ``errors`` is how far each floating point output was off, relative to the reference's
     largest magnitude (``measure.deviation``); nothing where no number can be stored in fewer bits. ``reproducible``

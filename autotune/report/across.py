@@ -23,7 +23,7 @@ class Across:
 
     studies: tuple[Study, ...]
     minimax: Minimax | None
-    verdict: Block
+    result: Block
     effects: Block | None
     choice: tuple[Block, ...]
 
@@ -36,7 +36,7 @@ def compare_across(studies: Sequence[Study]) -> Across:
     times = times_of(studies)
     chosen = minimax(times)
     return Across(
-        studies=tuple(studies), minimax=chosen, verdict=_winners(studies, chosen), effects=_effects(studies),
+        studies=tuple(studies), minimax=chosen, result=_winners(studies, chosen), effects=_effects(studies),
         choice=tuple(_choice(studies, times, chosen)) if times else (),
     )  # fmt: skip
 
@@ -134,6 +134,6 @@ def _correlations(times: dict[str, dict[Configuration, float]]) -> Block:
     ).corr(method="spearman")
     columns = (Column("workload", "workload"), *(Column(f"correlation_{w}", w, "correlation") for w in times))
     rows = tuple((str(w), *(None if pd.isna(v) else v for v in of)) for w, of in correlations.iterrows())
-    text = "1 where two workloads rank the configurations alike, 0 where one says nothing about the other."
+    text = "1 where two workloads rank the configurations alike, 0 where the rankings are unrelated."
     caption = "Rank correlation (Spearman) of the times of what was timed on both"
     return Block(title="Rank correlation", text=text, table=Table("rank_correlation", caption, columns, rows))

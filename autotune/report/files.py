@@ -13,10 +13,10 @@ from autotune.files import csv_text, policy_folders, write_text
 from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, read_ceilings, write_results
 from autotune.report.page import write_report
+from autotune.report.result_section import Use
 from autotune.report.static_pass import read_static
 from autotune.report.tables import effects_csv_frame, summary_frame
 from autotune.report.trials import Code
-from autotune.report.verdict import Use
 
 CEILINGS = "limits.json"  # the device's measured ceilings, where they lie beside the record
 STATIC = "static.csv"  # a static pass of the family, where one lies there

@@ -22,22 +22,22 @@ from autotune.report.blocks import Block, Table
 from autotune.report.effects import effects_blocks
 from autotune.report.policy_effects import Timed, effects_frame
 from autotune.report.ranking import configurations, explain_untied
+from autotune.report.result_section import (
+    Headline,
+    ResultSection,
+    Use,
+    answer,
+    facts,
+    ladder,
+    make_result_section,
+    roles_of,
+    tie_table,
+)
 from autotune.report.search_section import search_blocks
 from autotune.report.static_pass import Static
 from autotune.report.tables import groups
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import Code, as_script, every_trial, rows
-from autotune.report.verdict import (
-    Headline,
-    Use,
-    Verdict,
-    answer,
-    facts,
-    ladder,
-    roles_of,
-    tie_table,
-    verdict,
-)
 from autotune.report.why import make_blocks
 
 MOST_TRIALS = 20_000  # in the page's table, over all studies, to keep the file under 8 MB
@@ -54,7 +54,7 @@ class _View:
     title: str
     study: Study
     answer: Headline | None
-    verdict: Verdict
+    result: ResultSection
     facts: tuple[tuple[str, str], ...]
     ladder: Block
     ties: Table | None
@@ -173,7 +173,7 @@ def _view(study: Study, anchor: str, whole: str, common: Configuration | None, g
         title=f"{study.family} on {study.workload}",
         study=study,
         answer=answer(study, decision, timed, given.use(study)) if decision else None,
-        verdict=verdict(study, decision, effects_frame(timed)),
+        result=make_result_section(study, decision, effects_frame(timed)),
         facts=facts(study),
         ladder=Block(title="Presets, runner-up and winner", table=table, chart=chart),
         ties=tie_table(decision) if decision and len(decision.tie_set) > 1 else None,
@@ -189,7 +189,7 @@ def _view(study: Study, anchor: str, whole: str, common: Configuration | None, g
 
 def _data(views: Sequence[_View], wholes: Mapping[str, Across], static: Static | None) -> dict[str, Any]:
     parts = {view.anchor: view.blocks for view in views}
-    parts |= {anchor: (whole.verdict, *whole.choice) for anchor, whole in wholes.items()}
+    parts |= {anchor: (whole.result, *whole.choice) for anchor, whole in wholes.items()}
     if static:
         parts["static-1"] = static.blocks
     charts = {

@@ -120,7 +120,7 @@ def pace(title: str, total: int | None, err: Console) -> Iterator[Pace]:
 
 @contextmanager
 def show_live(title: str, total: int | None, err: Console) -> Iterator[Live]:
-    """A Live for the block, on a Pace."""
+    """Show the progress of a sweep while the block runs."""
     with pace(title, total, err) as steps:
         yield Live(steps)
 

@@ -15,14 +15,14 @@ from autotune.report.blocks import (
     make_over_winner,
 )
 from autotune.report.charts import Bar, Chart, bars
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 
 BEST, WORST = 20, 5
 LONGEST = 70  # characters of a label beside a bar
 
 
 def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:
-    """The fastest and the slowest configurations with their part in the verdict."""
+    """The fastest and the slowest configurations with their part in the result."""
     order = rank_trials(study.trials, decision)
     shown = [trial for i, trial in enumerate(order) if i < BEST or i >= len(order) - WORST]
     place = {trial.configuration: i for i, trial in enumerate(order, 1)}

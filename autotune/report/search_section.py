@@ -91,7 +91,7 @@ def _show_busy(study: Study) -> list[Block]:
     if not rows:
         return []
     columns = (Column("phase", "phase"), Column("seconds", "wall time", "seconds"))
-    text = "Compilers work beside the measuring, so the phases do not add up to the whole."
+    text = "Compilation overlaps with measuring, so the phases do not add up to the total."
     if study.about.busy_share is not None:
         share = units.share(study.about.busy_share)
         text = f"The device ran kernels {share} of the seconds of verify and measure. {text}"
@@ -101,7 +101,7 @@ def _show_busy(study: Study) -> list[Block]:
         if busy:
             text = (
                 f"GPU busy share: the samples alone took {units.share(min(1.0, samples / busy))} of the seconds of "
-                f"verify and measure; this table does not tell of other launches. {text}"
+                f"verify and measure; this table has no data on other launches. {text}"
             )
     table = Table("phases", "Seconds by phase", columns, tuple(rows))
     return [Block(title="Busy share", text=text, table=table)]

@@ -102,7 +102,7 @@ def read_static(path: Path, studies: Sequence[Study] = ()) -> Static | None:
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as problem:
         raise StoreError(
             f"cannot read the static pass in {path}: {type(problem).__name__}: {problem}; autotune sweep --static "
-            "makes it anew"
+            "writes it again"
         ) from None
 
 
@@ -122,8 +122,8 @@ def _static(frame: pd.DataFrame, path: Path, studies: Sequence[Study]) -> Static
     family = str(frame["family"].iloc[0])
     if changed := _describe_changes(frame, [study for study in studies if study.family == family]):
         note = (
-            f"What lies in {path.name} is left out: the {changed} changed between it and what was measured. "
-            f"autotune sweep {family} --static makes it anew."
+            f"The static pass in {path.name} is left out: the {changed} changed between it and what was measured. "
+            f"autotune sweep {family} --static writes it again."
         )
         return Static(clean(family), archs, note=clean(note))
     return Static(clean(family), archs, tuple(static_blocks(frame)))
@@ -238,7 +238,9 @@ def _next_block(rows: pd.DataFrame) -> Block | None:
     caption = (
         f"Registers that stand between a kernel and one more block of a multiprocessor{_describe_limit(near)}"
     )
-    text = "Launch bounds, a smaller tile or a narrower type may free so many; a spill may cost more than it brings."
+    text = (
+        "Launch bounds, a smaller tile or a narrower type may free them; a spill may cost more than it gains."
+    )
     return Block(
         title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
     )

@@ -10,7 +10,7 @@ from autotune.declaration import Configuration
 from autotune.files import clean
 from autotune.record import Baseline, Decision, Study, margin, minimax, times_of
 from autotune.report.policy_effects import Timed, effects_frame, every_effect, importance
-from autotune.report.verdict import ladder, verdict
+from autotune.report.result_section import ladder, make_result_section
 
 # In their order; docs/reference/results-csv.md says what each of them is.
 SUMMARY = (
@@ -111,7 +111,7 @@ def effects_csv_frame(studies: Iterable[Study]) -> pd.DataFrame:
 
 def study_html(study: Study) -> str:
     """Every name and message of the record is escaped."""
-    said = verdict(study, study.decision, effects_frame(Timed.make(study)))
+    said = make_result_section(study, study.decision, effects_frame(Timed.make(study)))
     device = study.about.device_name or study.device
     head = f"{study.family} on {study.workload}, {device}"
     headline = "" if study.decision else f"{_text(said.headline)} "

@@ -24,8 +24,8 @@ def write_trace(studies: Sequence[Study], path: Path) -> Path:
     begun = [trial.begun_s for study in studies for trial in study.trials if trial.begun_s]
     if not begun:
         raise StoreError(
-            "no trial of this record says when it began, so there is no timeline: only a sweep's own folder or --store "
-            "has that"
+            "no trial of this record has a start time, so there is no timeline: only a sweep's own folder or --store "
+            "has them"
         )
     events = list(_events(studies, min(begun)))
     return write_text(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": events}) + "\n", write_file)

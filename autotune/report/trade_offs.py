@@ -24,7 +24,7 @@ from autotune.report.blocks import (
     spread_column,
 )
 from autotune.report.charts import Chart, Line, Point, cloud, lines
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 
 MOST_POINTS = 3000
 MOST_ON_FRONT = 30
@@ -117,7 +117,7 @@ def _plot_against(
         own, spread_column(objective.figure), *map(figure_column, objective.beside), TIME, SPREAD, CONFIGURATION,
     )  # fmt: skip
     count = sum(point.front for point in points)
-    caption = f"None has both a shorter time and less {own.label} than one of these ({count}), beside those with a name"
+    caption = f"None has both a shorter time and less {own.label} than these ({count}) and those with a name"
     named = [trial for trial in known if rows[trial.configuration] in shown][:MOST_ON_FRONT]
     return Block(
         title=f"Time against {own.label}", text=_describe(objective, decision),
@@ -151,7 +151,7 @@ def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
          s.trial.configuration)
         for s in stretches
     )  # fmt: skip
-    caption = "The cheapest configuration for so many calls on the same data, its cost once included"
+    caption = "The cheapest configuration by the number of calls on the same data, its one-time cost included"
     table = Table("break_even", caption, columns, rows)
     most = max(1000.0, 10.0 * stretches[-1].calls_from)
     calls = [10 ** (math.log10(most) * i / 60) for i in range(61)]

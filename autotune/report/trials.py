@@ -11,7 +11,7 @@ from autotune.files import clean
 from autotune.record import Decision, Study, Trial, rank_trials
 from autotune.report.blocks import ERROR, FOOTPRINT, OCCUPANCY, ONCE, REGISTERS, SENT, SPREAD, TIME, Column
 from autotune.report.policy_effects import policy_values
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 from autotune.report.why import compute_ceiling_shares
 
 # What is generated for a configuration; empty when it is not known.

@@ -12,7 +12,7 @@ from autotune.declaration import Configuration
 from autotune.record import Decision, Study, Trial, fastest_first
 from autotune.report.blocks import CONFIGURATION, OCCUPANCY, TIME, Block, Column, Table
 from autotune.report.charts import Bar, Point, scatter, shares
-from autotune.report.verdict import Roles
+from autotune.report.result_section import Roles
 
 MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
@@ -74,7 +74,7 @@ def _kernel(
     steps = _steps(study, [profile for _, profile, _ in rows])
     alt = f"Kernel {kernel}: time against registers, occupancy as colour and shape"
     if steps:
-        alt += "; at a dashed line one register more costs blocks of a multiprocessor (so many → so many)"
+        alt += "; at a dashed line one register more costs blocks of a multiprocessor (number before → after)"
     if len(drawn) < len(points):
         alt += f"; the {len(drawn):,} fastest of {len(points):,}"
     chart = scatter(f"registers_{kernel}", alt, drawn, f"time of {kernel}", steps)

@@ -39,9 +39,9 @@ class Strategy:
             raise UnknownName("search", self.sampler, SAMPLERS)
         for name, limit in (("trials", self.trials), ("time", self.seconds)):
             if limit is not None and not limit > 0:
-                raise UsageError(f"--{name} {limit}: a limit is above 0; leave it out for none")
+                raise UsageError(f"--{name} {limit}: a limit must be above 0; omit it for no limit")
         if self.seed < 0:
-            raise UsageError(f"--seed {self.seed}: a seed is 0 or above")
+            raise UsageError(f"--seed {self.seed}: a seed must be at least 0")
         if missing := [name for name in _PACKAGES.get(self.sampler, ()) if find_spec(name) is None]:
             raise UsageError(
                 f"--search {self.sampler} needs {' and '.join(missing)}: {pip_install('search')}"

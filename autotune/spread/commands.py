@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--device",
     default="auto",
     metavar="cuda:N,M|cpu,cpu",
-    help="The devices that share the call; with --mpi this rank's.",
+    help="Devices that share the call; with --mpi, the device of this rank.",
 )
 @options.policies_option
 @options.data_option
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     "--allocation",
     default="automatic",
     metavar="automatic|contiguous|dynamic",
-    help="Which device gets which units of the work; automatic balances by a cost model.",
+    help="How units of work are assigned to devices; automatic balances them by a cost model.",
 )
 @options.option(
     "--mpi",
     is_flag=True,
-    help="This is a rank of mpirun or srun: one a device, all share the work of the call.",
+    help="Run as a rank of mpirun or srun: one rank per device, all share the work of the call.",
 )
 def spread_command(family: str, device: str, allocation: str, mpi: bool, **asked: Any) -> None:
     from autotune.cli import RunRequest

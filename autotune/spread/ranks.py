@@ -126,8 +126,8 @@ class Ranks:
                     self.is_over = True
                     atexit.register(self._comm.Abort, RankLost.exit_code)
                     raise RankLost(
-                        f"{self.names[rank]}, one of {self.count}, gave no sign of life for {self.silent_s:g} s. MPI "
-                        "cannot go on without it: look at what that host says, then run the same command again"
+                        f"{self.names[rank]}, one of {self.count}, did not respond for {self.silent_s:g} s. MPI "
+                        "cannot continue without it: read that host's output, then run the same command again"
                     )
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_S)

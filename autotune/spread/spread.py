@@ -82,12 +82,18 @@ class Report:
 
 
 class Spread:
-    """Workers on ``devices`` (``["cuda:0", "cuda:1"]``, ``["cpu", "cpu"]``), ready to run the call that ``inputs`` are;
-    a context manager.
+    """A call that several devices share; a context manager.
 
-    ``configuration`` holds policies by name (others take their default); without it the dispatcher of the first device
-    chooses, and all take what it chose. ``chunk_seconds`` is for how long a worker may give no sign of life. Raises
-    AutotuneError: a family without ``units``, a device that is not there, a kernel that does not compile.
+    Args:
+        family, inputs: the call.
+        devices: a worker for each: ``["cuda:0", "cuda:1"]``, ``["cpu", "cpu"]``.
+        configuration: values of policies by name (others have their default); by default the dispatcher of the first
+            device chooses for all.
+        policies: the folder of policy files.
+        chunk_seconds: how long, in seconds, a worker may not respond.
+
+    Raises:
+        AutotuneError: the family has no ``units``, a device does not exist, a kernel does not compile.
     """
 
     def __init__(
@@ -299,8 +305,8 @@ class Spread:
         return {member.number: self.models[member.number] for member in self._team.alive}
 
     def _plan_run(self, allocation: str, batch: int, gather: bool) -> "Planned":
-        """Made anew where a worker's model says something else than when it was made, or a worker is lost: making it
-        may take as long as a short run."""
+        """Return the plan. It is made again if a worker's model changed or a worker is lost; making it takes as
+        long as a short run."""
         models = self._models()
         key = allocation, batch, gather
         if not (known := self._plans.get(key)) or not known.is_good_for(models):

@@ -89,7 +89,7 @@ class Member:
 
     @property
     def deadline(self) -> float:
-        """When it has given no sign of life for too long (time.monotonic)."""
+        """When it has given no response for too long (time.monotonic)."""
         return self._since + self.chunk_seconds if self.is_busy else math.inf
 
     @property
@@ -237,7 +237,7 @@ class Team:
                 if member.child.pipe in heard:
                     self._hear(member)
                 elif time.monotonic() >= member.deadline:
-                    silence = f"no sign of life for {member.chunk_seconds:g} s; its process was killed"
+                    silence = f"no response for {member.chunk_seconds:g} s; its process was killed"
                     self._give_up(member, silence)
 
     def _await_messages(self, pipes: list[Any], seconds: float) -> list[Any]:
@@ -301,6 +301,7 @@ class Team:
             )
         units = sum(chunk.count for chunk in left)
         warnings.warn(
-            f"{member.name}: {member.lost}. Its {units} unfinished units are run by the others, which go on without it",
+            f"{member.name}: {member.lost}. Its {units} unfinished units are run by the others, which continue "
+            "without it",
             stacklevel=2,
         )

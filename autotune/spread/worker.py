@@ -25,9 +25,9 @@ from autotune.declaration import Configuration, Units
 from autotune.device import (
     Backend,
     Copy,
+    CopyQueue,
     Execution,
     LaunchError,
-    Outlet,
     Resident,
     compile_module,
     open_backend,
@@ -98,9 +98,9 @@ class Results:
         variant = self._execution.variant
         return None if variant.is_reordered(name) else rows_of(variant.layouts[name], shape)
 
-    def pin(self, outlet: Outlet) -> bool:
+    def pin(self, copy_queue: CopyQueue) -> bool:
         """Whether all of the memory could be pinned."""
-        pinned = [outlet.pin(target.view(np.uint8)) for target in self._targets.values() if target.size]
+        pinned = [copy_queue.pin(target.view(np.uint8)) for target in self._targets.values() if target.size]
         return all(pinned)
 
     def _pieces(self, chunk: Chunk | None) -> Iterator[tuple[str, int, int]]:
@@ -305,7 +305,7 @@ class ChunkWorker:
             elif self._pending and len(self._flying) < _AHEAD:
                 item = self._pending.popleft()
                 self._flying.append((item, self._begin(item)))
-            elif self._flying and self._outlet.is_done(self._flying[self._count_together() - 1][1]):
+            elif self._flying and self._copy_queue.is_done(self._flying[self._count_together() - 1][1]):
                 self._tell(self._count_together())
             else:
                 os.sched_yield()  # a message may come meanwhile, with a chunk to be queued behind this one
@@ -326,7 +326,7 @@ class ChunkWorker:
                 self._results.restore(item.chunks)
                 some.append(None)
             else:
-                some.append((item.first, item.count, *self._outlet.wait(flight)))
+                some.append((item.first, item.count, *self._copy_queue.wait(flight)))
         self._pipe.send(some)
 
     def choose(self) -> tuple[dict[str, Any], str]:
@@ -358,12 +358,12 @@ class ChunkWorker:
         """Where results go: parts of arrays that all write, sums of its own. Whether that could be pinned, and whether
         results are streamed to it. The first unit is run once, so that nothing is loaded or touched for the first time
         later."""
-        self._outlet = Outlet(self._backend)
-        self._stack.callback(self._outlet.close)
+        self._copy_queue = CopyQueue(self._backend)
+        self._stack.callback(self._copy_queue.close)
         self._results = Results(self._execution, self._units, parts, sums, self._inputs.sizes)
-        is_pinned = self._results.pin(self._outlet)
+        is_pinned = self._results.pin(self._copy_queue)
         self.begin(False)
-        self._outlet.wait(self._begin(Chunk(0, 1)))
+        self._copy_queue.wait(self._begin(Chunk(0, 1)))
         return is_pinned, self._results.are_streamed
 
     def begin(self, leaves: bool) -> None:
@@ -381,7 +381,7 @@ class ChunkWorker:
         times = []
         for chunk in chunks:
             flights = [self._begin(chunk) for _ in range(_AHEAD)]
-            times.append(min([self._outlet.wait(flight) for flight in flights][1:]))
+            times.append(min([self._copy_queue.wait(flight) for flight in flights][1:]))
         return times
 
     def fetch(self, chunks: tuple[Chunk, ...]) -> None:
@@ -390,13 +390,13 @@ class ChunkWorker:
         self._pending.append(Fetch(chunks))
 
     def _begin(self, item: Chunk | Fetch) -> Any:
-        started = self._outlet.start()
+        started = self._copy_queue.start()
         begins, self._begins = self._begins, False
         if isinstance(item, Chunk):
             self._launches.queue(item, begins)
-            return self._outlet.finish(started, list(self._results.copies(item)) if self._leaves else [])
+            return self._copy_queue.finish(started, list(self._results.copies(item)) if self._leaves else [])
         if begins:
             self._launches.clear()
         parts = () if self._leaves else item.chunks
         copies = [copy for chunk in (*parts, None) for copy in self._results.copies(chunk)]
-        return self._outlet.finish(started, copies)
+        return self._copy_queue.finish(started, copies)

@@ -851,7 +851,7 @@ def test_where_the_cpu_device_cannot_take_it_that_is_said(
     (tmp_path / "k.cu").write_text(f"{HEAD}(const float* x, float* y, int n) {{ {I} {body} }}")
     assert main(["adopt", str(tmp_path / "k.cu"), "-o", str(tmp_path / "mine")]) == 0
     told = capsys.readouterr().out
-    assert "unproved: the cpu device cannot take it: the kernel as it was does not compile there" in told
+    assert "unproved: the cpu device cannot run it: the kernel as it was does not compile there" in told
     assert "unproved" in (tmp_path / "mine" / "adopted.txt").read_text()
 
 
@@ -874,7 +874,7 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
             f"#include <none.h>\n{HEAD}(Wide<float, 2> r, float* x) {{ x[0] = r[0]; }} void k(int) {{}}",
             "kernel k cannot be read; name the folders",
         ),
-        (f"#ifdef NONE\n{HEAD}(float* x) {{}}\n#endif", "k.cu:2: the preprocessor leaves it out: a kernel"),
+        (f"#ifdef NONE\n{HEAD}(float* x) {{}}\n#endif", "k.cu:2: the preprocessor excludes it: a kernel"),
         (
             f"{HEAD}(__half v, float* x, int n) {{ {I} x[i] = v; }}",
             "takes __half v, and a number of a family has no 16-bit",
@@ -945,6 +945,6 @@ def test_nothing_is_overwritten_and_a_file_has_to_be_there(
 ) -> None:
     (tmp_path / "k.cu").write_text(f"{HEAD}(float* x) {{}}")
     assert main(["adopt", str(tmp_path / "k.cu"), "-o", str(tmp_path)]) == 2
-    assert "is there already, and nothing is overwritten" in capsys.readouterr().err
+    assert "already exists, and nothing is overwritten" in capsys.readouterr().err
     assert main(["adopt", str(tmp_path / "none.cu")]) == 2
-    assert "none.cu is not there: name a CUDA source" in capsys.readouterr().err
+    assert "none.cu does not exist: name a CUDA source" in capsys.readouterr().err

@@ -181,7 +181,7 @@ def test_an_interruption_leaves_a_record_to_go_on_from(
     asked = {"x": X, "set": FEW, "device": "cpu", "samples": 1, "out": tmp_path / "out"}
     with monkeypatch.context() as patch:
         patch.setattr(Live, "update", update)
-        with pytest.raises(KeyboardInterrupt, match=r"recorded \(3 of 6\); the same call goes on from there"):
+        with pytest.raises(KeyboardInterrupt, match=r"recorded \(3 of 6\); the same call resumes from there"):
             autotune.sweep(doubler, **asked)
     (left,) = Store(tmp_path / "out").studies()
     assert len(left.trials) == 3 and left.about.interrupted
@@ -300,7 +300,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"preset": "none"}, UnknownName, "preset"),
         ({"search": "luck"}, UnknownName, "luck"),
         ({"objective": "luck"}, UnknownName, "objective"),
-        ({"race": 0.98}, UsageError, r"--race 0.98 leaves out the best too: .* 1.02 for 2 % more"),
+        ({"race": 0.98}, UsageError, r"--race 0.98 would drop the best too: .* 1.02 for 2 % more"),
         ({"z": X}, UnknownName, "unknown input 'z'"),
         ({"x": X.reshape(7, 111)}, WorkloadError, "x"),
         ({"x": np.array(["a"])}, WorkloadError, "x"),

@@ -59,7 +59,7 @@ def test_a_reference_that_is_the_kernel_itself(folder: Path, capsys: pytest.Capt
     assert main(["lint", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"{folder}: 0 errors, 1 warning"
     assert main(["lint", str(folder), "--strict"]) == 3
-    assert "0 errors, 1 warning; mend what is listed above" in capsys.readouterr().err
+    assert "0 errors, 1 warning; fix what is listed above" in capsys.readouterr().err
 
 
 def test_an_input_that_never_varies(folder: Path) -> None:
@@ -179,7 +179,7 @@ def test_errors_come_first_and_are_counted(folder: Path, capsys: pytest.CaptureF
     assert main(["lint", str(folder)]) == 3
     told = capsys.readouterr()
     assert [line.split(": ")[1] for line in told.out.splitlines()] == ["error", "warning"]
-    assert f"{folder}: 1 error, 1 warning; mend what is listed above and lint again" in told.err
+    assert f"{folder}: 1 error, 1 warning; fix what is listed above and lint again" in told.err
 
 
 def test_every_rule_is_on_the_page() -> None:

@@ -114,11 +114,14 @@ def test_the_template_is_a_family_of_its_own() -> None:
     [
         (
             "My-Kernel",
-            "'My-Kernel' cannot be a family's name; did you mean 'my_kernel'? (allowed: small letters",
+            "'My-Kernel' is not a valid family name; did you mean 'my_kernel'? (allowed: lower-case letters",
         ),
-        ("3d", "'3d' cannot be a family's name (allowed: small letters, digits and _, a letter first)"),
+        (
+            "3d",
+            "'3d' is not a valid family name (allowed: lower-case letters, digits and _, beginning with a letter)",
+        ),
         ("../up", "did you mean 'up'?"),
-        ("", "'' cannot be a family's name (allowed"),
+        ("", "'' is not a valid family name (allowed"),
         ("mine\n", "did you mean 'mine'?"),
         ("allpairs", "a family named 'allpairs' ships with autotune"),
     ],
@@ -134,7 +137,7 @@ def test_a_name_that_cannot_be(
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     assert main(["new", "mine", "--out", str(tmp_path)]) == 2
-    assert "is there already, and nothing is overwritten" in capsys.readouterr().err
+    assert "already exists, and nothing is overwritten" in capsys.readouterr().err
     assert not list((tmp_path / "mine").iterdir())
     (tmp_path / "yours").symlink_to("nowhere")
     assert main(["new", "yours", "--out", str(tmp_path)]) == 2

@@ -35,14 +35,14 @@ def test_a_condition_leaves_what_it_admits_and_the_first_of_it_is_the_default() 
 @pytest.mark.parametrize(
     ("space", "where", "said"),
     [
-        ({"a": "12"}, None, "a='12' in space= is no list of values"),
+        ({"a": "12"}, None, "a='12' in space= is not a list of values"),
         ({"a": []}, None, "a in space= has no values"),
         ({}, None, "there is nothing to choose"),
         ([], None, "there is nothing to choose"),
-        ([{"a": 1}, {"b": 1}], None, "the configurations listed differ in what they name"),
+        ([{"a": 1}, {"b": 1}], None, "the listed configurations name different arguments"),
         ({"a": [1]}, lambda one: False, "space= has no configuration, or where= admits none"),
-        ({"a b": [1]}, None, "'a b' in space= is no name of an argument"),
-        ({"a": range(1000), "b": range(1000)}, lambda one: True, "these are over 200,000"),
+        ({"a b": [1]}, None, "'a b' in space= is not an argument's name"),
+        ({"a": range(1000), "b": range(1000)}, lambda one: True, "there are more than 200,000"),
     ],
 )  # fmt: skip
 def test_a_space_that_is_none_is_refused(space: Any, where: Any, said: str) -> None:

@@ -84,7 +84,7 @@ def test_fields_may_lie_in_turn() -> None:
     ("layouts", "said"),
     [
         ("axes", "layouts='axes': give 'all', or autotune.callables.Layouts"),
-        (Layouts(axes=("z",)), "layouts= names 'z', which is no array of the call (matrix, sums)"),
+        (Layouts(axes=("z",)), "layouts= names 'z', which is not an array of the call (matrix, sums)"),
         (Layouts(links={"matrix": "node"}), "layouts= names the space 'node': say in spaces="),
     ],
 )

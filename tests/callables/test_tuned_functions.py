@@ -153,7 +153,7 @@ def test_a_default_that_fails_is_said_at_once() -> None:
 
 
 def test_a_function_that_leaves_nothing_to_verify_is_refused() -> None:
-    with pytest.raises(UsageError, match="gives nothing back, and no array is another after the call"):
+    with pytest.raises(UsageError, match="returns nothing, and no array changes during the call"):
         tuned(silent, {"parts": [1, 2]}, x=X)
 
 

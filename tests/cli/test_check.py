@@ -83,7 +83,7 @@ def test_stale_and_broken_files_are_errors(
     (folder / "doubler.cu").write_text((folder / "doubler.cu").read_text() + "// edited\n")
     assert checked(folder, written) == 8
     shown = capsys.readouterr()
-    assert "refused" in shown.out and "kernel source changed" in shown.out
+    assert "rejected" in shown.out and "kernel source changed" in shown.out
     assert "2 of 2 would not be used" in shown.err
     written.write_text("schema: [")
     assert checked(folder, written) == 8

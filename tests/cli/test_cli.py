@@ -63,7 +63,7 @@ def test_families_and_list_run_nothing(capsys: pytest.CaptureFixture[str]) -> No
         (["show", "allpairs", "full"], 2, "holds 1216 configurations"),
         (["sweep", "/"], 3, "holds no family.yaml"),
         (["report", "/nowhere"], 7, "holds no record"),
-        (["sweep", "allpairs", "--workload", "hapmap3"], 4, "name the folder that holds it with --data"),
+        (["sweep", "allpairs", "--workload", "hapmap3"], 4, "name its folder with --data"),
         (["run", "allpairs", "-i", "genotype=x.npy"], 2, "did you mean 'genotypes'?"),
         (["run", "allpairs", "-i", "genotypes=/nowhere.npy"], 4, "cannot be read"),
         (["run", "allpairs", "-i", "genotypes"], 2, "write -i name=value"),
@@ -178,14 +178,20 @@ def test_doctor_asks_for_nothing_that_is_there(
         assert row.split(None, 2)[2].strip() == advice
 
 
-def test_what_is_missing_is_installed_from_a_checkout(
+def test_what_is_missing_is_installed_from_where_autotune_came_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = Path(paths.__file__).parents[1]
     assert paths.pip_install("static") == f"pip install -e '{checkout}[static]'"
     monkeypatch.setattr(paths, "_PACKAGE", tmp_path / "site-packages" / "autotune")
-    assert paths.pip_install("cuda") == "pip install '.[cuda]' in a checkout of autotune"
-    assert paths.pip_install() == "pip install '.' in a checkout of autotune"
+    info = tmp_path / "autotune_layouts-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: autotune-layouts\nVersion: 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert paths.pip_install("cuda") == "pip install 'autotune-layouts[cuda]'"
+    assert paths.pip_install() == "pip install 'autotune-layouts'"
+    (info / "direct_url.json").write_text('{"url": "file:///a/checkout", "dir_info": {}}')
+    assert paths.pip_install("cuda") == "pip install 'autotune-layouts[cuda] @ file:///a/checkout'"
 
 
 def test_a_sweep_leaves_results_report_and_policy_file(
@@ -336,7 +342,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     monkeypatch.setattr(Live, "update", update)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
     shown = capsys.readouterr()
-    said = "interrupted: what was measured is recorded (3 of 12); the same command goes on from there\n"
+    said = "interrupted: what was measured is recorded (3 of 12); run the same command to resume\n"
     assert shown.err.endswith(said)
     assert "error" not in shown.err
     frame = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -356,7 +362,7 @@ def test_an_interruption_while_compiling_says_so(
     monkeypatch.setattr(Live, "report_compiled", compiled)
     assert main(["sweep", str(folder), *CPU, *places(tmp_path)]) == 130
     assert (
-        "interrupted: 5 of 12 are compiled and kept; the same command goes on from there"
+        "interrupted: 5 of 12 are compiled and kept; run the same command to resume"
         in capsys.readouterr().err
     )
 

@@ -30,8 +30,8 @@ def scaled(study: Study, factor: float, only: str = "") -> Study:
 
 def one(a: Study, b: Study) -> tuple[object, ...]:
     (found,) = comparisons(sides_of([a]), sides_of([b]))
-    verdicts = [m.verdict for m in found.every]
-    return found, verdicts.count("slower"), verdicts.count("faster"), verdicts.count("same")
+    outcomes = [m.outcome for m in found.every]
+    return found, outcomes.count("slower"), outcomes.count("faster"), outcomes.count("same")
 
 
 def test_the_same_record_moves_nothing() -> None:
@@ -64,14 +64,14 @@ def test_noise_is_what_ties_are_made_of(factor: float, slower: int, threshold: f
 
 
 @pytest.mark.parametrize(
-    ("spreads", "noise_", "verdict"),
+    ("spreads", "noise_", "outcome"),
     [
         ((0.03, 0.04), 0.05, "slower"), ((0.06, 0.08), 0.10, "same"), ((0.0, 0.0), 0.01, "slower"),
         ((1.0, 0.0), 0.05, "slower"), ((None, 0.3), 0.05, "slower"),
     ],
 )  # fmt: skip
 def test_noise_grows_with_the_spread(
-    spreads: tuple[float | None, float], noise_: float, verdict: str
+    spreads: tuple[float | None, float], noise_: float, outcome: str
 ) -> None:
     """B takes 8 % more."""
     a, b = (
@@ -80,8 +80,8 @@ def test_noise_grows_with_the_spread(
     )
     (found,) = comparisons([a], [b])
     assert found.winner.noise == pytest.approx(noise_)
-    assert found.winner.verdict == verdict
-    assert bool(found.regressions(0.05)) is (verdict == "slower")
+    assert found.winner.outcome == outcome
+    assert bool(found.regressions(0.05)) is (outcome == "slower")
 
 
 def test_a_slower_loser_is_a_regression_only_with_every() -> None:
@@ -116,11 +116,11 @@ def test_a_winner_that_is_gone_is_a_regression() -> None:
     study = fake_study()
     failed = tuple(replace(t, state="crashed", reason="it fell", measurement=None) for t in study.trials)
     found, *_ = one(study, replace(study, trials=failed))
-    assert found.winner.verdict == "only A"
+    assert found.winner.outcome == "only A"
     assert found.regressions(9.0) == (found.winner,)
     assert found.typical is None
     back, *_ = one(replace(study, trials=failed), study)
-    assert back.winner.verdict == "only B"
+    assert back.winner.outcome == "only B"
     assert not back.regressions(0.0)
 
 
@@ -187,7 +187,7 @@ def test_the_exit_code_says_regression(tmp_path: Path, capsys: pytest.CaptureFix
     row = frame[(frame["kind"] == "named") & (frame["role"] == "control")].iloc[0]
     assert row["configuration_a"] == row["configuration_b"] == CONTROL.id
     assert row["change_percent"] == pytest.approx(20)
-    assert row["verdict"] == "slower"
+    assert row["outcome"] == "slower"
     assert main(["compare", a, b, "--threshold", "25"]) == 0
     assert main(["compare", b, a]) == 0
     assert main(["compare", a, str(tmp_path / "b")]) == 10  # the folder of a table is a record too
@@ -199,10 +199,10 @@ def test_a_ratio_of_times_that_no_number_holds_is_compared(tmp_path: Path) -> No
     a, b = policy_study(1e300), policy_study(1e-30)
     (there,) = comparisons(sides_of([a]), sides_of([b]))
     (back,) = comparisons(sides_of([b]), sides_of([a]))
-    assert (there.winner.verdict, back.winner.verdict) == ("faster", "slower")
+    assert (there.winner.outcome, back.winner.outcome) == ("faster", "slower")
     nothing = replace(sides_of([b])[0], times=dict.fromkeys(sides_of([b])[0].times, Figure(0.0, 0.0)))
     (zero,) = comparisons(sides_of([a]), [nothing])
-    assert (zero.winner.verdict, zero.transfer) == ("faster", None)
+    assert (zero.winner.outcome, zero.transfer) == ("faster", None)
 
 
 def test_tables_for_a_job_s_summary(tmp_path: Path) -> None:

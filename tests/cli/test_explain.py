@@ -1,4 +1,4 @@
-"""autotune explain: the whole chain, each candidate with its verdict."""
+"""autotune explain: the whole chain, each candidate with its state."""
 
 import copy
 import math
@@ -37,7 +37,7 @@ def test_the_chain_with_every_verdict(
     source.write_text(source.read_text() + "// edited\n")
     assert main(arguments) == 0
     _, _, *rows = lines(capsys)
-    assert [row[:2] for row in rows] == [["refused", "file"], ["taken", "control"]]
+    assert [row[:2] for row in rows] == [["rejected", "file"], ["taken", "control"]]
     assert "every entry is stale: the kernel source changed" in " ".join(rows[0])
 
 
@@ -111,7 +111,7 @@ def test_what_is_predicted_and_how_far_it_is_from_what_was_measured(
     (line,) = (line for line in said if line.startswith("predicted from"))
     assert line.startswith(f"predicted from {len(known)} entries: each left out in turn, {regrets}")
     assert line.endswith(f"is a factor of {math.exp(away):.3g} away")
-    assert not any("lies outside" in line for line in said)
+    assert not any("outside the measured" in line for line in said)
 
 
 def test_an_input_outside_of_what_was_measured_is_told(
@@ -119,8 +119,8 @@ def test_an_input_outside_of_what_was_measured_is_told(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     said = explained(capsys, 100_000, 3000)
-    (line,) = (line for line in said if "lies outside" in line)
-    assert line.startswith("instances 100000 lies outside of what was measured, 32 to ")
+    (line,) = (line for line in said if "outside the measured" in line)
+    assert line.startswith("instances 100000 is outside the measured range, 32 to ")
 
 
 def test_on_the_cpu_of_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -161,7 +161,9 @@ def test_a_tied_runner_up_and_a_winner_by_chance_are_said(folder: Path, tmp_path
     print_study(replace(study, trials=trials), 1.0, {}, 0, GPU, out)
     assert "3 in the tie set" in text.getvalue()
     assert " tied, 1.00 x the winner" in text.getvalue()
-    assert "warning: 2 others are behind the winner by no more than its own ± 20.0%" in text.getvalue()
+    assert (
+        "warning: 2 others are slower than the winner by no more than its interval ± 20.0%" in text.getvalue()
+    )
 
 
 def told(study: Study) -> str:

@@ -74,7 +74,7 @@ def test_a_record_names_no_code_that_runs_here(
     where = asking(tmp_path / "record", str(folder))
     assert main(["worker", "--store", where, "--device", "cpu"]) == 7
     said = capsys.readouterr().err
-    assert f"asks for the family in {folder}, whose code would run here" in said
+    assert f"uses the family in {folder}, whose code would run here" in said
     assert "name the folder doubler of this host with --family" in said
     assert main(["worker", "--store", where, "--device", "cpu", "--family", str(tmp_path)]) == 7
     assert not (tmp_path / "ran").exists()
@@ -96,7 +96,7 @@ def test_a_family_that_ships_and_a_compiler_by_its_usual_name_are_joined(
         told = {**asked, "family": "allpairs", "compiler": compiler}
         assert request_of(told, "", device="cpu").compiler == compiler
     for compiler in ("./g++", "/tmp/g++", "g++ -wrapper sh", "python3"):
-        with pytest.raises(NotAsked, match="asks for the compiler"):
+        with pytest.raises(NotAsked, match="uses the compiler"):
             request_of({**asked, "family": "allpairs", "compiler": compiler}, "", device="cpu")
     shutil.copytree(load_family("allpairs").folder, own)
     told = {**asked, "family": "/home/other/allpairs", "compiler": ""}

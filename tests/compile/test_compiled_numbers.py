@@ -79,10 +79,14 @@ def of(n: int, family: Family) -> Inputs:
     return bind(family, {"x": np.zeros(n, np.float32)}, {}, {})
 
 
-TOOLCHAINS = [Nvrtc("sm_90"), Nvcc("sm_90"), HostCxx(find_compiler())]
+TOOLCHAINS = [
+    pytest.param(Nvrtc("sm_90"), marks=pytest.mark.nvrtc, id="nvrtc"),
+    pytest.param(Nvcc("sm_90"), marks=pytest.mark.nvcc, id="nvcc"),
+    pytest.param(HostCxx(find_compiler()), id="host"),
+]
 
 
-@pytest.mark.parametrize("toolchain", TOOLCHAINS, ids=["nvrtc", "nvcc", "host"])
+@pytest.mark.parametrize("toolchain", TOOLCHAINS)
 def test_every_compiler_gives_them_and_the_cache_keeps_them(
     toolchain: Any, tiled: Family, tmp_path: Path
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_launch_reads_them(tiled: Family, tmp_path: Path) -> None:
             assert found["y"].tolist() == [blocks] * 300
 
 
+@pytest.mark.nvrtc
 def test_what_is_known_before_and_after_it_is_compiled(tiled: Family, tmp_path: Path) -> None:
     variant, inputs = Variant.make(tiled, tiled.space.control, {}), of(3200, tiled)
     names, limits = inputs.names(tiled.space.control), Limits(grid_x=99)

@@ -119,7 +119,12 @@ def test_configurations_never_share_a_binary(first: list[int], second: list[int]
         assert outputs(kernel.family, configuration, {})["out"].tolist() == [one, two, one + two]
 
 
-@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), Nvcc("sm_90")], ids=["nvrtc", "nvcc"])
+NVRTC = pytest.param(Nvrtc("sm_90"), marks=pytest.mark.nvrtc, id="nvrtc")
+NVCC = pytest.param(Nvcc("sm_90"), marks=pytest.mark.nvcc, id="nvcc")
+HOST = pytest.param(HostCxx(find_compiler()), id="host")
+
+
+@pytest.mark.parametrize("toolchain", [NVRTC, NVCC])
 def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_path: Path) -> None:
     for kernel, symbol in (
         (vector_add(), "vector_add"),
@@ -138,7 +143,7 @@ def test_cuda_compilers_find_kernels_by_their_plain_names(toolchain: Any, tmp_pa
                 assert variable_names("weights", compiled.image.read_bytes())
 
 
-@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), HostCxx(find_compiler())], ids=["nvrtc", "host"])
+@pytest.mark.parametrize("toolchain", [NVRTC, HOST])
 def test_headers_that_are_included_out_of_habit_have_stand_ins(toolchain: Any, tmp_path: Path) -> None:
     names = [
         "cuda.h",
@@ -160,6 +165,7 @@ def test_headers_that_are_included_out_of_habit_have_stand_ins(toolchain: Any, t
     assert not isinstance(compiled, CompileFailure), compiled.message
 
 
+@pytest.mark.nvrtc
 def test_headers_of_the_toolkit_are_found_where_there_is_one(tmp_path: Path) -> None:
     source = """
     #include <cuda_runtime.h>
@@ -179,6 +185,7 @@ def test_headers_of_the_toolkit_are_found_where_there_is_one(tmp_path: Path) -> 
     assert not isinstance(compiled, CompileFailure), compiled.message
 
 
+@pytest.mark.nvrtc
 def test_a_choice_of_compile_options_makes_binaries_of_its_own(tmp_path: Path) -> None:
     limit = {"compile_option": True, "values": ["none", "few"], "means": {"few": "-maxrregcount=24"}}
     source = """
@@ -214,7 +221,7 @@ def test_what_the_host_compiler_cannot_take_is_said_with_a_way_out(tmp_path: Pat
     assert "(the cpu device has no inline PTX (wide.cu:1): this kernel needs --device cuda" in failed.message
 
 
-@pytest.mark.parametrize("toolchain", [Nvrtc("sm_90"), HostCxx(find_compiler())], ids=["nvrtc", "host"])
+@pytest.mark.parametrize("toolchain", [NVRTC, HOST])
 def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp_path: Path) -> None:
     kernel = Kernel(
         "#include <chrono>\n__global__ void one(float* y) { y[0] = 1; }", "one", grid=1, block=1,
@@ -225,10 +232,8 @@ def test_a_header_of_the_host_program_is_said_with_a_way_out(toolchain: Any, tmp
     assert isinstance(failed, CompileFailure)
     first, second = failed.message.split("\n  (", 1)
     assert "chrono" in first.splitlines()[-1]
-    assert second.startswith(
-        "what only a host program needs can be left out: give the kernel's part of the file"
-    )
-    assert "--compiler nvcc for the whole" in second
+    assert second.startswith("omit what only the host program needs: give only the kernel's part of the file")
+    assert "compile the whole file with --compiler nvcc" in second
 
 
 def test_a_symbol_that_the_source_lacks_does_not_compile(tmp_path: Path) -> None:
@@ -329,7 +334,10 @@ __global__ void mixed(float* y, typename P::x x, const float* by, unsigned long 
 """
 
 
-@pytest.mark.parametrize("compiler", ["", "nvrtc", "nvcc"])
+@pytest.mark.parametrize(
+    "compiler",
+    ["", pytest.param("nvrtc", marks=pytest.mark.nvrtc), pytest.param("nvcc", marks=pytest.mark.nvcc)],
+)
 def test_a_family_of_templates_takes_pointers_sizes_and_more_template_arguments(
     compiler: str, tmp_path: Path
 ) -> None:

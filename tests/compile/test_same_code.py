@@ -206,7 +206,7 @@ def test_a_plan_may_look_at_any_plain_policy(doubler, tmp_path, monkeypatch):
 
 @pytest.mark.nvrtc
 def test_a_policy_that_nothing_reads_is_idle(doubler, tmp_path):
-    """From source to verdict: speed reaches no instruction, a still order moves nothing."""
+    """From source to result: speed reaches no instruction, a still order moves nothing."""
     configurations = [c for c in doubler.space.configurations() if c["block_size"] in (64, 128)]
     variants = tuple(Variant(doubler, c) for c in configurations)
     made = compile_batch(batch(doubler, variants), Nvrtc("sm_90"), Cache(tmp_path / "cache"))

@@ -30,7 +30,7 @@ def test_what_is_declared(tmp_path: Path) -> None:
     [
         (said(role="output", image={}), "an output becomes a surface by its layout, dims: image"),
         (said(shape=["n"], image={}), "an image has two or three extents, and this has 1"),
-        (said(packed="m", image={}), "an image cannot be packed; take image or packed away"),
+        (said(packed="m", image={}), "an image cannot be packed; remove image or packed"),
         (said(type="int32", image={"read": "normalised"}),
          "read: normalised is for int8, uint8, int16, uint16, and this holds int32"),
         (said(image={"filter": "linear"}),

@@ -74,7 +74,7 @@ def test_a_path_brings_the_headers_that_it_includes(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is no file and no kernel's text"):
         Kernel(tmp_path / "none.cu", "twice", arguments={}, grid=1, block=1)
     (tmp_path / "parts" / "out.cu").write_text('#include "../twice.cu"\n')
-    with pytest.raises(UsageError, match="which lies outside of its folder"):
+    with pytest.raises(UsageError, match="which is outside of its folder"):
         Kernel(tmp_path / "parts" / "out.cu", "twice", arguments={}, grid=1, block=1)
 
 
@@ -97,7 +97,7 @@ def test_a_cache_that_others_may_write_to_is_not_used(
         os.umask(mask)
     assert vector_add().folder == folder
     folder.chmod(0o777)
-    with pytest.raises(StoreError, match="can be written by others"):
+    with pytest.raises(StoreError, match="can be written by other users"):
         vector_add()
     monkeypatch.setenv("AUTOTUNE_CACHE_SHARED", "1")
     assert vector_add().folder == folder

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Cache, Compiled, Geometry, Variant, batch, compile_batch, default_root
 from autotune.declaration import load_family
-from autotune.device import Backend, Copy, Module, Outlet, Placed
+from autotune.device import Backend, Copy, CopyQueue, Module, Placed
 from autotune.layout import Stored
 
 MEMORIES = ("global", "readonly", "texture", "constant")
@@ -262,17 +262,17 @@ def test_times_of_one_run_by_kernel_and_stage(backend: Backend, tmp_path: Path) 
 
 def test_results_leave_in_chunks(backend: Backend, tmp_path: Path) -> None:
     made = doubler(backend, tmp_path)
-    outlet, host = Outlet(backend), np.zeros(40, np.uint8)
-    assert outlet.pin(host) in (True, False)
-    started = outlet.start()
+    copy_queue, host = CopyQueue(backend), np.zeros(40, np.uint8)
+    assert copy_queue.pin(host) in (True, False)
+    started = copy_queue.start()
     made.launch()
     rows = [Copy(made.y, 8, 8, 40, host[:24]), Copy(made.y, 0, 16, 16, host[24:])]
-    seconds = outlet.wait(outlet.finish(started, rows))
+    seconds = copy_queue.wait(copy_queue.finish(started, rows))
     assert len(seconds) == 2 and min(seconds) >= 0
     doubled = 2 * X
     expected = [*doubled[2:4], *doubled[12:14], *doubled[22:24], *doubled[:4]]
     np.testing.assert_array_equal(host.view(np.float32), np.array(expected, np.float32))
-    outlet.close()
+    copy_queue.close()
 
 
 def test_a_device_says_what_it_is(backend: Backend) -> None:

@@ -68,6 +68,7 @@ def test_the_kernels_are_cuda() -> None:
     assert Nvrtc("sm_90").build(unit()).image
 
 
+@pytest.mark.zig
 def test_another_compiler_takes_them_too() -> None:
     zig = find_compiler("", {"PATH": ""})
     (compiled,) = build(unit(), HostCxx(zig))

@@ -94,7 +94,7 @@ def test_a_bound_call_gives_what_run_gives(tmp_path: Path) -> None:
     execution.run()
     expected = execution.restore("distance", (3, 3))
     gpu.fill(execution.placed["distance"], 255)
-    gpu.bound(execution.fills, execution.launches)()
+    gpu.bind(execution.fills, execution.launches)()
     np.testing.assert_array_equal(execution.restore("distance", (3, 3)), expected)
     x = given.arrays["genotypes"]
     np.testing.assert_array_equal(expected, (x[:, None] != x[None]).sum(-1))

@@ -18,7 +18,15 @@ from autotune.compile.toolchain import Compiled
 from autotune.device.backend import Launch
 from autotune.device.cpu.backend import CpuBackend, CpuPlaced
 from autotune.device.foreign import View
-from autotune.device.transform import CODECS, MOVE, Mover, batch, explain_refusal, is_as_stored, lie_merged
+from autotune.device.transform import (
+    CODECS,
+    MOVE,
+    LayoutTransform,
+    batch,
+    explain_refusal,
+    is_as_stored,
+    lie_merged,
+)
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
 from autotune.layout.storage import STORAGES
@@ -34,7 +42,7 @@ class Device:
 
     def __init__(self) -> None:
         self.backend = CpuBackend(1)
-        self.mover = Mover(self.backend, Cache(default_root()))
+        self.layout_transform = LayoutTransform(self.backend, Cache(default_root()))
 
     def run(self, launch: Launch) -> None:
         self.backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
@@ -43,7 +51,9 @@ class Device:
         room = layout.room(array.shape)
         placed = self.backend.place(room)
         self.run(
-            self.mover.launch(layout, view_of(array), placed, placed.buffer.ctypes.data, True, ("from", "to"))
+            self.layout_transform.launch(
+                layout, view_of(array), placed, placed.buffer.ctypes.data, True, ("from", "to")
+            )
         )
         return placed
 
@@ -85,7 +95,9 @@ def test_what_is_stored_and_restored_is_what_the_host_makes(
         )
         names = ("to", "from")
         device.run(
-            device.mover.launch(layout, view_of(back), placed, placed.buffer.ctypes.data, False, names)
+            device.layout_transform.launch(
+                layout, view_of(back), placed, placed.buffer.ctypes.data, False, names
+            )
         )
         assert back.tobytes() == array.tobytes()
 
@@ -103,7 +115,9 @@ def test_numbers_are_narrowed_and_widened(device: Device, name: str, records: st
     back = np.zeros_like(array)
     assert explain_refusal(layout, view_of(back), inward=False) == ""
     device.run(
-        device.mover.launch(layout, view_of(back), placed, placed.buffer.ctypes.data, False, ("to", "from"))
+        device.layout_transform.launch(
+            layout, view_of(back), placed, placed.buffer.ctypes.data, False, ("to", "from")
+        )
     )
     assert back.tobytes() == layout.restore(expected, array.shape).tobytes()
 

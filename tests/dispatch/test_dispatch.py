@@ -110,7 +110,7 @@ def test_bad_calls_are_refused(policies: Path) -> None:
     with autotune.load("allpairs", device="cpu", policies=policies) as kernel:
         with pytest.raises(
             UsageError,
-            match=r"takes 1 array \(genotypes\), 2 given: numbers and options go by name \(missing=…\)",
+            match=r"takes 1 array \(genotypes\), 2 given: pass numbers and options by name \(missing=…\)",
         ):
             kernel(np.zeros((2, 2)), np.zeros((2, 2)))
         with pytest.raises(UsageError, match="given twice"):

@@ -144,7 +144,7 @@ def test_what_cannot_be_done_there_goes_through_the_host_and_is_said_once(
         for _ in range(3):
             np.testing.assert_array_equal(kernel(x).memory, 2 * ramp(100))
     said = [record.getMessage() for record in caplog.records if "through the host" in record.getMessage()]
-    assert said == ["doubler: x goes through the host: elements of int64, and float32 is declared"]
+    assert said == ["doubler: x is copied through the host: elements of int64, and float32 is declared"]
     with pytest.raises(WorkloadError, match="2 dimensions given, 1 needed"):
         kernel.bind(Array(np.zeros((2, 2), np.float32)))
 

@@ -98,7 +98,7 @@ def test_what_the_host_has_a_part_in_is_refused(world: World, adder: Path) -> No
             (
                 (array(TABLE.astype(np.int64)), array(SHIFT)),
                 None,
-                "table goes through the host in axes=columns",
+                "table is copied through the host in axes=columns",
             ),
         ):
             with pytest.raises(UsageError, match=f"adder cannot be captured into a CUDA graph: {reason}"):

@@ -15,7 +15,7 @@ from lending import filtered, tuned, weights, write_adder, write_filter
 import autotune
 from autotune.compile.cache import Cache, default_root
 from autotune.device.foreign import View
-from autotune.device.transform import Mover, explain_refusal
+from autotune.device.transform import LayoutTransform, explain_refusal
 from autotune.dispatch.tuned_kernel import TunedKernel
 from autotune.layout.bit_packing import packing
 from autotune.layout.layout import Layout
@@ -232,7 +232,7 @@ def _layouts() -> list[Layout]:
 def test_layouts_are_applied_on_the_device_as_on_the_host(gpu: Any, layout: Layout) -> None:
     from pycuda import driver
 
-    backend, mover = gpu
+    backend, layout_transform = gpu
     array = random_array(layout.data, (19, 77), 3 if layout.packing else None, seed=4)
     with backend.current():
         memory = driver.to_device(array)
@@ -240,7 +240,7 @@ def test_layouts_are_applied_on_the_device_as_on_the_host(gpu: Any, layout: Layo
         assert explain_refusal(layout, view) == ""
         placed = backend.place(layout.room(array.shape))
         backend.fill(placed, 0)
-        launch = mover.launch(layout, view, placed, placed.address, True, ("", ""))
+        launch = layout_transform.launch(layout, view, placed, placed.address, True, ("", ""))
         backend.launch(launch.module, launch.kernel, launch.geometry, launch.arguments)
         np.testing.assert_array_equal(backend.download(placed), layout.apply(array).buffer)
         placed.free()
@@ -252,7 +252,7 @@ def gpu() -> Any:
     from autotune.device.cuda.backend import CudaBackend
 
     with CudaBackend(0) as backend:
-        yield backend, Mover(backend, Cache(default_root()))
+        yield backend, LayoutTransform(backend, Cache(default_root()))
 
 
 PROGRAM = """

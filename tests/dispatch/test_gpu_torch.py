@@ -210,7 +210,7 @@ def test_what_the_host_has_a_part_in_is_no_part_of_a_graph(tmp_path: Path) -> No
         for given, out, told in (
             ((table, shift.cpu()), None, "shift is an array of the host"),
             ((table, shift), np.zeros((3, 4), np.int32), "total comes to the host"),
-            ((table.long(), shift), None, "table goes through the host"),
+            ((table.long(), shift), None, "table is copied through the host"),
         ):
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):

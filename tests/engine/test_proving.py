@@ -1,4 +1,4 @@
-"""Winners proved on ragged sizes, verdicts with a version, and what a sweep does that an earlier one left undone."""
+"""Winners proved on odd sizes, proofs with a version, and what a sweep does that an earlier one left undone."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from autotune.declaration.family import Family
 from autotune.declaration.space import Configuration
 from autotune.declaration.workload import Inputs
 from autotune.device.backend import LaunchError
-from autotune.engine import ragged
+from autotune.engine import odd_sizes
 from autotune.engine.sweep import SweepInterrupted
 from autotune.measure.reference import compute_expected
 from autotune.measure.sampling import Timing
@@ -177,9 +177,9 @@ def test_arrays_that_share_an_extent_are_cut_alike(folder: Path, tmp_path: Path)
     arrays = "arrays:\n  x: {random: uniform, shape: [300, 9]}\n  w: {random: uniform, shape: [9]}"
     data = "{x: {role: input, type: float32, shape: [n, m]}, w: {role: input, type: float32, shape: [m]}}"
     family, inputs, workload = made(folder, arrays, data, tmp_path)
-    steps = ragged.grid_steps(Variant(family, family.space.control), inputs, {})
+    steps = odd_sizes.grid_steps(Variant(family, family.space.control), inputs, {})
     assert steps == {"n": 64}
-    cut = list(ragged.make_odd_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
+    cut = list(odd_sizes.make_odd_inputs(family, workload, inputs, tmp_path, {"n": [64]}))
     shapes = [(c.sizes["n"], c.sizes["m"]) for c in cut]
     small = [(1, 1), (7, 5), (37, 9), (63, 5), (65, 5), (299, 8)]
     assert shapes == [*small, (300, 9), (301, 10), (365, 12)]
@@ -198,7 +198,7 @@ def test_a_reference_that_takes_long_is_computed_for_less_than_the_workload_only
 ) -> None:
     data = "{x: {role: input, type: float32, shape: [n]}}"
     family, inputs, workload = made(folder, "arrays: {x: {random: uniform, shape: [99]}}", data, tmp_path)
-    cut = ragged.make_odd_inputs(family, workload, inputs, tmp_path, {}, up_to=0)
+    cut = odd_sizes.make_odd_inputs(family, workload, inputs, tmp_path, {}, up_to=0)
     assert [one.sizes["n"] for one in cut] == [1, 7, 37, 98]
 
 
@@ -227,7 +227,7 @@ def test_what_cutting_would_break_is_not_cut(
     arrays: str, data: str, why: str, folder: Path, tmp_path: Path
 ) -> None:
     family, inputs, workload = made(folder, arrays, data, tmp_path)
-    sizes, proofs = ragged.compute_odd_proofs(
+    sizes, proofs = odd_sizes.compute_odd_proofs(
         family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes and not proofs and why in sizes.why_not
@@ -243,7 +243,7 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
     )
     data = "{x: {role: input, type: float32, shape: [n]}}"
     family, inputs, workload = made(folder, "parameters: {n: 100}", data, tmp_path, python)
-    sizes, _ = ragged.compute_odd_proofs(
+    sizes, _ = odd_sizes.compute_odd_proofs(
         family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes and "write ragged(parameters)" in sizes.why_not
@@ -253,7 +253,7 @@ def test_a_family_that_makes_its_inputs_says_what_is_ragged(folder: Path, tmp_pa
         python + "def ragged(parameters):\n    for n in (1, 3, 5):\n        yield {'n': n}\n"
     )
     family = families.load_family(other)
-    sizes, proofs = ragged.compute_odd_proofs(
+    sizes, proofs = odd_sizes.compute_odd_proofs(
         family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert [size.told for size in sizes.sizes] == [{"n": 1}, {"n": 5}]  # three has no reference
@@ -438,4 +438,4 @@ def test_kernels_right_for_multiples_of_the_block_only_never_win(
     assert wrong and all(t.configuration["careless"] == 1 for t in wrong)
     assert all(t.reason.startswith("right for the swept sizes, ") for t in wrong)
     (entry,) = policyfile_write.new_entries(study)
-    assert entry.proved["sizes"] and "ragged sizes near it" in capsys.readouterr().out
+    assert entry.proved["sizes"] and "odd sizes near it" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.declaration.family import Family
 from autotune.declaration.workload import Workload
-from autotune.engine.ragged import compute_odd_proofs
+from autotune.engine.odd_sizes import compute_odd_proofs
 from autotune.measure.reference import compute_expected
 
 ROOT = Path(__file__).parents[2]

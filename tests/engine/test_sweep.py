@@ -288,9 +288,9 @@ def test_a_finalist_that_took_tenfold_is_timed_again_and_the_record_keeps_both(
     assert found is not None and found.control is not None and found.control.measurement is not None
     # Two busy moments alike are no moment.
     assert found.over_control.ratio == pytest.approx(4.5 if busy == 1 else 450)
-    notes = [note for note in found.control.notes if note.startswith("timed once more")]
+    notes = [note for note in found.control.notes if note.startswith("timed again with")]
     counts = "4.50 ms" if busy == 1 else "450 ms"
-    told = "timed once more beside the finalists: it took 450 ms there, after 4.50 ms before"
+    told = "timed again with the finalists: it took 450 ms there, after 4.50 ms before"
     assert notes == [f"{told}; {counts} counts"]
 
 

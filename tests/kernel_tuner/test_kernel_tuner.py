@@ -81,7 +81,7 @@ def test_a_wrong_answer_and_what_verify_refuses_are_errors() -> None:
     results, _ = tuned(
         ADD, parameters, answer=[(A + 2 * B).sum(), None, None, None], verify=verify, atol=1e-3
     )
-    assert [one.get("reason") for one in results] == ["refused by verify", None]
+    assert [one.get("reason") for one in results] == ["rejected by verify", None]
 
 
 def test_without_an_answer_each_is_held_against_itself() -> None:
@@ -181,7 +181,7 @@ def test_a_search_ends_after_its_evaluations() -> None:
         ({"texmem_args": {"tex": A}}, "texmem_args has no counterpart"),
         ({"simulation_mode": True}, "simulation_mode reads times from a cache file: name it"),
         ({"lang": "C"}, "lang 'C' has no counterpart"),
-        ({"strategy": "annealing"}, "strategy 'annealing' is none of Kernel Tuner's that have a counterpart"),
+        ({"strategy": "annealing"}, "strategy 'annealing' is not one of Kernel Tuner's that autotune supports"),
         ({"strategy_options": {"fraction": 2}}, "fraction is 2, and a share is above 0 and at most 1"),
         ({"restrictions": [3]}, "restriction 3 has no counterpart"),
         ({"restrictions": ["9**9**9 > block_size_x"]}, "a whole number beyond 2"),
@@ -425,7 +425,7 @@ def test_where_nothing_could_be_measured_it_says_why() -> None:
         NothingMeasured, match="1 compile_failed; all reasons are in the record which cache='NAME' keeps"
     ):
         tuned(ADD, {"block_size_x": [32]})  # no factor
-    with pytest.raises(NothingMeasured, match="verify refused all 2 configurations that were measured"):
+    with pytest.raises(NothingMeasured, match="verify rejected all 2 configurations that were measured"):
         tuned(verify=lambda answer, after, atol: False)
 
 

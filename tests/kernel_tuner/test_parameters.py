@@ -143,7 +143,7 @@ def test_threads_are_the_parameters_of_those_names() -> None:
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"a b": [1]}, "'a b' is no name of a macro"),
+        ({"a b": [1]}, "'a b' is not a macro name"),
         ({"a": []}, "parameter a has no values"),
         ({"a": ["float *"]}, "is no value of a policy"),
         ({"a": [1, "1.0", 1.0]}, "two of its values are the same word"),

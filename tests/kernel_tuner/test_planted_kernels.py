@@ -38,7 +38,7 @@ CAUGHT = {
     4: "c: 27232 of 60000",
     5: "d_after: 1 of 60000",
     6: "d_after: ",
-    3: "writes outside of c: 4 bytes behind its end",
+    3: "writes outside of c: 4 bytes after its end",
 }
 
 
@@ -60,8 +60,11 @@ def test_faults_in_a_plain_kernel_are_caught() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("if (i < n && i % 3) c[i] = a[i];", "another result when other content is in its outputs before"),
-        ("if (i <= n) c[i] = a[i < n ? i : 0];", "writes outside of c: 4 bytes behind its end"),
+        (
+            "if (i < n && i % 3) c[i] = a[i];",
+            "another result when its outputs hold other content before the run",
+        ),
+        ("if (i <= n) c[i] = a[i < n ? i : 0];", "writes outside of c: 4 bytes after its end"),
     ],
 )
 def test_a_control_that_is_no_reference_is_refused(body: str, said: str) -> None:

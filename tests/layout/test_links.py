@@ -48,7 +48,9 @@ def test_a_null_is_a_link_to_nothing(kind: str, null: int | None, link: int) -> 
     ],
 )
 def test_any_other_number_outside_of_the_extent_is_refused(kind: str, null: int | None, link: int) -> None:
-    with pytest.raises(WorkloadError, match=f"next: link {link} leads out of extent node, which has 4: 0..3"):
+    with pytest.raises(
+        WorkloadError, match=f"next: link {link} is outside of extent node, which has 4: 0..3"
+    ):
         check_links(linked(kind, null), np.array([0, link, 3], kind), {"node": 4})
 
 
@@ -67,7 +69,7 @@ def test_a_link_of_a_record_that_leads_nowhere_is_refused_by_a_sweep_and_by_a_ca
     bind(families.load_family(str(LOOKUP)), given, {}, {})
     broken = {**given, "children": given["children"].copy()}
     broken["children"]["larger"][2] = 10**9
-    said = "children.larger: link 1000000000 leads out of extent slot"
+    said = "children.larger: link 1000000000 is outside of extent slot"
     with pytest.raises(WorkloadError, match=said):
         bind(families.load_family(str(LOOKUP)), broken, {}, {})
     with autotune.load(LOOKUP, device="cpu") as kernel:
@@ -84,14 +86,14 @@ def test_what_was_prepared_is_checked_when_the_extent_comes_with_a_call() -> Non
     root = np.array([10**6], np.uint32)
     with autotune.load(LOOKUP, device="cpu") as kernel:
         handle = kernel.prepare(root=root)
-        with pytest.raises(WorkloadError, match="root: link 1000000 leads out of extent slot, which has 8"):
+        with pytest.raises(WorkloadError, match="root: link 1000000 is outside of extent slot, which has 8"):
             handle(**{name: array for name, array in given.items() if name != "root"})
 
 
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ("{role: input, type: int32, none: -1, shape: [n]}", "none is for links"),
+        ("{role: input, type: int32, none: -1, shape: [n]}", "`none` is for links"),
         ("{role: input, type: float32, link: n, shape: [n]}", "a link is a whole number"),
         (
             "{role: input, type: uint8, link: n, none: -1, shape: [n]}",

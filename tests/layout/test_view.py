@@ -179,7 +179,7 @@ REFUSED: list[tuple[str, Change, str]] = [
     ("of nothing", viewing(of=None, pitch=None), "data seen: role view and of go together"),
     ("of an input", viewing(of="x"), "unknown scratch array 'x' in family demo: data seen: of (allowed: kept)"),
     ("an input of something", at("data", "x", "of", value="y"), "data x: role view and of go together"),
-    ("pitch of a line", viewing(shape=["n"]), "data seen: pitch says how far apart the rows"),
+    ("pitch of a line", viewing(shape=["n"]), "data seen: pitch is the distance between rows"),
     ("unknown pitch", viewing(pitch="hal"), "unknown extent 'hal' in family demo: data seen; did you mean 'half'?"),
     ("with a range", viewing(range=[0, 1]), "data seen: range is not for views"),
     ("cleared", viewing(zero="1"), "data seen: zero is not for views"),

@@ -61,7 +61,7 @@ def test_what_came_before_is_left_out() -> None:
 
 def test_a_cpu_has_no_counter() -> None:
     with pytest.raises(
-        DeviceError, match=r"Some cpu cannot be read: only a GPU's can; leave --objective energy out"
+        DeviceError, match=r"Some cpu cannot be read: only a GPU's can; omit --objective energy"
     ):
         energy_counter(CPU)
 

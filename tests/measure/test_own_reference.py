@@ -20,7 +20,7 @@ from test_verify import (
 
 from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
-from autotune.engine.ragged import compute_odd_proofs
+from autotune.engine.odd_sizes import compute_odd_proofs
 from autotune.errors import FamilyError
 from autotune.measure.reference import compute_expected
 
@@ -50,10 +50,10 @@ def test_what_is_the_same_each_time_passes(does: Any, tmp_path: Path) -> None:
     [
         (nothing, "writes no element of y"),
         (adds, "writes no element of y, or only adds to what was there"),
-        (another_each_time, "gives another result each time: y: 1000 of 1000"),
+        (another_each_time, "gives another result in each run: y: 1000 of 1000"),
         (reads_scratch_first, "writes no element of y, or only adds"),
-        (uses_what_is_behind_the_input, "gives another result each time: y: 1 of 1000"),
-        (writes_behind, "writes outside of y: 4 bytes behind its end"),
+        (uses_what_is_behind_the_input, "gives another result in each run: y: 1 of 1000"),
+        (writes_behind, "writes outside of y: 4 bytes after its end"),
         (writes_before, "writes outside of x: 4 bytes before its begin"),
     ],
 )
@@ -77,11 +77,11 @@ def test_nothing_else_takes_it_for_an_answer(tmp_path: Path) -> None:
     )
     workload = workloads.load_workload(family)
     inputs = workloads.prepare(family, workload, tmp_path)
-    with pytest.raises(FamilyError, match="nothing says what is right: write reference"):
+    with pytest.raises(FamilyError, match="there is no reference: write reference"):
         compute_expected(family, inputs, tmp_path)
     sizes, proofs = compute_odd_proofs(
         family, workload, inputs, tmp_path, {}, lambda made: compute_expected(family, made, tmp_path)[0]
     )
     assert not sizes.sizes
     assert not proofs
-    assert "nothing says what is right" in sizes.why_not
+    assert "there is no reference" in sizes.why_not

@@ -125,7 +125,7 @@ def plain(source: str, **changes: Any) -> Kernel:
         ("if (i < n) y[i] += x[i];", "declare zero: '1' for y"),
         ("y[i] = i < n ? x[i] : 0;", "its reference, control, writes outside of y"),
         ("if (i < n) y[i] = x[i] = 2 * x[i];", "its reference, control, writes its input x"),
-        ("if (i < n) y[i] = i ? y[i - 1] + x[i] : x[i];", "or its blocks run in another order"),
+        ("if (i < n) y[i] = i ? y[i - 1] + x[i] : x[i];", "or when its blocks run in another order"),
     ],
 )
 def test_control_is_no_reference_where_it_is_wrong_by_itself(source: str, said: str) -> None:

@@ -28,7 +28,8 @@ def recipe() -> dict[str, Any]:
 
 
 def test_its_requirements_are_those_of_the_project(project: dict[str, Any], recipe: dict[str, Any]) -> None:
-    python, *others = recipe["requirements"]["run"]
+    system, python, *others = recipe["requirements"]["run"]
+    assert system == "__linux" and "Operating System :: POSIX :: Linux" in project["project"]["classifiers"]
     assert python == f"python {project['project']['requires-python']}"
     assert [text.replace(" ", "") for text in others] == project["project"]["dependencies"]
     host = {text.partition(" ")[0]: text for text in recipe["requirements"]["host"]}

@@ -25,7 +25,8 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 README, ARCHITECTURE = TEXTS["README.md"], TEXTS["docs/concepts/architecture.md"]
 COMMANDS_PAGE = TEXTS["docs/reference/commands.md"]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = DECLARED["project"]
 GROUP: Any = {
     name: app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))
 }
@@ -165,7 +166,11 @@ def test_options_named_in_prose_exist() -> None:
 
 
 def test_extras_that_are_installed_exist() -> None:
-    extras = {extra for text in TEXTS.values() for extra in re.findall(r"(?:\.|autotune)\[(\w+)\]", text)}
+    extras = {
+        extra
+        for text in TEXTS.values()
+        for extra in re.findall(r"(?:'\.|autotune-layouts)\[(\w+)[\],]", text)
+    }
     assert extras == set(PROJECT["optional-dependencies"])
 
 
@@ -231,9 +236,13 @@ def test_dependencies_are_those_of_the_project() -> None:
     def names(requirements: list[str]) -> list[str]:
         return sorted(re.split(r"[<>=!~; ]", requirement)[0] for requirement in requirements)
 
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
-    groups = {"## Run time": PROJECT["dependencies"], "## Build": build}
+    groups = {"## Run time": PROJECT["dependencies"], "## Build": DECLARED["build-system"]["requires"]}
     groups |= {f"## Extra {extra}": listed for extra, listed in PROJECT["optional-dependencies"].items()}
+    groups |= {
+        f"## Group {group}": listed
+        for group, listed in DECLARED["dependency-groups"].items()
+        if group != "dev"
+    }
     weighed = "## Weighed and not taken: readers of standard formats"
     assert set(re.findall(r"^## .+$", text, re.MULTILINE)) == {*groups, weighed}
     for heading, requirements in groups.items():

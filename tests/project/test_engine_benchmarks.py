@@ -26,7 +26,7 @@ PLAIN = {"memory": ["global", "readonly"]}
 @pytest.fixture(scope="module")
 def inputs() -> Any:
     return workloads.prepare(
-        FAMILY, workloads.load_workload(FAMILY, "ragged"), workloads.bundled("workloads") / "data"
+        FAMILY, workloads.load_workload(FAMILY, "ragged"), workloads.find_bundled("workloads") / "data"
     )
 
 

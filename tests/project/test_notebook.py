@@ -52,6 +52,7 @@ def shown(executed: Path, kind: str) -> str:
     return "".join("".join(output.get("data", {}).get(kind, [])) for output in outputs)
 
 
+@pytest.mark.notebook
 def test_it_sweeps_shows_the_study_and_dispatches(executed: Path) -> None:
     results = executed / "autotune-results" / "allpairs"
     assert (results / "report.html").is_file()
@@ -63,6 +64,7 @@ def test_it_sweeps_shows_the_study_and_dispatches(executed: Path) -> None:
     assert "'exact'" in shown(executed, "text/plain")
 
 
+@pytest.mark.notebook
 def test_nothing_is_said_unasked(executed: Path) -> None:
     """No warning either, of what is imported."""
     outputs = [output for cell in cells(executed / "executed.ipynb") for output in cell["outputs"]]

@@ -18,6 +18,8 @@ from import_path import import_path
 
 from autotune.cli.commands import app
 
+pytestmark = pytest.mark.mkdocs
+
 ROOT = Path(__file__).parents[2]
 GROUP: Any = {
     name: app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))

@@ -46,6 +46,8 @@ def sdist(built: Path) -> list[str]:
 def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> None:
     for name in (
         ".ci/run",
+        ".github/workflows/gate.yml",
+        ".pre-commit-config.yaml",
         "pyproject.toml",
         "LICENSE",
         "README.md",
@@ -69,6 +71,14 @@ def test_the_sdist_has_what_a_reader_and_a_builder_need(sdist: list[str]) -> Non
         assert name in sdist
     left_behind = ("autotune-results/", "ci-out/", "dist/")
     assert not [name for name in sdist if name.endswith(".pyc") or name.startswith(left_behind)]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository that the sdist is made of")
+def test_the_sdist_is_the_repository(sdist: list[str]) -> None:
+    """So that it passes its own tests, which read pages, results and the workflows."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    known = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert {*sdist} - {"PKG-INFO"} == {name for name in known if (ROOT / name).is_file()}
 
 
 def test_everything_needed_at_run_time_is_inside(wheel: Path) -> None:
@@ -111,7 +121,10 @@ def test_policy_files_that_a_sweep_left_in_the_checkout_are_not_packed(tmp_path:
         shutil.copy(ROOT / name, checkout / name)
     for name in ("cpu-amd-epyc.yaml", "nvidia-a100.yaml"):
         (checkout / "policies" / "allpairs" / name).write_text("schema: 2\n")
-    for made, kind, folder in (("wheel", "zip", "autotune/_bundled"), ("sdist", "gztar", "autotune-*")):
+    for made, kind, folder in (
+        ("wheel", "zip", "autotune/_bundled"),
+        ("sdist", "gztar", "autotune_layouts-*"),
+    ):
         program = f"import hatchling.build; hatchling.build.build_{made}({str(tmp_path / kind)!r})"
         subprocess.run([sys.executable, "-c", program], cwd=checkout, check=True, capture_output=True)
         (archive,) = (tmp_path / kind).iterdir()
@@ -126,9 +139,9 @@ def test_the_version_has_one_place(built: Path, wheel: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "version" not in project
     assert project["dynamic"] == ["version"]
-    assert f"autotune-{version}.tar.gz" in {path.name for path in built.iterdir()}
+    assert f"autotune_layouts-{version}.tar.gz" in {path.name for path in built.iterdir()}
     with zipfile.ZipFile(wheel) as archive:
-        metadata = Parser().parsestr(archive.read(f"autotune-{version}.dist-info/METADATA").decode())
+        metadata = Parser().parsestr(archive.read(f"autotune_layouts-{version}.dist-info/METADATA").decode())
     assert metadata["Version"] == version
     assert metadata["Requires-Python"] == ">=3.11"
     # A citation is of a release, so its file has to repeat the version.

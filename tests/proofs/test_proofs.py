@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import pytest
+
+pytest.importorskip("z3", reason="needs z3-solver (dependency group heavy)")
+
 from accessors import compiled, source
 from bits import CURVES, compiled_bits, hilbert_is_the_hosts, morton_joins_bits, packing_is_the_hosts
 from claims import Case, mapping_is_one_to_one, parts_are_inside_and_apart

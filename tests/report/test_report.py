@@ -31,8 +31,8 @@ from autotune.report import page as page_module
 from autotune.report.files import find_use, make_generator, write_all
 from autotune.report.page import write_report
 from autotune.report.ranking import LONGEST, configurations
+from autotune.report.result_section import Use, roles_of
 from autotune.report.tables import study_html
-from autotune.report.verdict import Use, roles_of
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_the_six_sections_are_there(page: Page) -> None:
     assert len(every) == len(set(every))
     ids = [str(v.get("id")) for tag, v in page.tags if tag == "section"]
     for study in ("study-1", "study-2"):
-        names = ("verdict", "effects", "why", "choice", "search", "trials")
+        names = ("result", "effects", "why", "choice", "search", "trials")
         assert [name for name in ids if name.startswith(study)] == [f"{study}-{name}" for name in names]
 
 
@@ -214,7 +214,7 @@ def test_a_winner_that_noise_may_have_chosen_has_a_warning(tmp_path: Path) -> No
     best = timed[0][1].time_ms
     near = sum(m.time_ms <= 1.9 * best for _, m in timed[1:8])
     assert 4 <= near < 7
-    assert f"and {near} others are no further behind: noise may have chosen it." in text
+    assert f"and {near} others are within it: noise may have decided." in text
     assert "noise may" not in read_page(write_report([study], tmp_path / "report.html")).text
 
 

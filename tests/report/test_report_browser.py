@@ -22,7 +22,7 @@ from autotune.report.page import write_report
 pytestmark = pytest.mark.chromium
 
 CONTRAST = (Path(__file__).parents[1] / "support" / "contrast.js").read_text(encoding="utf-8")
-SECTIONS = ("verdict", "effects", "why", "choice", "search", "trials")
+SECTIONS = ("result", "effects", "why", "choice", "search", "trials")
 TABLES = {"allpairs": RESULTS / "allpairs-h200.csv.xz", "mummergpu": RESULTS / "mummergpu-h200.csv.xz"}
 
 
@@ -101,7 +101,7 @@ def opened(browser: Any, reports: dict[str, Path]) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
-    """One window, for tests that leave each other what they look at; the last of them filters the table."""
+    """One window; each test begins by loading its part of the report in it."""
     one = Opened(browser, reports["mummergpu"])
     yield one
     one.context.close()
@@ -109,8 +109,9 @@ def shared(browser: Any, reports: dict[str, Path]) -> Iterator[Opened]:
 
 
 def at(one: Opened, part: str) -> Opened:
-    """The window, which has gone to a part of its report."""
+    """Load a part of the report in the window, as if no other test had used it: they run in any order."""
     one.page.goto(one.address + part)
+    one.page.reload()
     one.page.locator(part).wait_for(state="visible")
     return one
 
@@ -272,7 +273,7 @@ def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
         float(r["time_ms"]) == pytest.approx(ssuis.loc[r["configuration"], "time_ms"], rel=1e-5)
         for r in found
     )
-    found = downloaded(one.page, one.page.locator("#study-2-verdict [data-download=presets]"))
+    found = downloaded(one.page, one.page.locator("#study-2-result [data-download=presets]"))
     control = next(row for row in found if row["preset"] == "control")
     assert float(control["time_ms"]) == ssuis.loc[control["configuration"], "time_ms"]
     found = downloaded(one.page, one.page.locator("[data-points='study-2-chart-front_footprint']"))
@@ -291,8 +292,7 @@ def test_tables_and_charts_are_downloaded_whole(shared: Opened) -> None:
 def test_a_point_leads_to_its_row(shared: Opened) -> None:
     one = at(shared, "#study-1-choice")
     chart = one.page.locator("#study-1-chart-front_once")
-    chart.locator(".main-svg").first.wait_for()
-    one.draw_all()  # what is above it may still move it
+    one.draw_all()  # what is above it may move it until then
     point = chart.locator(".trace path.point").last
     point.hover(force=True)
     assert "block_size=256" in chart.locator(".hovertext").first.text_content()

@@ -8,9 +8,9 @@ from report_pages import fake_study
 from autotune.measure import Figure
 from autotune.record import Study, Trial
 from autotune.report.blocks import Block
+from autotune.report.result_section import roles_of
 from autotune.report.trade_offs import choice_blocks
 from autotune.report.trials import rows
-from autotune.report.verdict import roles_of
 
 
 def powered(trial: Trial) -> Trial:

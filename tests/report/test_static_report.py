@@ -131,10 +131,10 @@ def test_beside_results_of_another_declaration_it_is_a_note(written: Path) -> No
     page = read_page(write_all([edited, same, older], written)["report"])
     assert "static_doubler" not in page.tables
     assert (
-        "What lies in static.csv is left out: the sources changed between it and what was measured."
+        "The static pass in static.csv is left out: the sources changed between it and what was measured."
         in page.text
     )
-    assert "autotune sweep doubler --static makes it anew" in page.text
+    assert "autotune sweep doubler --static writes it again" in page.text
     # A pass that was made just now is not older than what was measured.
     assert "static_doubler" in read_page(write_static_report(written, [edited], {})).tables
     assert (

@@ -44,7 +44,7 @@ def test_each_trial_has_its_place_and_its_phases(tmp_path: Path, monkeypatch: py
 def test_a_record_without_times_has_no_timeline(tmp_path: Path) -> None:
     study = sweep(write_family(tmp_path / "doubler"), tmp_path).run()
     untimed = replace(study, trials=tuple(replace(t, begun_s=0.0) for t in study.trials))
-    with pytest.raises(StoreError, match="no trial of this record says when it began"):
+    with pytest.raises(StoreError, match="no trial of this record has a start time"):
         write_trace([untimed], tmp_path / "trace.json")
     table = write_results([study], tmp_path / "results.csv")
     words = ["report", str(table), "--out", str(tmp_path / "again")]

@@ -37,7 +37,7 @@ def test_ranks_have_the_result_whole_and_in_pieces_and_say_who_is_lost(
         ended.stderr
     )  # lines of four processes may lie within each other
     assert "error: rank 3 on " in ended.stdout
-    assert "one of 4, gave no sign of life for 1 s" in ended.stdout
+    assert "one of 4, did not respond for 1 s" in ended.stdout
     assert "ended well" not in ended.stdout
     assert ended.returncode  # 5, or what mpiexec says of the rank that it had to kill
 

@@ -18,12 +18,12 @@ from autotune.engine.messages import Job
 SAID = {
     0: "",
     1: "y: 1000 of 1000 elements differ, the first at [0]: nan",  # added to what nothing cleared
-    2: "writes outside of y: 4 bytes behind its end, the nearest 0 and the furthest 3 bytes from it",
+    2: "writes outside of y: 4 bytes after its end, the nearest 0 and the furthest 3 bytes from it",
     3: "writes its input x: 1 of 1000 elements differ, the first at [3]: 7.0",
     4: "y: 1 of 1000 elements differ, the first at [999]: nan",  # x read past its end
     5: "y: 1000 of 1000 elements differ, the first at [0]: nan",  # scratch read before it is written
     6: "y: 1 of 1000 elements differ, the first at [999]: nan",  # one element never written
-    7: "writes outside of kept: 64 bytes behind its end",
+    7: "writes outside of kept: 64 bytes after its end",
     8: "y: 1 of 1000 elements differ, the first at [999]: nan",  # padding of an input read
 }
 _FAMILY = """\

@@ -257,7 +257,7 @@ class Gpu(CpuBackend):
     def stream_handle(self) -> int:
         return getattr(self._local, "stream", 0)
 
-    def load_apart(self, compiled: Compiled) -> CpuModule:
+    def load_separately(self, compiled: Compiled) -> CpuModule:
         """A copy of the library, which has a window of its own."""
         with TemporaryDirectory() as folder:
             return self.load(replace(compiled, image=Path(copy(compiled.image, folder))))

@@ -106,7 +106,7 @@ MISTAKES: list[Mistake] = [
     (
         "no reference at all",
         PYTHON, "def reference(", "def inputs_of(",
-        "no-reference", True, "", ["nothing says what is right", "write reference(arrays, options) in family.py"],
+        "no-reference", True, "", ["there is no reference", "write reference(arrays, options) in family.py"],
     ),
     (
         "a key that does not exist",

@@ -42,7 +42,8 @@ class LocalWorker(ProcessWorker):
     def start(self) -> None:
         self._current.enter_context(self.backend.current())
 
-    def study(self, setting: Setting) -> None:
+    def study(self, setting: Setting | None) -> None:
+        assert setting
         self._measuring.begin(setting)
 
     def send(self, jobs: Sequence[Job]) -> None:

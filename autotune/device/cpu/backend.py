@@ -159,7 +159,7 @@ class CpuBackend(Closing):
         return made
 
     def view(self, stored: Stored, of: Placed) -> CpuPlaced:
-        assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view lies in its array"
+        assert isinstance(of, CpuPlaced) and stored.nbytes <= of.buffer.nbytes, "a view is inside its array"
         return _view(stored, of.buffer[: stored.nbytes], stored.strides[0])
 
     def fill(self, placed: Any, byte: int, begin: int = 0, nbytes: int | None = None) -> None:

@@ -165,7 +165,7 @@ class CudaBackend(Closing):
         with self._drive("cannot load the binary: "):
             return load_module(self._driver, self._images, compiled)
 
-    def load_apart(self, compiled: Compiled) -> CudaModule:
+    def load_separately(self, compiled: Compiled) -> CudaModule:
         with self._drive("cannot load the binary: "):
             return load_module(self._driver, {}, compiled)
 

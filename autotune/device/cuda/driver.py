@@ -39,7 +39,7 @@ def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
     """The GPU of that number and its primary context, retained. Raises DeviceError when either is not to be had."""
     count = driver.Device.count()
     if not 0 <= ordinal < count:
-        raise DeviceError(f"cuda:{ordinal} is not there: this machine has {count} GPUs (cuda:0 …)")
+        raise DeviceError(f"cuda:{ordinal} does not exist: this machine has {count} GPUs (cuda:0 …)")
     try:
         handle = driver.Device(ordinal)
         context = handle.retain_primary_context()

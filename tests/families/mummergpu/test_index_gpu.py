@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from index_oracle import INDEX, STEPS, assert_is_the_index, program_on, repeats
 from lending import tuned
 from mummergpu_helpers import _load, sequences
+from shared_data import SHARED
 from suffix_tree_oracle import Text, codes, texts
 
 from autotune.device import DeviceProgram, open_backend
@@ -65,9 +66,7 @@ def test_phages_and_both_at_once(program: DeviceProgram) -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["lmono_EGDe_NC_003210.1.fa.gz", "hs_GRCh37_chr20_60001-16060000.fa.gz"])
 def test_genomes(program: DeviceProgram, name: str) -> None:
-    assert_is_the_index(
-        program, sequences.read_reference(ROOT / "shared" / "data" / "genomes" / name).codes, True
-    )
+    assert_is_the_index(program, sequences.read_reference(SHARED / "data" / "genomes" / name).codes, True)
 
 
 LAYOUTS = [

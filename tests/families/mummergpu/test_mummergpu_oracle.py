@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from mem_oracle import reverse_complement, run_mummer
 from mummergpu_helpers import mums, text_of
+from shared_data import SHARED
 
 from autotune.cli.commands import main
 
 pytestmark = [pytest.mark.mummer, pytest.mark.filterwarnings("ignore:no usable policy file")]
 
-# Genomes and reads too large for the repository lie beside it.
-LARGE = Path(__file__).parents[4] / "shared" / "data"
+LARGE = SHARED / "data"
 READS = 20_000
 
 Codes = np.ndarray[Any, np.dtype[np.uint8]]

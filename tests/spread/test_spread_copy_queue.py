@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.device.backend import Copy, LaunchError, Outlet
+from autotune.device.backend import Copy, CopyQueue, LaunchError
 from autotune.device.cpu.backend import CpuBackend
 from autotune.device.cuda import backend as cuda
 from autotune.device.cuda.memory import CudaPlaced
@@ -20,7 +20,7 @@ Y = Data(name="y", role="output", fields=(Field("", "int32"),), shape=("n", "m")
 
 
 class Notes:
-    """As much of pycuda.driver as an outlet uses."""
+    """As much of pycuda.driver as a copy queue uses."""
 
     class Error(Exception):
         pass
@@ -75,12 +75,12 @@ class Notes:
         self.notes.append(f"copy {source} {target.size}")
 
 
-def outlet_of(driver: Notes) -> Outlet:
+def make_copy_queue(driver: Notes) -> CopyQueue:
     """Of the cuda device, whose driver that is."""
     backend = object.__new__(cuda.CudaBackend)
     backend._driver, backend._local, backend._aside = driver, threading.local(), None
     backend._context = SimpleNamespace(push=lambda: None)
-    return Outlet(backend)
+    return CopyQueue(backend)
 
 
 def placed(address: int) -> CudaPlaced:
@@ -91,23 +91,23 @@ def test_copies_go_behind_their_chunk_and_beside_the_next(monkeypatch: pytest.Mo
     pinned: list[Any] = []
     monkeypatch.setattr(cuda, "call", lambda *arguments: pinned.append(arguments))
     driver = Notes()
-    outlet = outlet_of(driver)
+    copy_queue = make_copy_queue(driver)
     host = np.zeros(64, np.uint8)
-    assert outlet.pin(host)
-    first = outlet.finish(outlet.start(), [Copy(placed(1000), 24, 40, 40, host[:40])])
-    second = outlet.finish(outlet.start(), [Copy(placed(1000), 64, 12, 32, host[:24])])
-    third = outlet.finish(outlet.start(), [])
-    assert [outlet.is_done(chunk) for chunk in (first, second, third)] == [True, True, False]
-    assert outlet.wait(first) == (1e-3, 1e-3)
-    assert outlet.wait(second)[1] == 1e-3
-    assert outlet.wait(third) == (1e-3, 0.0)
+    assert copy_queue.pin(host)
+    first = copy_queue.finish(copy_queue.start(), [Copy(placed(1000), 24, 40, 40, host[:40])])
+    second = copy_queue.finish(copy_queue.start(), [Copy(placed(1000), 64, 12, 32, host[:24])])
+    third = copy_queue.finish(copy_queue.start(), [])
+    assert [copy_queue.is_done(chunk) for chunk in (first, second, third)] == [True, True, False]
+    assert copy_queue.wait(first) == (1e-3, 1e-3)
+    assert copy_queue.wait(second)[1] == 1e-3
+    assert copy_queue.wait(third) == (1e-3, 0.0)
     behind = ["record launches", "record launches", "copies wait for launches", "record copies"]
     assert driver.notes == [
         *behind, "copy 1024 40", "record copies",
         *behind, "plane 1064 32 -> 12, 12 x 2", "record copies",
         "record launches", "record launches", "wait", "wait", "wait",
     ]  # fmt: skip
-    outlet.close()
+    copy_queue.close()
     assert pinned == [
         ("cuMemHostRegister", host.ctypes.data, 64, 0),
         ("cuMemHostUnregister", host.ctypes.data),
@@ -120,19 +120,19 @@ def test_a_device_that_fails_is_a_launch_error(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(cuda, "call", refused)
     driver = Notes()
-    outlet = outlet_of(driver)
-    assert not outlet.pin(np.zeros(4, np.uint8))  # slower, and no worse
-    chunk = outlet.finish(outlet.start(), [])
+    copy_queue = make_copy_queue(driver)
+    assert not copy_queue.pin(np.zeros(4, np.uint8))  # slower, and no worse
+    chunk = copy_queue.finish(copy_queue.start(), [])
 
     def fails() -> None:
         raise Notes.Error("an illegal memory access was encountered")
 
     chunk[-1].synchronize = fails
     chunk[-1].query = fails
-    for ask in (outlet.wait, outlet.is_done):
+    for ask in (copy_queue.wait, copy_queue.is_done):
         with pytest.raises(LaunchError, match="illegal memory access"):
             ask(chunk)
-    outlet.close()
+    copy_queue.close()
 
 
 def test_rows_leave_the_cpu_without_their_padding() -> None:
@@ -141,11 +141,13 @@ def test_rows_leave_the_cpu_without_their_padding() -> None:
     with CpuBackend(1) as backend:
         there = backend.place(layout.apply(array))
         host = np.zeros(15, np.int32)
-        outlet = Outlet(backend)
+        copy_queue = CopyQueue(backend)
         width, pitch = rows_of(layout, (5, 3)) or (0, 0)
         assert (width, pitch) == (12, 16)
-        outlet.wait(
-            outlet.finish(outlet.start(), [Copy(there, 2 * pitch, width, pitch, host.view(np.uint8)[24:48])])
+        copy_queue.wait(
+            copy_queue.finish(
+                copy_queue.start(), [Copy(there, 2 * pitch, width, pitch, host.view(np.uint8)[24:48])]
+            )
         )
     assert host.tolist() == [0] * 6 + list(range(6, 12)) + [0] * 3
 

@@ -55,7 +55,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Card:
-    """One figure of the verdict: ``value`` is the number itself, ``key`` its name with the unit, ``between`` its 95 %
+    """One figure of the result: ``value`` is the number itself, ``key`` its name with the unit, ``between`` its 95 %
     interval where it has one."""
 
     key: str
@@ -67,7 +67,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ResultSection:
     """``sentences`` explain the choice, ``warnings`` what to beware of; ``cards`` hold the figures."""
 
     headline: str
@@ -87,7 +87,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Headline:
-    """The verdict in one sentence, for the top of the page: ``winner`` is that many ``times`` as fast as the control,
+    """The result in one sentence, for the top of the page: ``winner`` is that many ``times`` as fast as the control,
     ``between`` those, mostly by ``because``; how much of the space was ``covered``; and how a program uses it. Without
     ``is_reliable`` noise may have made the difference; ``times`` is empty where the control has no time."""
 
@@ -141,7 +141,7 @@ def _times(ratio: float) -> str:
 
 
 def roles_of(study: Study, decision: Decision | None, common: Configuration | None = None) -> Roles:
-    """Which configurations have a part in the verdict: winner, tied, runner-up, control, the presets' names, and the
+    """Which configurations have a part in the result: winner, tied, runner-up, control, the presets' names, and the
     choice for all workloads."""
     roles: dict[Configuration, list[str]] = {}
     for trial in decision.tie_set if decision else ():
@@ -154,7 +154,7 @@ def roles_of(study: Study, decision: Decision | None, common: Configuration | No
     return {configuration: tuple(names) for configuration, names in roles.items()}
 
 
-def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> Verdict:
+def make_result_section(study: Study, decision: Decision | None, effects: pd.DataFrame) -> ResultSection:
     states = study.states()
     failed: dict[str, int] = {state: states[state] for state in FAILED if state in states}
     tried = sum(n for state, n in states.items() if state != "excluded")
@@ -165,7 +165,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
     counts = Card("trials", "configurations tried", tried, of, "; ".join(filter(None, (how, ended))))
     warnings = list(_warnings(study, decision, effects, failed))
     if decision is None:
-        return Verdict("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
+        return ResultSection("Nothing was timed, so there is no winner.", (counts,), (), tuple(warnings))
     winner = decision.winner
     assert winner.measurement is not None
     tied = ", which is tied" if decision.runner_up in decision.tie_set else ""
@@ -194,7 +194,7 @@ def verdict(study: Study, decision: Decision | None, effects: pd.DataFrame) -> V
         *_rates(study, winner),
         counts,
     )  # fmt: skip
-    return Verdict("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
+    return ResultSection("Winner", cards, tuple(_sentences(decision)), tuple(warnings))
 
 
 def _compare_with_baseline(study: Study, winner: Trial) -> Iterable[Card]:
@@ -345,7 +345,7 @@ def _warnings(
             yield f"The control was not measured: {state}."
         if winner.measurement and winner.measurement.spread > _WIDE:
             near = close_to_winner(study.trials, decision)
-            more = f", and {near:,} others are no further behind: noise may have chosen it" if near else ""
+            more = f", and {near:,} others are within it: noise may have decided" if near else ""
             yield f"The winner's own interval is wide ({units.spread(winner.measurement.spread)}){more}."
         floor = study.about.floor_ms or 0
         if floor and winner.time_ms < 3 * floor:
@@ -366,7 +366,7 @@ def _warnings(
 def _describe_comparison(study: Study) -> Iterable[str]:
     """Of what the configurations are compared with."""
     if against := study.about.proof.get("against"):
-        yield f"Right means: as {against} has it. No reference of another kind said what is right."
+        yield f"Results were compared with those of {against}. There is no independent reference."
     baseline = study.about.baseline
     if baseline and baseline.reason:
         yield f"The baseline {baseline.kernel} was not timed: {baseline.cause}"

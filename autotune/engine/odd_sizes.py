@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from autotune.compile import Variant
 from autotune.declaration import Family, Inputs, Workload, bind
-from autotune.engine.messages import RaggedSize, RaggedSizes, Setting
+from autotune.engine.messages import OddSize, OddSizes, Setting
 from autotune.engine.shared_inputs import write_arrays
 from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
@@ -42,8 +42,8 @@ Proofs = list[tuple[Inputs, Mapping[str, NDArray[Any]]]]
 
 def write_odd_sizes(
     setting: Setting, family: Family, inputs: Inputs, root: Path, steps: Steps, expected: Expected, up_to: int
-) -> RaggedSizes:
-    """The ragged inputs and their expected outputs, as files for every measuring process."""
+) -> OddSizes:
+    """The odd inputs and their expected outputs, as files for every measuring process."""
     sizes, proofs = compute_odd_proofs(family, setting.workload, inputs, root, steps, expected, up_to)
     for size, (made, outputs) in zip(sizes.sizes, proofs, strict=True):
         write_arrays(setting.arrays, f"ragged{size.number}-input", made.arrays)
@@ -54,10 +54,10 @@ def write_odd_sizes(
 def compute_odd_proofs(
     family: Family, workload: Workload, inputs: Inputs, root: Path, steps: Steps, expected: Expected,
     up_to: int = MOST_LARGE,
-) -> tuple[RaggedSizes, Proofs]:  # fmt: skip
-    """The ragged inputs with their expected outputs, of up to ``up_to`` values. A size for which the family's Python or
+) -> tuple[OddSizes, Proofs]:  # fmt: skip
+    """The odd inputs with their expected outputs, of up to ``up_to`` values. A size for which the family's Python or
     reference has no answer is left out; never raises for one."""
-    sizes: list[RaggedSize] = []
+    sizes: list[OddSize] = []
     proofs: Proofs = []
     why_not = ""
     try:
@@ -66,17 +66,17 @@ def compute_odd_proofs(
             try:
                 outputs = expected(made)
             except Exception as problem:  # noqa: BLE001 - whatever a reference raises for such a size
-                why_not = f"the reference has no answer for {size.text}: {cause(problem)}"
+                why_not = f"the reference has no result for {size.text}: {cause(problem)}"
                 continue
             sizes.append(size)
             proofs.append((made, outputs))
     except Exception as problem:  # noqa: BLE001 - whatever a family's Python raises
         why_not = cause(problem)
-    why_not = "" if sizes else why_not or "the workload is as small as inputs get"
-    return RaggedSizes(tuple(sizes), why_not), proofs
+    why_not = "" if sizes else why_not or "the workload already has the smallest sizes"
+    return OddSizes(tuple(sizes), why_not), proofs
 
 
-def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSize:
+def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> OddSize:
     """Of ``made`` in place of ``inputs``."""
     other: dict[str, Any] = {n: value for n, value in made.options.items() if value != inputs.options[n]}
     other |= {
@@ -87,7 +87,7 @@ def _size(family: Family, inputs: Inputs, made: Inputs, number: int) -> RaggedSi
     sizes = list_known_sizes(family, made)
     text = ", ".join(f"{name}={value}" for name, value in {**sizes, **other}.items())
     is_as_large = all(made.sizes[name] >= size for name, size in inputs.sizes.items())
-    return RaggedSize(
+    return OddSize(
         number, sizes, dict(made.sizes), dict(made.scalars), dict(made.options),
         text=text + (" and other values" if made.sizes == inputs.sizes else ""),
         is_of_winners=is_as_large or made.options != inputs.options,
