@@ -2,13 +2,16 @@
 
     python benchmarks/accessor_costs.py [--arch sm_80 ...] [--only KERNEL ...] [--out COSTS.csv]
     python benchmarks/accessor_costs.py --times [--device cuda] [--rounds 15] [--out TIMES.csv]
+    python benchmarks/accessor_costs.py --types --out benchmarks/results/type-costs.csv
 
 Each pair is compiled with NVRTC in the configuration that changes nothing (control); no GPU is needed. ``readme`` is
 README.md's kernel beside its arithmetic with pointers, ``example`` a kernel of examples/ beside its plain.cu, which is
-often another program (another loop, another unrolling), and ``adopted`` a plain.cu beside what `autotune adopt` makes
-of it: the same statements. Instructions are those of the kernel's text without the padding behind it.
+often another program (another loop, another unrolling), and ``adopted`` a plain kernel of examples/ or of a page beside
+what `autotune adopt` makes of it: the same statements. Instructions are those of the kernel's text without the padding
+behind it.
 
-With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less.
+With ``--types`` it is the examples of the header reference, one for each public type, from sm_90 on, which one of them
+needs. With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less.
 """
 
 import hashlib
@@ -32,21 +35,63 @@ from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource
 from autotune.declaration import Family, Workload, load_family, load_workload, prepare
 from autotune.device import Resident, open_backend
-from autotune.files import find_bundled
+from autotune.files import find_bundled, include_dir
 
 ROOT = Path(__file__).parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100")
 EXAMPLES = (
     "bilateral", "forest", "hash_grid", "lattice_boltzmann", "lookup", "nbody", "recursive_filter", "spmv", "stencil",
 )  # fmt: skip
-ADOPTED: Mapping[str, Mapping[str, int]] = {  # with the sizes that are timed
-    "bilateral": {"height": 2048, "width": 2048, "range_size": 256},
-    "hash_grid": {"entries": 1, "count": 1 << 20, "levels": 16, "table_size": 1 << 16},
-    "lattice_boltzmann": {"rows": 2048, "columns": 2048},
-    "lookup": {"entries": 1 << 20, "query_count": 1 << 22, "keys_size": 1 << 20},
-    "nbody": {"count": 16384},
-    "stencil": {"planes": 256, "rows": 512, "columns": 512, "field_rows": 256},
-}
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A kernel as one writes it: a file, or the listing of that name in a page. ``sizes`` are those that are timed; the
+    rest is what `autotune adopt` is told."""
+
+    file: str
+    sizes: Mapping[str, int]
+    listing: str = ""
+    kernel: str = ""
+    options: tuple[str, ...] = ()
+    grid: str = ""
+    block: str = ""
+
+
+FILTER = "examples/recursive_filter/plain.cu"
+FRAMES = {"frames": 8, "rows": 1024, "columns": 1024, "passes": 2}
+ADOPTED: Mapping[str, Plain] = {
+    "bilateral": Plain("examples/bilateral/plain.cu", {"height": 2048, "width": 2048, "range_size": 256}),
+    "blur": Plain("docs/guides/tiles.md", {"height": 4096, "width": 4096}, "blur/plain.cu"),
+    "closest": Plain("docs/guides/layouts.md", {"count": 1 << 20, "clusters": 64, "axes": 3}, "closest/closest.cu"),
+    "hash_grid": Plain(
+        "examples/hash_grid/plain.cu", {"entries": 1, "count": 1 << 20, "levels": 16, "table_size": 1 << 16}
+    ),
+    "lattice_boltzmann": Plain("examples/lattice_boltzmann/plain.cu", {"rows": 2048, "columns": 2048}),
+    "lookup": Plain(
+        "examples/lookup/plain.cu", {"entries": 1 << 20, "query_count": 1 << 22, "keys_size": 1 << 20}
+    ),
+    "nbody": Plain("examples/nbody/plain.cu", {"count": 16384}),
+    "nearest": Plain("docs/getting-started.md", {"points": 1 << 20, "centres": 64, "coordinates": 3}, "plain.cu"),
+    "rms_norm": Plain(
+        "docs/guides/torch.md", {"columns": 4096}, "rms_norm/plain.cu", grid="ceil_div(columns, 4)", block="128"
+    ),
+    "sharpen": Plain(
+        FILTER, {"rows": 1024, "columns": 1024}, kernel="sharpen",
+        grid="ceil_div(columns, 32), ceil_div(rows, 8), 3", block="32, 8",
+    ),
+    "smooth_columns": Plain(FILTER, FRAMES, kernel="smooth_columns"),
+    "smooth_rows": Plain(FILTER, FRAMES, kernel="smooth_rows"),
+    "spmv": Plain("examples/spmv/plain.cu", {}),
+    "stencil": Plain(
+        "examples/stencil/plain.cu", {"planes": 256, "rows": 512, "columns": 512, "field_rows": 256}
+    ),
+    "times": Plain(
+        "docs/guides/unmodified-kernel.md", {"m": 4096, "n": 4096}, "times.cu", "times<4>", ("-Dtile_size=64",),
+        "ceil_div(m, 256)", "64",
+    ),
+    "turn": Plain("docs/guides/images.md", {"height": 2048, "width": 2048}, "turn/plain.cu"),
+}  # fmt: skip
 INSTRUCTION, NO_OPERATION = 16, 0x918  # bytes; the low bits of one that does nothing
 LENGTHS = """
 extern "C" __global__ void __launch_bounds__(128) lengths(const float* points, float* length, unsigned count) {
@@ -68,7 +113,8 @@ BASELINE = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A family in whose control kernels have accessors, and a source with the same kernels of plain pointers."""
+    """A family in whose control kernels have accessors, and the same kernels of plain pointers: its baseline, or those
+    of the file ``plain``."""
 
     kind: str
     family: Family
@@ -78,12 +124,21 @@ class Pair:
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "accessor-costs.csv")
     parser.add_argument("--arch", nargs="*", default=ARCHS)
-    parser.add_argument("--only", nargs="*", default=("lengths", *EXAMPLES), help="names of kernels")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=("lengths", *EXAMPLES, *ADOPTED),
+        help="names of kernels",
+    )
     parser.add_argument("--kinds", nargs="*", default=("readme", "example", "adopted"))
     parser.add_argument("--times", action="store_true", help="run the pairs of one program on a device")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--types", action="store_true", help="the examples of docs/reference")
     given = parser.parse_args(words)
+    if given.types:
+        write_rows(given.out, type_costs(given.arch))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         pairs = [
             pair
@@ -101,13 +156,26 @@ def made(folder: Path, names: Sequence[str], kinds: Sequence[str]) -> Iterator[P
     """The pairs of these names; what is no file of the checkout is written to ``folder``."""
     if "lengths" in names and "readme" in kinds:
         yield Pair("readme", load_family(str(lengths(folder / "lengths"))), folder / "lengths" / "plain.cu")
-    for name in (name for name in EXAMPLES if name in names):
+    for name in (name for name in EXAMPLES if name in names and "example" in kinds):
         plain = ROOT / "examples" / name / "plain.cu"
-        if "example" in kinds:
-            yield Pair("example", load_family(str(plain.parent)), plain)
-        if "adopted" in kinds and name in ADOPTED:
-            adopt(AdoptRequest(plain, folder / name), Console(quiet=True))
-            yield Pair("adopted", load_family(str(folder / name)), plain)
+        yield Pair("example", load_family(str(plain.parent)), plain)
+    for name, kernel in ADOPTED.items() if "adopted" in kinds else ():
+        if name in names:
+            yield Pair("adopted", adopted(name, kernel, folder), folder / name / "before.cu")
+
+
+def adopted(name: str, kernel: Plain, folder: Path) -> Family:
+    """What `autotune adopt` makes of a plain kernel."""
+    source = ROOT / kernel.file
+    if kernel.listing:
+        page = source.read_text(encoding="utf-8")
+        found = re.search(rf"```cpp\n// {re.escape(kernel.listing)}\n(.*?)```", page, re.DOTALL)
+        assert found, f"{kernel.file} has no listing {kernel.listing}"
+        source = folder / f"{name}.cu"
+        source.write_text(found[1], encoding="utf-8")
+    asked = AdoptRequest(source, folder / name, kernel.kernel, kernel.options, kernel.grid, kernel.block)
+    adopt(asked, Console(quiet=True))
+    return load_family(str(folder / name))
 
 
 def lengths(folder: Path) -> Path:
@@ -129,9 +197,9 @@ def costs(pairs: Sequence[Pair], archs: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for pair in pairs:
         for arch in archs:
-            control = Variant.make(pair.family, pair.family.space.control, pair.family.choose_options({}))
-            accessor = figures(batch(pair.family, (control,)), arch)
-            pointer = figures(plain_batch(pair.plain), arch)
+            accessor = figures(control(pair.family), arch)
+            has_baseline = pair.kind == "adopted" and pair.family.baseline
+            pointer = figures(control(has_baseline) if has_baseline else plain_batch(pair.plain), arch)
             for kernel, (registers, count) in accessor.items():
                 plain_registers, plain_count = pointer[kernel]
                 rows.append({
@@ -141,6 +209,33 @@ def costs(pairs: Sequence[Pair], archs: Sequence[str]) -> list[dict[str, Any]]:
                 print(f"{kernel:20} {pair.kind:8} {arch:7} registers {registers:3} {plain_registers:3}  "
                       f"instructions {count:5} {plain_count:5}")  # fmt: skip
     return rows
+
+
+def type_costs(archs: Sequence[str]) -> list[dict[str, Any]]:
+    """Registers and instructions of each example of the header reference, which a GPU before sm_90 does not run."""
+    archs = [arch for arch in archs if int(arch.removeprefix("sm_")) >= 90]
+    source = ROOT / "docs" / "reference" / "examples.cu"
+    request = replace(plain_batch(source), include_dirs=(include_dir(),))
+    sections = re.split(r"^// == .*\n", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    digests = {re.findall(r"__global__ void (\w+)", text)[0]: digest(text) for text in sections}
+    return [
+        {
+            "kernel": kernel, "arch": arch, "registers": registers, "instructions": count, "example": digests[kernel],
+            "compiler": Nvrtc(arch).identity.partition(" -")[0],
+        }
+        for arch in archs
+        for kernel, (registers, count) in figures(request, arch).items()
+    ]  # fmt: skip
+
+
+def digest(text: str) -> str:
+    """Of an example, which says for which text its costs are."""
+    return hashlib.sha256(text.strip().encode()).hexdigest()[:12]
+
+
+def control(family: Family) -> Batch:
+    """The configuration that changes nothing."""
+    return batch(family, (Variant.make(family, family.space.control, family.choose_options({})),))
 
 
 def figures(request: Batch, arch: str) -> dict[str, tuple[int, int]]:
@@ -240,7 +335,7 @@ def timed(pair: Pair, is_small: bool) -> Workload:
     if pair.kind == "readme":
         points = {**workload.arrays["points"], "shape": [1 << 24, 3]}
         return replace(workload, arrays={**workload.arrays, "points": points})
-    sizes = ADOPTED[family.name]
+    sizes = ADOPTED[family.name].sizes
     numbers = {name: sizes.get(name, value) for name, value in workload.scalars.items()}
     return replace(workload, parameters={**workload.parameters, **sizes}, scalars=numbers)
 

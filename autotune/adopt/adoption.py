@@ -20,7 +20,7 @@ from autotune.adopt.inputs import inputs_module
 from autotune.adopt.launch import KernelLaunch
 from autotune.adopt.plain import make_plain
 from autotune.adopt.proof import ENOUGH, MOST_ELEMENTS, Budget, Proof, measure_coverage
-from autotune.adopt.rewriting import Text, rewrite_accesses
+from autotune.adopt.rewriting import Invariants, Text, rewrite_accesses
 from autotune.adopt.source import HEADERS, CudaSource, names_in, span, type_kind, walk
 from autotune.adopt.trial import Outcome
 from autotune.compile import stand_ins
@@ -172,9 +172,10 @@ class Adopter:
         plain, text = Text(self.source), Text(self.source)
         excerpt.cut(plain)
         excerpt.cut(text)
+        invariants = Invariants(text, declaration.function)
         for array in declaration.arrays.all.values():
             if array.is_accessor:
-                rewrite_accesses(text, array.pointer, array.by, array.element.record)
+                rewrite_accesses(text, array.pointer, array.by, array.element.record, invariants)
                 parameter = f"typename Policy::{declaration.name_array(array)} {array.name}"
                 text.replace(span(array.pointer.variable.cursor), parameter)
         callees.rewrite(text)

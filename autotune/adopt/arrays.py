@@ -63,6 +63,12 @@ class Array:
         return self.pointer.is_read or bool(self.pointer.reason)
 
     @property
+    def is_indexed_by_int(self) -> bool:
+        """Whether every index is an int, so that the kernel as it was has room for 2^31 elements."""
+        given = [access.given for access in self.accesses]
+        return all(index is not None and type_kind(peel(index)) == "INT" for index in given)
+
+    @property
     def accesses(self) -> list[Access]:
         """Where it is an accessor."""
         return self.pointer.accesses if self.is_accessor else []

@@ -262,6 +262,8 @@ class Declaration:
                 # As an int is one: 32 bits without a sign may wrap around, which keeps a compiler from going on from
                 # one address to the next.
                 text += ", index_bits: 64"
+            elif array.is_indexed_by_int:
+                text += ", index_bits: 31"  # for the same reason
             told = "; declared as bytes" if array.is_opaque else ""
             told = f"  # stays a pointer: {array.pointer.reason}{told}" if array.pointer.reason else ""
             if array in self.in_place:

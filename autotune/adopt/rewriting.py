@@ -1,5 +1,6 @@
 """The kernel's text with accessors in the place of pointers; all other text as it was, byte for byte."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -7,7 +8,8 @@ from functools import partial
 from autotune.adopt.accesses import Access, Pointer
 from autotune.adopt.elements import find_half
 from autotune.adopt.expression import Factor, split, write
-from autotune.adopt.source import CudaSource, Span
+from autotune.adopt.function import Function
+from autotune.adopt.source import CudaSource, Span, children, identifiers, kind, span, type_kind, walk
 
 
 @dataclass
@@ -42,17 +44,75 @@ class Text:
         return factor.spelling if factor.span is None else self.read_between(*factor.span)
 
 
-def rewrite_accesses(text: Text, pointer: Pointer, by: list[Factor], record: str) -> None:
-    """Edit every access of an array with these inner strides, of elements of this struct."""
+@dataclass
+class Invariants:
+    """Indices that a loop does not change, which it then declares beside its own variable: a compiler that finds
+    ``min(max(y, 0), height - 1)`` in each access takes it into each branch. Only the smaller and the larger of numbers
+    of type int are such."""
+
+    text: Text
+    function: Function
+    names: dict[tuple[Span, str], str] = field(default_factory=dict)
+
+    def name(self, index: str, place: Span, array: str) -> str:
+        """The name of the index of an access, or the index itself where it has none."""
+        called = set(re.findall(r"(\w+)\s*\(", index))
+        named = identifiers(index) - called
+        if not called or not called <= {"min", "max"} or not re.fullmatch(r"[\w\s+*(),-]+", index):
+            return index
+        source = self.text.source
+        loops = [c for c in walk(self.function.body, "FOR_STMT") if _is_inside(place, span(children(c)[-1]))]
+        if not loops or source.macro_around(place):
+            return index
+        loop, first = span(loops[-1]), children(loops[-1])[0]
+        declared = children(first) if kind(first) == "DECL_STMT" else []
+        end = span(first)[1] - 1
+        if [type_kind(c) for c in declared] != ["INT"] or source.text(end, end + 1) != ";":
+            return index
+        variables = [v for v in self.function.variables.values() if v.name in named]
+        if named != {v.name for v in variables} or any(
+            type_kind(v.cursor) != "INT"
+            or v.place > loop[0]
+            or any(loop[0] < at < loop[1] for at in v.changes)
+            for v in variables
+        ):
+            return index
+        if (loop, index) not in self.names:
+            taken = identifiers(source.text()) | {*self.names.values()}
+            numbers = (f"{array}_index{number or ''}" for number in range(len(self.names) + len(taken) + 1))
+            self.names[loop, index] = next(name for name in numbers if name not in taken)
+            added = [f", {name} = {text}" for (of, text), name in self.names.items() if of == loop]
+            self.text.replace((end, end), "".join(added))
+        return self.names[loop, index]
+
+
+def _is_inside(place: Span, of: Span) -> bool:
+    return of[0] <= place[0] and place[1] <= of[1]
+
+
+def rewrite_accesses(
+    text: Text, pointer: Pointer, by: list[Factor], record: str, invariants: Invariants | None = None
+) -> None:
+    """Edit every access of an array with these inner strides, of elements of this struct; those of a kernel with its
+    invariants."""
     for access in pointer.accesses:
-        text.replace(access.place, partial(_rewrite, text, pointer, access, by, record))
+        known = {}
+        if invariants and by:
+            for number, index in enumerate(split(access.index, by)):
+                said = write(index, lambda each: each.spelling or text.source.text(*(each.span or (0, 0))))
+                if (name := invariants.name(said, access.place, pointer.name)) != said:
+                    known[number] = name
+        text.replace(access.place, partial(_rewrite, text, pointer, access, by, record, known))
     for place in pointer.removed:
         declared = text.source.text(*place)
         text.replace(place, f"/* {declared.replace('*/', '* /')} */" if "\n" not in declared else "")
 
 
-def _rewrite(text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str) -> str:
-    name, indices = pointer.name, ", ".join(index_texts(text, pointer, access, by))
+def _rewrite(
+    text: Text, pointer: Pointer, access: Access, by: list[Factor], record: str, known: dict[int, str]
+) -> str:
+    said = enumerate(index_texts(text, pointer, access, by))
+    name, indices = pointer.name, ", ".join(known.get(number, index) for number, index in said)
     if access.use == "load":
         loaded = f"{name}.load({indices})"
         return f"{half}({loaded})" if (half := find_half(pointer.element)) else f"{loaded}{access.tail}"

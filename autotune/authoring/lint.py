@@ -228,7 +228,7 @@ class Rules:
     def _find_unread_policy(self, policy: Policy) -> Iterator[Finding]:
         """A layout policy of data that no kernel takes; a constant that no source, launch or clearing reads."""
         family, name = self.family, policy.name
-        reached_by: frozenset[str] = self.taken
+        reached_by: frozenset[str] = self.taken | family.shared.keys()
         if policy.layout == "order":
             data = [family.data[each] for each in self.taken & family.data.keys()]
             reached_by = frozenset(extent for each in data for extent in each.shape)

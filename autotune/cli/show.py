@@ -3,10 +3,13 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -36,7 +39,10 @@ from autotune.declaration import families as known_families
 from autotune.errors import AutotuneError, CompilerError, UsageError
 from autotune.files import data_root, find_bundled, pip_install, policy_folders
 from autotune.hardware import Device
-from autotune.layout import DIMENSIONS
+from autotune.layout import DIMENSIONS, SharedLayout
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _TOOLKIT = "install a CUDA toolkit"
 
@@ -129,6 +135,33 @@ def print_listing(
         print(ptx(variants, toolchain), end="")
 
 
+def _shared_table(variant: Variant, name: str) -> "Table":
+    """The layouts that an array in shared memory may have where all else is as ``variant`` has it, with the wavefronts
+    of a warp's request by access pattern: the most, and the fewest that its bytes need."""
+    from rich.table import Table
+
+    space, title = (
+        variant.family.space,
+        f"{name}, in shared memory: wavefronts of a request / the fewest possible",
+    )
+    drivers = [policy for policy in space.policies if name in policy.data]
+    tables: list[tuple[str, SharedLayout]] = []
+    for values in product(*(policy.values for policy in drivers)):
+        chosen = dict(zip((policy.name for policy in drivers), values, strict=True))
+        configuration = Configuration({**variant.configuration, **chosen})
+        if not space.explain_exclusion(configuration):
+            array = replace(variant, configuration=configuration).shared[name]
+            mark = "*" if drivers and configuration == variant.configuration else ""
+            text = ", ".join(f"{policy}={value}" for policy, value in chosen.items()) or "as declared"
+            tables.append((text + mark, array))
+    counts = [array.wavefronts() for _, array in tables]
+    table = Table(name, "bytes", *counts[0], box=None, title=title, title_justify="left")
+    for (text, array), count in zip(tables, counts, strict=True):
+        cells = (f"{found[0]} / {found[1]}" if found else "no vector" for found in count.values())
+        table.add_row(text, str(array.nbytes), *cells)
+    return table
+
+
 def show(
     family: Family, configuration: Configuration, arch: str, known: static_pass.StaticInputs, out: Console
 ) -> None:
@@ -154,6 +187,8 @@ def show(
     for (name, layout), *cells in zip(variant.layouts.items(), *shown.values(), strict=True):
         table.add_row(name, family.data[name].role, *(cell or "-" for cell in cells), str(layout.texel_bytes))
     out.print(table)
+    for name in family.shared:
+        out.print(_shared_table(variant, name))
     for conversion in variant.conversions.values():
         out.print(str(conversion))
     out.print("")

@@ -48,7 +48,7 @@ class Conversion:
         written = replace(self.view, data=replace(self.view.data, role="scratch"), memory="global").cpp
         rank, edge = len(self.view.axes), tile_edge(self.view)
         ends = f"{self.of.axes[-1]}, {self.view.axes[-1]}"
-        index = "unsigned" if self.view.data.index_bits == 32 else "unsigned long long"
+        index = "unsigned long long" if self.view.data.index_bits == 64 else "unsigned"
         return (
             f"  using of_{self.name} = autotune::Conversion<{rank}, {ends}, {edge}, {index}>;\n"
             f"  using to_{self.name} = {written};"

@@ -33,6 +33,7 @@ from autotune.layout import (
     SAME,
     Data,
     Layout,
+    SharedLayout,
     constant_places,
     convert_layout,
     layout_of,
@@ -108,11 +109,7 @@ class Variant:
     @cached_property
     def layouts(self) -> Mapping[str, Layout]:
         """The layout of every declared array."""
-        choices: dict[str, dict[str, Any]] = {name: dict(d.fixed) for name, d in self.family.data.items()}
-        for policy in self.family.space.policies:
-            if policy.layout in DIMENSIONS:
-                for name in policy.data:
-                    choices[name][policy.layout] = self._meaning(policy)
+        choices = {name: self._chosen(data) for name, data in self.family.data.items()}
         places = {name: (len(group), member) for group in self.groups for member, name in enumerate(group)}
         layouts = {
             name: layout_of(data, choices[name], Layout(data=data, group=places.get(name, (1, 0))))
@@ -130,6 +127,23 @@ class Variant:
         }
         layouts = {name: made.get(name) or layouts[name] for name in self.family.data}
         return {name: replace(layout, sizes=self._sizes(name, sizes)) for name, layout in layouts.items()}
+
+    @cached_property
+    def shared(self) -> Mapping[str, SharedLayout]:
+        """The arrays that kernels declare in shared memory."""
+        options = dict(self.options)
+        names = {**self.family.compute_known_sizes(options), **options, **self.configuration}
+        return {
+            name: SharedLayout(
+                replace(layout_of(array.data, self._chosen(array.data)), sizes=array.extents(names))
+            )
+            for name, array in self.family.shared.items()
+        }
+
+    def _chosen(self, data: Data) -> dict[str, Any]:
+        """What is chosen for an array, by dimension."""
+        drivers = [p for p in self.family.space.policies if p.layout in DIMENSIONS and data.name in p.data]
+        return {**data.fixed, **{policy.layout: self._meaning(policy) for policy in drivers}}
 
     def _sizes(self, name: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The extents of an array that its accessor's type has: those among ``sizes``, but for one that is declared as
@@ -184,6 +198,7 @@ class Variant:
         """The members of the policy struct, which is called ``struct``, as C++ text."""
         lines = [_constant(name, value) for name, value in self._choices.items()]
         lines += [f"  using {data.name} = {self.layouts[data.name].cpp};" for data in self.family.accessors]
+        lines += [f"  using {name} = {array.cpp};" for name, array in self.shared.items()]
         named = [
             name
             for name in self.family.typed_names
@@ -205,7 +220,8 @@ class Variant:
     def headers(self) -> tuple[str, ...]:
         """Those of the layout library that its accessors need beyond ``array.cuh``."""
         layouts = (self.layouts[data.name] for data in self.family.accessors)
-        return tuple(dict.fromkeys(header for layout in layouts for header in layout.headers))
+        placed = [layout.headers for layout in layouts] + [array.headers for array in self.shared.values()]
+        return tuple(dict.fromkeys(header for headers in placed for header in headers))
 
     @property
     def _choices(self) -> dict[str, PolicyValue]:

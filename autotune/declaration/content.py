@@ -23,7 +23,7 @@ def name_extents(content: dict[str, Any]) -> dict[str, Any]:
     taken = {*names, *data, *content["policies"]}
     taken |= {
         name
-        for section in ("extents", "scalars", "launch", "options", "compiled", "structs")
+        for section in ("extents", "scalars", "launch", "options", "compiled", "structs", "shared")
         for name in content.get(section, {})
     }
     extents = dict(content.get("extents", {}))

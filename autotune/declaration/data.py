@@ -9,13 +9,15 @@ import numpy as np
 
 from autotune.declaration.space import Policy
 from autotune.errors import FamilyError, UnknownName
-from autotune.layout import DIMENSIONS, ELEMENTS, SAME, Data, Field, Sampling
+from autotune.layout import DIMENSIONS, ELEMENTS, SAME, Data, Field, Sampling, SharedLayout
 
 
 def check_choice(place: str, data: Data, layout: str, choice: Any) -> None:
     """Raise when ``choice`` is no value of the layout dimension, or none that ``data`` can take."""
     if layout not in DIMENSIONS:
         raise UnknownName("layout", layout, [*DIMENSIONS, "order"], place)
+    if data.role == "shared" and layout not in SharedLayout.DIMENSIONS:
+        raise UnknownName("layout of an array in shared memory", layout, SharedLayout.DIMENSIONS, place)
     if not (data.of and _is_settled(place, data, layout, choice)):
         DIMENSIONS[layout].meaning(choice, data, place)
 

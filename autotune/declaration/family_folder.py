@@ -22,6 +22,7 @@ from autotune.declaration.expression import Expression, Value
 from autotune.declaration.host_code import host_code, is_edited, texts
 from autotune.declaration.orders import ORDERS, DeclaredOrder
 from autotune.declaration.parse import BASELINE, ITSELF, FamilyKernel, FamilyOption, Scalar, parse
+from autotune.declaration.shared import SharedData
 from autotune.declaration.source_files import CONVERT, LIBRARY, combine, follow_includes, hash_files, sources
 from autotune.declaration.space import AS_GIVEN, Policy, PolicyValue, Space
 from autotune.declaration.tolerance import Tolerance, ToleranceRule, tolerances_of
@@ -57,6 +58,7 @@ class Family:
     features: Mapping[str, Expression] = field(default_factory=dict)
     accuracy: tuple[str, ...] = ()
     data: Mapping[str, Data]
+    shared: Mapping[str, SharedData] = field(default_factory=dict)
     accesses: Mapping[str, str] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
     extent_types: Mapping[str, str] = field(default_factory=dict)
@@ -241,8 +243,10 @@ class Family:
     @property
     def layout_headers(self) -> tuple[str, ...]:
         """Those of the layout library that some configuration's accessors need beyond ``array.cuh``."""
-        beyond = _find_uncommon_dimensions(self.space, self.means, self.data)
-        return tuple(dimension.header for dimension in beyond if dimension.header)
+        arrays = {**self.data, **{name: array.data for name, array in self.shared.items()}}
+        beyond = _find_uncommon_dimensions(self.space, self.means, arrays)
+        own = ("autotune/shared_array.cuh",) if self.shared else ()
+        return (*own, *(dimension.header for dimension in beyond if dimension.header))
 
     @cached_property
     def has_storage(self) -> bool:

@@ -28,6 +28,7 @@ from autotune.declaration.data import (
 from autotune.declaration.derived import derive_constraints
 from autotune.declaration.expression import Expression
 from autotune.declaration.orders import DeclaredOrder, read_orders
+from autotune.declaration.shared import SharedData, read_shared
 from autotune.declaration.space import CONTROL, FULL, POSSIBLE, Constraint, Policy, PolicyValue, Preset, Space
 from autotune.declaration.tolerance import tolerance_rules
 from autotune.errors import AutotuneError, FamilyError, UnknownName
@@ -98,13 +99,15 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not source.is_file():
         raise FamilyError(f"{where}: source: {source} is not there: write it, or correct the name")
     data = {key: data_of(key, value, where) for key, value in content["data"].items()}
-    policies = tuple(_policy(key, value, data, where) for key, value in content["policies"].items())
-    check_drivers(data, policies, where)
+    shared = _read_shared(content, where)
+    placed = {**data, **{key: value.data for key, value in shared.items()}}
+    policies = tuple(_policy(key, value, placed, where) for key, value in content["policies"].items())
+    check_drivers(placed, policies, where)
     kinds = accesses(content, where)
     structs, is_plain = content.get("structs", {}), content.get("choices") == "macros"
-    if structs and is_plain:
+    if is_plain and (members := [key for key in ("structs", "shared") if content.get(key)]):
         raise FamilyError(
-            f"{where}: structs are members of Policy, which a source with choices: macros does not have"
+            f"{where}: {members[0]}: these are members of Policy, which a source with choices: macros does not have"
         )
     data = declare_converted(data, kinds, content["kernels"], is_plain, where)
     check_policies(kinds, policies, where)
@@ -120,7 +123,9 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     names = {*extents, *options, *scalars, *(p.name for p in policies)}
     compiled = content.get("compiled", {})
     numbered = [content.get(key, {}) for key in ("scalars", "launch")]
-    _check_distinct([extents, options, structs, *numbered, data, compiled, [p.name for p in policies]], where)
+    _check_distinct(
+        [extents, options, structs, *numbered, placed, compiled, [p.name for p in policies]], where
+    )
     taken = _Taken(
         (*data, *scalars, *extents), kinds, (*options, *(p.name for p in policies)), tuple(compiled), structs
     )
@@ -135,6 +140,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "options": options,
         "features": _features(content, extents, scalars, where),
         "data": data,
+        "shared": shared,
         "windowed": read_windowed(content["data"], policies, where),
         **_conditions(content["data"], names, where),
         "kernels": kernels,
@@ -149,7 +155,7 @@ def parse(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             if isinstance(value, Mapping) and not value.get("static", True)
         ),
         "beginnings": beginnings(content, kinds, policies, where),
-        "space": _space(content, policies, data, names, where),
+        "space": _space(content, policies, data, shared, names, where),
         "accuracy": tuple(Space(policies).policy(key).name for key in content.get("accuracy", ())),
         "declared_orders": _orders(content["policies"], policies, data, where),
         "means": {key: _means(value) for key, value in content["policies"].items()},
@@ -171,6 +177,17 @@ def _read_texts(content: Mapping[str, Any], names: Collection[str], where: str) 
         "operations": _optional(operations.get("count"), f"{where}: operations", names),
         "operation_unit": operations.get("unit", ""),
     }
+
+
+def _read_shared(content: Mapping[str, Any], where: str) -> dict[str, SharedData]:
+    """The arrays in shared memory, whose sizes are the compiler's constants."""
+    extents = [
+        key
+        for key, value in content.get("extents", {}).items()
+        if isinstance(value, Mapping) and "value" in value and value.get("static", True)
+    ]
+    known = {*content["policies"], *content.get("options", {}), *extents}
+    return {key: read_shared(key, value, known, where) for key, value in content.get("shared", {}).items()}
 
 
 def _reference(content: Mapping[str, Any]) -> str:
@@ -203,10 +220,12 @@ def _conditions(
 
 
 def _space(
-    content: Mapping[str, Any], policies: tuple[Policy, ...], data: Mapping[str, Data], names: Collection[str],
-    where: str,
+    content: Mapping[str, Any], policies: tuple[Policy, ...], data: Mapping[str, Data],
+    shared: Mapping[str, SharedData], names: Collection[str], where: str,
 ) -> Space:  # fmt: skip
     constraints = _rules(content.get("constraints", ()), f"{where}: constraint", names)
+    for array in shared.values():
+        constraints += tuple(array.constraints)
     for policy in policies:
         constraints += _read_when(policy, content["policies"][policy.name].get("when", {}), names, where)
     explore = _rules(content.get("explore", ()), f"{where}: explore", {policy.name for policy in policies})
@@ -268,8 +287,8 @@ def _check_distinct(groups: list[Any], where: str) -> None:
         for name in group:
             if name in seen:
                 raise FamilyError(
-                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, structs, compiled "
-                    "numbers and policies share one namespace"
+                    f"{where}: the name {name!r} is used twice; extents, options, scalars, data, shared, structs, "
+                    "compiled numbers and policies share one namespace"
                 )
             seen.add(name)
 
@@ -281,7 +300,7 @@ def _policy(name: str, value: Mapping[str, Any], data: Mapping[str, Data], where
     texts = _words(value, place)
     if bool(layout) != bool(applies):
         raise FamilyError(f"{place}: layout and data go together: which layout dimension, of which arrays")
-    spaces = sorted({extent for d in data.values() for extent in d.shape})
+    spaces = sorted({extent for d in data.values() if d.role != "shared" for extent in d.shape})
     what, known = ("extent", spaces) if layout == "order" else ("data", [*data])
     for target in applies:
         if target not in known:

@@ -23,6 +23,7 @@ from .order import (
     reorder as reorder,
     restore as restore,
 )
+from .shared_layout import SharedLayout as SharedLayout
 from .storage import ELEMENTS as ELEMENTS, STORAGES as STORAGES
 from .stored import (
     POINTER_BYTES as POINTER_BYTES,

@@ -61,13 +61,13 @@ class Data:
 
     ``fields`` has one unnamed member for plain elements; otherwise ``record`` names the kernel source's struct.
     ``packed`` is the axis along which packing and vector width join elements; ``low``/``high`` bound the values.
-    ``index_bits`` is the width of address arithmetic. ``constant_bytes`` is the share of constant memory it may
-    take; ``plane`` is (width, rows a block) of its 2D addressing, powers of two. ``fixed`` are layout choices that
-    no policy makes. ``of`` is the scratch array that a view reads, ``pitch`` the extent that says how far apart the
-    view's rows lie there (see ``views``). A view that is ``converted`` may have a layout of its own, and is a copy then
-    (see ``views``). ``element`` is the declared type where that is narrower than what a kernel reads and a
-    canonical array holds (float16, ...: see ``storage``). ``sampling`` is of an image: what a kernel gets beyond its
-    edge and between its elements (see ``image``).
+    ``index_bits`` is the width of address arithmetic; 31 are those of an int, which a compiler takes not to wrap.
+    ``constant_bytes`` is the share of constant memory it may take; ``plane`` is (width, rows a block) of its 2D
+    addressing, powers of two. ``fixed`` are layout choices that no policy makes. ``of`` is the scratch array that a
+    view reads, ``pitch`` the extent that says how far apart the view's rows lie there (see ``views``). A view that is
+    ``converted`` may have a layout of its own, and is a copy then (see ``views``). ``element`` is the declared type
+    where that is narrower than what a kernel reads and a canonical array holds (float16, ...: see ``storage``).
+    ``sampling`` is of an image: what a kernel gets beyond its edge and between its elements (see ``image``).
     """
 
     name: str

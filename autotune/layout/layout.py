@@ -465,7 +465,8 @@ class Layout:
     @property
     def _array_cpp(self) -> str:
         texel = f"autotune::Texel<{self.texel_bytes}>"
-        index = "unsigned" if self.data.index_bits == 32 else "unsigned long long"
+        signed = "unsigned" if self.mapping.curve else "int"  # a curve counts bits
+        index = {31: signed, 32: "unsigned", 64: "unsigned long long"}[self.data.index_bits]
         kind = "AllStrides" if self.known.are_passed else "Strides"
         strides = f"autotune::{kind}<{index}, {', '.join(map(str, self.known.strides))}>"
         value = f"autotune::Packed<{self.packing.cpp}, {self.vector}>" if self.packing else self._element

@@ -83,7 +83,7 @@ def breadth_first_blocks(links: Links, levels: int, block: int, roots: Iterable[
     return trees.elements[np.lexsort((within, band))]
 
 
-def order_hot_first(links: Links, counts: NDArray[Any], roots: Iterable[int] = ()) -> Permutation:
+def hot_first(links: Links, counts: NDArray[Any], roots: Iterable[int] = ()) -> Permutation:
     """Depth first, each element followed by the one below it with the largest count; equal ones in links' order."""
     _, ranks = np.unique(counts, return_inverse=True)
     return depth_first(links.sort_by(-ranks.reshape(-1)), roots)
@@ -116,7 +116,7 @@ def orders_digest() -> str:
     tree = Links.from_pairs(np.repeat(np.arange(extent), 2), np.arange(1, 2 * extent + 1) * 5 % 31, extent)
     made = [
         random_order(extent, 3), sort_by(counts), sort_by(counts, descending=True),
-        reverse_cuthill_mckee(tree), order_hot_first(tree, counts),
+        reverse_cuthill_mckee(tree), hot_first(tree, counts),
         *(walk(tree, roots) for walk in (breadth_first, depth_first, van_emde_boas) for roots in ([], [4, 9])),
         van_emde_boas(tree, together=True), breadth_first_blocks(tree, 2, 2), b_tree(extent, 1), b_tree(extent, 3),
     ]  # fmt: skip

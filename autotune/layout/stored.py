@@ -92,7 +92,7 @@ class Stored:
     def argument(self, handle: int) -> bytes:
         """The bytes of the C++ accessor (array.cuh), passed by value: the handle, and of extents, strides and part
         stride what its type does not say."""
-        index, none = f"u{self.index_bits // 8}", (0,) * len(self.extents)
+        index, none = f"u{(self.index_bits + 1) // 8}", (0,) * len(self.extents)
         known = self.known or Known(none, none, 0)
         given = known.list_given(self.extents, self.strides, self.part_stride)
         kinds = zip(("extents", "strides", "part_stride"), ("u4", index, index), given, strict=True)

@@ -36,7 +36,7 @@ class FormConversion:
     def source(self) -> Batch:
         """The kernel as one compiler request."""
         before, after = self.before.layout, self.after.layout
-        index = "unsigned" if after.data.index_bits == 32 else "unsigned long long"
+        index = "unsigned long long" if after.data.index_bits == 64 else "unsigned"
         ends = f"{before.axes[-1]}, {after.axes[-1]}"
         name = f"C{self.before.digest}{self.after.digest}"
         members = (

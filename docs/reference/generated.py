@@ -1,5 +1,6 @@
 """MkDocs hook: fills ``<!-- generated: NAME -->`` in a page of the reference with what the code says."""
 
+import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,16 @@ from autotune.cli import app
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = ROOT / "kernels" / "include" / "autotune"
+EXAMPLES = ROOT / "docs" / "reference" / "examples.cu"
+COSTS = ROOT / "benchmarks" / "results" / "type-costs.csv"
+# What the public types are made of: a program names none of these.
+PARTS = frozenset(
+    {
+        "CodesOf", "Followed", "Integers", "OfFloat", "OffsetOf", "PartStride", "PerAxis", "Pieces",
+        "RoundedOnce", "Rows", "ScaledInt", "Shape", "SmallFloat", "Split", "SurfaceObject", "TextureObject",
+        "UpTo", "cudaSurfaceObject_t",
+    }
+)  # fmt: skip
 SCHEMAS = {
     "family": "family.yaml",
     "workload": "workloads/NAME.yaml",
@@ -115,7 +126,45 @@ def declared(path: Path) -> str:
     if path.suffix != ".cuh" or path.parent.name == "trace":
         return ""
     found = declarations(path.read_text(encoding="utf-8"))
-    return "".join(f"\n\n```cpp\n{text}\n```\n\n{said}".rstrip() for text, said in found)
+    return "".join(
+        f"\n\n```cpp\n{text}\n```\n\n{said}".rstrip() + example(type_name(text)) for text, said in found
+    )
+
+
+def type_name(declaration: str) -> str:
+    """The name of the type that is declared; empty for a function."""
+    found = re.match(r"(?:template <.*?>\s+)?(?:struct|enum class|using) (\w+)", declaration, re.DOTALL)
+    return found[1] if found else ""
+
+
+def example(name: str) -> str:
+    """The example of a public type and what it costs. Raises KeyError for a type that has none."""
+    if not name or name in PARTS:
+        return ""
+    first, text = examples()[name]
+    kernel = re.findall(r"__global__ void (\w+)", text)[0]
+    shown = f"\n\n```cpp\n{text}\n```" if name == first else f", with `{first}`"
+    return f"\n\nExample: `{kernel}`{shown}\n\n{cost(kernel)}"
+
+
+def examples() -> dict[str, tuple[str, str]]:
+    """By type, the first type of its example and the text of that."""
+    found: dict[str, tuple[str, str]] = {}
+    for part in EXAMPLES.read_text(encoding="utf-8").split("\n// == ")[1:]:
+        names, _, text = part.partition("\n")
+        found |= {name: (names.split()[0], text.strip()) for name in names.split()}
+    return found
+
+
+def cost(kernel: str) -> str:
+    """What the compiler made of an example: benchmarks/accessor_costs.py --types."""
+    with COSTS.open(encoding="utf-8") as file:
+        rows = [
+            row for row in csv.DictReader(line for line in file if line[0] != "#") if row["kernel"] == kernel
+        ]
+    return f"`{kernel}`: " + "; ".join(
+        f"{row['registers']} registers, {row['instructions']} instructions on {row['arch']}" for row in rows
+    )
 
 
 def declarations(source: str) -> list[tuple[str, str]]:
@@ -132,8 +181,8 @@ def declarations(source: str) -> list[tuple[str, str]]:
             comment = []
         else:
             text = declaration(line, lines)
-            if "<>" not in text.partition("\n")[0] and not re.search(
-                r"struct \w+<", text
+            if (
+                text and "<>" not in text.partition("\n")[0] and not re.search(r"struct \w+<", text)
             ):  # no specialisation
                 found.setdefault(re.sub(r"\bAUTOTUNE_(DEVICE|EVERYWHERE) ", "", text), "\n".join(comment))
             comment = []
@@ -141,11 +190,13 @@ def declarations(source: str) -> list[tuple[str, str]]:
 
 
 def declaration(line: str, lines: Iterator[str]) -> str:
-    """From its first line on, without bodies."""
+    """From its first line on, without bodies; empty where a type is only announced."""
     text = [line]
     while not re.search(r"[{;]", text[-1]):
         text.append(next(lines))
     is_type = any(re.match(r"(struct|enum)\b", part) for part in text)
+    if is_type and text[-1].endswith(";") and "{" not in text[-1]:
+        return ""
     text[-1] = re.sub(r"\s*\{.*|;$", "", text[-1])
     members: list[str] = []
     if is_type and not re.search(r"\};\s*$|;\s*$", line):

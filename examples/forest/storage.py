@@ -108,7 +108,7 @@ def orders_of(nodes: NDArray[Any], roots: NDArray[Any]) -> dict[str, Places]:
     )
     return {
         "depth_first": np.arange(len(nodes)),
-        "hot_first": named_orders.order_hot_first(links, nodes["visits"], roots),
+        "hot_first": named_orders.hot_first(links, nodes["visits"], roots),
         "breadth_first": named_orders.breadth_first(links, roots),
         "van_emde_boas": named_orders.van_emde_boas(links, roots, together=True),
     }

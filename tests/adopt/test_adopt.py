@@ -67,6 +67,34 @@ REWRITTEN = {
         "for (int j = 0; j < m; ++j) for (int k = 0; k < l; ++k) y[(i * m + j) * l + k] = x[i * m * l + j * l + k];",
         ["y.store(x.load(i, j, k), i, j, k);"],
     ),
+    "an index that a loop leaves as it is": (
+        "(const float* x, float* y, int n, int m)",
+        "float sum = 0; for (int j = 0; j < m; ++j) sum += x[min(max(i - 1, 0), n - 1) * m + j]; y[i] = sum;",
+        ["for (int j = 0, x_index = min(max(i - 1, 0), n - 1); j < m; ++j) sum += x.load(x_index, j);"],
+    ),
+    "two of them, beside a name that is taken": (
+        "(const float* x, float* y, int n, int m)",
+        "int x_index{3}; for (int k = 0; k < m; ++k) y[i * m + k] = x[max(i, 0) * m + k] * x[min(i, x_index) * m + k];",
+        [
+            "for (int k = 0, x_index1 = max(i, 0), x_index2 = min(i, x_index); k < m; ++k)",
+            "y.store(x.load(x_index1, k) * x.load(x_index2, k), i, k);",
+        ],
+    ),
+    "an index that changes in the loop": (
+        "(const float* x, float* y, int n, int m)",
+        "int at = i; float sum = 0; for (int j = 0; j < m; ++j) { sum += x[min(at, n - 1) * m + j]; ++at; }",
+        ["for (int j = 0; j < m; ++j) { sum += x.load(min(at, n - 1), j); ++at; }"],
+    ),
+    "an index beside a loop's variable of another type": (
+        "(const float* x, float* y, int n, int m)",
+        "float sum = 0; for (unsigned j = 0; j < m; ++j) sum += x[min(i, n - 1) * m + j]; y[i] = sum;",
+        ["for (unsigned j = 0; j < m; ++j) sum += x.load(min(i, n - 1), j);"],
+    ),
+    "an index of another type": (
+        "(const float* x, float* y, int n, unsigned m)",
+        "unsigned u = i; float sum = 0; for (int j = 0; j < m; ++j) sum += x[min(u, m) * m + j]; y[i] = sum;",
+        ["for (int j = 0; j < m; ++j) sum += x.load(min(u, m), j);"],
+    ),
     "an index by name": (
         "(const float* x, float* y, int n, int m)",
         "int at = i * m + 3; y[i] = x[at] + x[at - 1];",
@@ -138,6 +166,19 @@ def test_what_cuda_has_without_a_header_is_known(
         adopted(tmp_path, f"{HEAD}(const float* x, float* y, int n) {{ {I} {KNOWN[what]} }}", monkeypatch)
     )
     assert "y.store(" in text and ("x.load(i)" in text or what == "bits")
+
+
+@pytest.mark.parametrize(
+    ("index", "bits"), [("int", 31), ("unsigned", 0), ("long long", 0)], ids=["int", "unsigned", "long long"]
+)
+def test_offsets_have_a_sign_where_every_index_is_an_int(
+    index: str, bits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = f"for ({index} j = 0; j < m; ++j) y[i * m + j] = x[i * m + j];"
+    told = adopted(tmp_path, f"{HEAD}(const float* x, float* y, int n, int m) {{ {I} {body} }}", monkeypatch)
+    said = f", index_bits: {bits}" if bits else ""
+    for name, role in (("x", "input"), ("y", "output")):
+        assert f"  {name}: {{role: {role}, type: float32, shape: [n, m]{said}}}" in told.files["family.yaml"]
 
 
 @pytest.mark.parametrize("what", REWRITTEN)

@@ -141,7 +141,7 @@ policies:
 """
 THROUGH_A_TILE = """
 #include "autotune/array.cuh"
-#include "autotune/swizzle.cuh"
+#include "autotune/shared_array.cuh"
 
 template <class Policy>
 __global__ void turned(typename Policy::x x, typename Policy::y y) {

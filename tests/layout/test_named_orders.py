@@ -15,7 +15,7 @@ from autotune.layout.named_orders import (
     breadth_first,
     breadth_first_blocks,
     depth_first,
-    order_hot_first,
+    hot_first,
     random_order,
     reverse_cuthill_mckee,
     sort_by,
@@ -54,7 +54,7 @@ def trees(draw: st.DrawFn) -> tuple[Links, int]:
 def test_by_hand() -> None:
     assert breadth_first(COMPLETE).tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert depth_first(COMPLETE).tolist() == [0, 1, 3, 4, 2, 5, 6]
-    assert order_hot_first(COMPLETE, np.array([9, 1, 5, 1, 1, 0, 4], np.uint8)).tolist() == [
+    assert hot_first(COMPLETE, np.array([9, 1, 5, 1, 1, 0, 4], np.uint8)).tolist() == [
         0,
         2,
         6,
@@ -149,7 +149,7 @@ def test_each_is_a_permutation_whatever_the_links(graph: tuple[Links, int], seed
     counts = np.random.default_rng(seed).integers(0, 3, extent)
     for made in (
         random_order(extent, seed), sort_by(counts), sort_by(counts, descending=True), breadth_first(links),
-        depth_first(links), depth_first(links, [extent // 2]), order_hot_first(links, counts), van_emde_boas(links),
+        depth_first(links), depth_first(links, [extent // 2]), hot_first(links, counts), van_emde_boas(links),
         van_emde_boas(links, together=True), reverse_cuthill_mckee(links), breadth_first_blocks(links, 1, 2),
         b_tree(extent, 3),
     ):  # fmt: skip
@@ -187,7 +187,7 @@ def test_on_a_tree_each_lies_after_its_parent_and_where_it_should(tree: tuple[Li
 def test_the_hottest_child_follows_its_parent(tree: tuple[Links, int], seed: int) -> None:
     links, _ = tree
     counts = np.random.default_rng(seed).integers(0, 5, links.extent)
-    order = Order.make(order_hot_first(links, counts), links.extent)
+    order = Order.make(hot_first(links, counts), links.extent)
     for node in range(links.extent):
         children = links.targets[links.begins[node] : links.begins[node + 1]]
         if len(children):

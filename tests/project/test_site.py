@@ -104,7 +104,7 @@ def test_every_command_has_its_help(site: Path) -> None:
         "auto sample(Coordinates... coordinates) const;",
         "auto load_field(const Array<",
         "T* dynamic_shared();",
-        "struct SharedTile {",
+        "struct SharedArray {",
         "template <int LANES = 32, class Number> Number sum(Number value);",
         "Accessor from_mdspan(const Mdspan& span);",
         "void wait(unsigned parity) const;",

@@ -10,7 +10,9 @@ from pathlib import Path
 import ir
 
 from autotune.files import include_dir
+from autotune.layout.arrays import SCALAR_TYPES
 from autotune.layout.layout import Layout
+from autotune.layout.shared_layout import SharedLayout
 
 # What CUDA's compiler knows by itself, as far as the headers use it.
 CUDA = """\
@@ -34,7 +36,18 @@ __forceinline__ int __popc(unsigned bits) { return __builtin_popcount(bits); }
 template <class Value> Value atomicAdd(Value*, Value);
 extern "C" { float rintf(float); } float sqrtf(float); double sqrt(double); double fabs(double); void __syncthreads();
 """
-_HEADERS = ("array", "tile", "curve", "swizzle", "fields", "storage", "element", "field_access", "convert")
+_HEADERS = (
+    "array",
+    "tile",
+    "curve",
+    "swizzle",
+    "shared_array",
+    "fields",
+    "storage",
+    "element",
+    "field_access",
+    "convert",
+)
 _SCALE = """\
 template <class Value, class Number, class Codec, class Scale, class Codes, class... Indices>
 float scale_of(const autotune::Narrow<Value, Number, Codec, Scale, Codes>& array, Indices... at) {
@@ -78,6 +91,17 @@ def source(layouts: Sequence[Layout], text: str = "") -> str:
         array = "a.codes" if layout.storage else "a"
         accessor = "codes.load" if layout.storage else "load"
         zeros = ", ".join(["0u"] * rank)
+        if layout.data.role == "shared":
+            element = SCALAR_TYPES[layout.data.fields[0].type]
+            lines += [
+                f"using S{number} = {SharedLayout(layout).cpp};\n",
+                f"static_assert(sizeof(S{number}) == {SharedLayout(layout).nbytes});\n",
+                f'extern "C" void load{number}(const S{number}& a, {element}* value, {declared}) {{\n',
+                f"  *value = a({given});\n}}\n",
+                f'extern "C" void store{number}(S{number}& a, const {element}* value, {declared}) {{\n',
+                f"  a({given}) = *value;\n}}\n",
+            ]
+            continue
         lines += [
             f"using A{number} = {layout.cpp};\n",
             f"using V{number} = decltype(static_cast<A{number}*>(nullptr)->{accessor}({zeros}));\n",

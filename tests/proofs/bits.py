@@ -398,7 +398,42 @@ def packing_is_the_hosts(module: Module, packing: Packing) -> None:
     )
 
 
+# -- swizzles -----------------------------------------------------------------------------------------------
+
+SPANS = tuple(
+    (1 << bits, 32 >> bits) for bits in range(1, 6)
+)  # groups and their width: the words of all banks
+
+
+def swizzle_text() -> str:
+    """C++ text with the column function of each swizzle of 32 words."""
+    return '#include "autotune/swizzle.cuh"\n' + "".join(
+        f'extern "C" unsigned swizzle{groups}(unsigned row, unsigned column) '
+        f"{{ return autotune::Xor<{groups}, {width}>::column(row, column); }}\n"
+        for groups, width in SPANS
+    )
+
+
+def swizzle_has_no_conflicts(module: Module, groups: int, width: int) -> None:
+    """Of words in rows of whole spans: threads along a row have each bank once; so have, by vectors of ``width`` words
+    along a column, as many threads as there are groups, from any row on."""
+    row, column, one, other = (z3.BitVec(name, 32) for name in ("row", "column", "one", "other"))
+
+    def bank(at_row: Any, at_column: Any) -> Any:
+        return _run(module, f"swizzle{groups}", at_row, at_column) & 31
+
+    begin, word = column & ~z3.BitVecVal(31, 32), column & ~z3.BitVecVal(width - 1, 32)
+    lanes = z3.And(one != other, z3.ULT(one, 32), z3.ULT(other, 32))
+    apart = bank(row, begin + one) != bank(row, begin + other)
+    _show(z3.Implies(lanes, apart), f"swizzle xor{groups}x{width}: along a row")
+    lanes = z3.And(one != other, z3.ULT(one, groups), z3.ULT(other, groups))
+    apart = z3.LShR(bank(row + one, word) ^ bank(row + other, word), width.bit_length() - 1) != 0
+    _show(z3.Implies(lanes, apart), f"swizzle xor{groups}x{width}: along a column")
+    for k in range(width):
+        _show(bank(row, word + k) == bank(row, word) + k, f"swizzle xor{groups}x{width}: a vector is one")
+
+
 def compiled_bits(changed: Mapping[str, tuple[str, str]] = {}) -> Module:
-    """Both, compiled; with selections in place of branches."""
-    text = curve_text() + packing_text().replace(CUDA, "")
+    """All of them, compiled; with selections in place of branches."""
+    text = curve_text() + packing_text().replace(CUDA, "") + swizzle_text()
     return compiled(text, changed, "-O1")

@@ -371,13 +371,15 @@ def _texel_of(part: Any, machine: Machine) -> Any:
 def _argument(case: Case) -> Pointer:
     """The accessor as ``Stored.argument`` makes it."""
     room = case.room
+    if case.layout.data.role == "shared":
+        return Pointer("memory")
     extents = [0x11_00_00_01 + axis for axis in range(len(room.extents))]
     strides = [0x22_00_00_01 + axis for axis in range(len(room.extents))]
     made = replace(room, extents=tuple(extents), strides=tuple(strides), part_stride=0x33_00_00_01).argument(
         0x44_00_00_01
     )
     found = Room("argument")
-    width = case.layout.data.index_bits // 8
+    width = (case.layout.data.index_bits + 1) // 8
     members = [
         (0x44_00_00_01, 8, Pointer("memory")),
         *((mark, 4, each) for mark, each in zip(extents, room.extents, strict=True)),

@@ -315,14 +315,23 @@ class Machine:
         return a // b, a % b
 
     def _sdiv(self, text: str, registers: Any) -> Any:
-        a, b, bits = self._two(text, registers)
-        assert isinstance(a, int) and isinstance(b, int) and max(a, b) < 2 ** (bits - 1), text
-        return a // b
+        return self._whole_division(*self._without_sign(text, registers))[0]
 
     def _srem(self, text: str, registers: Any) -> Any:
+        return self._whole_division(*self._without_sign(text, registers))[1]
+
+    def _without_sign(self, text: str, registers: Any) -> tuple[Any, Any]:
+        """Two operands, neither of which is negative as a number with a sign."""
         a, b, bits = self._two(text, registers)
-        assert isinstance(a, int) and isinstance(b, int) and max(a, b) < 2 ** (bits - 1), text
-        return a % b
+        for each in (a, b):
+            if isinstance(each, int):
+                assert each < 2 ** (bits - 1), text
+            self.exact(each, bits - 1)
+        return a, b
+
+    def _ashr(self, text: str, registers: Any) -> Any:
+        self._without_sign(text, registers)
+        return self._lshr(text, registers)
 
     def _lshr(self, text: str, registers: Any) -> Any:
         a, b, bits = self._two(text, registers)

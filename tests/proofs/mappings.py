@@ -36,6 +36,12 @@ def laid(data: Data, group: tuple[int, int] = (1, 0), **choices: Any) -> Layout:
     return layout_of(data, choices, Layout(data=data, group=group))
 
 
+def shared(sizes: tuple[int, ...], kind: str = "float32", **choices: Any) -> Layout:
+    """Of an array in shared memory."""
+    data = replace(plain(len(sizes), kind), role="shared")
+    return replace(layout_of(data, choices), sizes=sizes)
+
+
 def curves(layout: Layout, sides: int) -> Iterator[tuple[str, Layout]]:
     """With a curve of which no more is known than that it is one, of every side that it can have."""
     curve = layout.curve
@@ -114,6 +120,8 @@ def layouts() -> Iterator[tuple[str, Layout]]:
         for vector in (1, 2, 4):
             data = plain(2, "uint8", packed="j", low=0, high=1)
             yield f"packing {packing} by {vector}", laid(data, packing=packing, vector=vector, padding=4)
+    yield from _signed()
+    yield from _shared()
     yield from _memories()
     yield from _storages()
     yield from _together()
@@ -137,6 +145,47 @@ def _curves(bits: int) -> Iterator[tuple[str, Layout]]:
     for name, (rank, most, chosen) in open_sides.items():
         for more, layout in curves(laid(plain(rank, index_bits=bits), **chosen), most):
             yield f"{name}{more}{wide}", layout
+
+
+def _signed() -> Iterator[tuple[str, Layout]]:
+    """With offsets that have a sign: whatever goes together with a mapping."""
+    for choices in (
+        {"axes": ["k", "i", "j"]}, {"padding": "128B+16B"}, {"tiles": "5x7x3"}, {"swizzle": "xor8x2"},
+        {"memory": "texture"}, {"memory": "readonly"}, {"storage": "scaled_int8_by_row"},
+        {"curve": "morton4", "tiles": "2x3x1"},
+    ):  # fmt: skip
+        what = ", ".join(f"{key} {value}" for key, value in choices.items())
+        layout = laid(plain(3, index_bits=31), **choices)
+        for more, each in curves(layout, 0) if layout.curve else [("", layout)]:
+            yield f"{what}{more}, 31-bit addresses", each
+    for records in ("aos", "soa", "aosoa3", "aosoa4", "u+v-w"):
+        yield f"records {records}, 31-bit addresses", laid(record("Three", 2, index_bits=31), records=records)
+    plane = record("Three", 2, index_bits=31, plane=(16, 2))
+    yield "dims 2d, 31-bit addresses", laid(plane, dims="2d", records="aosoa4")
+    merged = laid(record("Three", 2, index_bits=31), (3, 1), records="soa", padding=4)
+    yield "merged, 31-bit addresses", merged
+
+
+def _shared() -> Iterator[tuple[str, Layout]]:
+    """Arrays in shared memory: every swizzle of rows that are whole spans of it and of rows that are not, and with all
+    that goes together with it."""
+    for bits in range(1, 7):
+        for width in (1, 2, 4, 8):
+            swizzle = f"xor{1 << bits}x{width}"
+            for sizes in ((32, 32), (9, 21)):
+                yield f"shared {sizes[0]}x{sizes[1]}, swizzle {swizzle}", shared(sizes, swizzle=swizzle)
+    for kind in ("uint8", "uint16", "float64"):
+        yield f"shared 16x40 of {kind}, swizzle xor8x2", shared((16, 40), kind, swizzle="xor8x2")
+    yield "shared of one extent", shared((100,), padding="32+3")
+    for choices in (
+        {}, {"padding": "1+1"}, {"axes": ["k", "j", "i"], "swizzle": "xor4"}, {"tiles": "2x4x4", "swizzle": "xor8x2"},
+        {"swizzle": "xor16", "padding": "8+2"},
+    ):  # fmt: skip
+        what = ", ".join(f"{key} {value}" for key, value in choices.items()) or "rows"
+        yield f"shared 4x6x20, {what}", shared((4, 6, 20), **choices)
+    curved = shared((8, 24), curve="morton4", tiles="2x3", swizzle="xor4")
+    for more, layout in curves(curved, 0):
+        yield f"shared 8x24, curve4 of tiles 2x3, swizzle xor4{more}", layout
 
 
 def _memories() -> Iterator[tuple[str, Layout]]:

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from accessors import compiled, source
-from bits import compiled_bits, hilbert_is_the_hosts, morton_joins_bits, packing_is_the_hosts
+from bits import (
+    SPANS,
+    compiled_bits,
+    hilbert_is_the_hosts,
+    morton_joins_bits,
+    packing_is_the_hosts,
+    swizzle_has_no_conflicts,
+)
 from claims import (
     Case,
     Refused,
@@ -62,6 +69,9 @@ def about_bits() -> Iterator[Proof]:
     module = compiled_bits()
     for packing in PACKINGS.values():
         yield Proof(f"bits of packing {packing.name}", partial(packing_is_the_hosts, module, packing))
+    for groups, width in SPANS:
+        conflicts = partial(swizzle_has_no_conflicts, module, groups, width)
+        yield Proof(f"swizzle xor{groups}x{width} of words, no bank conflicts", conflicts)
     for rank in (2, 3):
         for bits in (32, 64):
             name = f"curve of {rank} extents, every side, {bits} bits"

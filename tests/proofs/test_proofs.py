@@ -11,10 +11,17 @@ import pytest
 pytest.importorskip("z3", reason="needs z3-solver (dependency group heavy)")
 
 from accessors import compiled, source
-from bits import CURVES, compiled_bits, hilbert_is_the_hosts, morton_joins_bits, packing_is_the_hosts
+from bits import (
+    CURVES,
+    compiled_bits,
+    hilbert_is_the_hosts,
+    morton_joins_bits,
+    packing_is_the_hosts,
+    swizzle_has_no_conflicts,
+)
 from claims import Case, mapping_is_one_to_one, parts_are_inside_and_apart
 from host import host_moves_as_it_says
-from mappings import curves, laid, plain, record
+from mappings import curves, laid, plain, record, shared
 from proofs import about_bits, about_layouts, layouts, prove_layout
 from whole import Facts, Refuted
 
@@ -59,6 +66,13 @@ PLANTED: dict[str, tuple[Layout, str, str, str]] = {
     "a swizzle that leaves its row": (
         laid(plain(2), swizzle="xor8"), "swizzle.cuh", "(row & (GROUPS - 1)) * WIDTH",
         "(row & (2 * GROUPS - 1)) * WIDTH",
+    ),
+    "a swizzle of a shared array that leaves its row": (
+        shared((9, 21), swizzle="xor8"), "swizzle.cuh", "(row & (GROUPS - 1)) * WIDTH", "(row & 31) * WIDTH",
+    ),
+    "a shared array with another row": (
+        shared((9, 21), padding="1+1"), "shared_array.cuh", "offset(static_cast<unsigned>(indices)...)",
+        "offset(static_cast<unsigned>(indices & 7)...)",
     ),
     "runs of records that are too short": (
         laid(record("Three"), records="soa"), "records.cuh", "part * part_stride + element",
@@ -110,6 +124,10 @@ def test_a_wrong_header_is_found(name: str) -> None:
         ("curve.cuh", "is_high ? lower : swapped", "is_high ? bit : swapped",
          lambda module: hilbert_is_the_hosts(module, 2, 32)),
         ("curve.cuh", "turned[RANK - 1] >> 1", "turned[0] >> 1", lambda module: hilbert_is_the_hosts(module, 3, 32)),
+        ("swizzle.cuh", "(row & (GROUPS - 1)) * WIDTH", "(row & (GROUPS - 1)) * 2",
+         lambda module: swizzle_has_no_conflicts(module, 8, 4)),
+        ("swizzle.cuh", "(row & (GROUPS - 1)) * WIDTH", "(row & (GROUPS / 2)) * WIDTH",
+         lambda module: swizzle_has_no_conflicts(module, 32, 1)),
         ("packing.cuh", "word.plane[p] >> k & 1u", "word.plane[p] >> (31 - k) & 1u",
          lambda module: packing_is_the_hosts(module, PACKINGS["planes2"])),
         ("packing.cuh", "(k * BITS % 32)", "(32 - BITS - k * BITS)",

@@ -160,7 +160,7 @@ class Facts:
                     self.know((most - one).times(other) >= 0)
         return made
 
-    def count_mismatches(self, a: "Whole", b: "Whole", factor: "Whole") -> None:
+    def apart(self, a: "Whole", b: "Whole", factor: "Whole") -> None:
         """Know that a * factor is larger than b * factor by the factor or more, as a > b is known, and factor >= 0."""
         self.know((a - b - 1).times(factor) >= 0)
 

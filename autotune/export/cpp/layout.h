@@ -435,8 +435,8 @@ inline void restore(const Layout& layout, const Shape& shape, const Bytes& buffe
 // Why an array does not fit on a device with `limits`; empty when it does.
 inline std::string refusal(const Layout& layout, const Room& room, const Limits& limits) {
   const std::string name = std::string(layout.name) + ": ";
-  if (layout.index_bits == 32 && room.texels >= std::int64_t{1} << 32)
-    return name + std::to_string(room.texels) + " texels pass the range of 32-bit addresses";
+  if (layout.index_bits < 64 && room.texels >= std::int64_t{1} << layout.index_bits)
+    return name + std::to_string(room.texels) + " texels pass the range of " + std::to_string(layout.index_bits) + "-bit addresses";
   for (std::int64_t extent : room.extents)
     if (extent >= std::int64_t{1} << 32) return name + "an extent passes the range of 32-bit numbers";
   const std::int64_t window = limits.constant_bytes - layout.constant_offset;

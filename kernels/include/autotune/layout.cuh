@@ -12,6 +12,7 @@
 #include "autotune/field_access.cuh"
 #include "autotune/fields.cuh"
 #include "autotune/shared.cuh"
+#include "autotune/shared_array.cuh"
 #include "autotune/storage.cuh"
 #include "autotune/strided.cuh"
 #include "autotune/swizzle.cuh"

@@ -37,18 +37,4 @@ struct Swizzled : Mapping {
   }
 };
 
-// A tile in shared memory, ROWS x COLUMNS: `__shared__ autotune::SharedTile<float, 32, 32, autotune::Xor<32>> tile;`,
-// then tile(row, column).
-template <class Value, int ROWS, int COLUMNS, class Swizzle = Xor<1>>
-struct SharedTile {
-  Value values[ROWS * COLUMNS];
-
-  AUTOTUNE_DEVICE Value& operator()(unsigned row, unsigned column) {
-    return values[row * COLUMNS + Swizzle::column(row, column)];
-  }
-  AUTOTUNE_DEVICE const Value& operator()(unsigned row, unsigned column) const {
-    return values[row * COLUMNS + Swizzle::column(row, column)];
-  }
-};
-
 }  // namespace autotune

@@ -5,8 +5,8 @@
 #include <cute/layout.hpp>
 #include <cute/swizzle_layout.hpp>
 
+#include "autotune/shared_array.cuh"
 #include "autotune/strided.cuh"
-#include "autotune/swizzle.cuh"
 
 namespace autotune {
 
@@ -60,13 +60,17 @@ AUTOTUNE_EVERYWHERE Accessor from_cute(typename Accessor::value_type* memory, co
   return Values::made(memory, extents, strides);
 }
 
-// The places of a SharedTile in its memory, rows first: cute::Swizzle after a layout by rows.
-template <class Value, int ROWS, int COLUMNS, unsigned GROUPS, unsigned WIDTH>
-AUTOTUNE_EVERYWHERE auto to_cute(const SharedTile<Value, ROWS, COLUMNS, Xor<GROUPS, WIDTH>>&) {
-  static_assert((COLUMNS & (COLUMNS - 1)) == 0, "cute::Swizzle needs rows of a power of two values");
+// The places of a swizzled SharedArray of rows in its memory, rows first: cute::Swizzle after a layout by rows.
+template <class Value, unsigned ROWS, unsigned COLUMNS, unsigned long long PITCH, unsigned GROUPS, unsigned WIDTH,
+          unsigned ELEMENTS>
+AUTOTUNE_EVERYWHERE auto to_cute(
+    const SharedArray<Value,
+                      Swizzled<Strided<Extents<ROWS, COLUMNS>, Strides<unsigned, PITCH, 1>>, 0, 1, GROUPS, WIDTH>,
+                      ELEMENTS>&) {
+  static_assert((PITCH & (PITCH - 1)) == 0, "cute::Swizzle needs rows of a power of two values");
   using Rows =
-      cute::Layout<cute::Shape<cute::Int<ROWS>, cute::Int<COLUMNS>>, cute::Stride<cute::Int<COLUMNS>, cute::_1>>;
-  constexpr int width = detail::log2_of(WIDTH), row = detail::log2_of(COLUMNS);
+      cute::Layout<cute::Shape<cute::Int<ROWS>, cute::Int<COLUMNS>>, cute::Stride<cute::Int<int(PITCH)>, cute::_1>>;
+  constexpr int width = detail::log2_of(WIDTH), row = detail::log2_of(int(PITCH));
   return cute::composition(cute::Swizzle<detail::log2_of(GROUPS), width, row - width>{}, Rows{});
 }
 
