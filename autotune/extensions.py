@@ -6,7 +6,9 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 - ``families``: ``read_family(path)`` for files that declare a family and end so;
 - ``records``: ``read_study(path)`` for files that hold a record and end so;
 - ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name;
-- ``names``: what ``autotune`` itself gives by these names.
+- ``ranks``: ``agreement.check_ranks(files, families, out)`` for ``autotune check --ranks``;
+- ``names``: what ``autotune`` itself gives by these names;
+- ``reports``: ``make_blocks(study, family, folder)`` of that module, for the report of a record in ``folder``.
 """
 
 from collections.abc import Mapping
@@ -19,13 +21,15 @@ from typing import Any, Literal
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``, the ``names`` that a program finds in ``autotune``."""
+    ``records``, the ``names`` that a program finds in ``autotune``; whether it knows of ``ranks``."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     loads: str = ""
     names: tuple[str, ...] = ()
+    reports: str = ""
+    ranks: bool = False
 
 
 EXTENSIONS = {
@@ -34,6 +38,12 @@ EXTENSIONS = {
             "adopt": "Turn an unmodified kernel into a family. Pointers become accessors, and both kernels are run "
             "and compared."
         }
+    ),
+    "advise": Extension(
+        commands={
+            "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family."
+        },
+        reports="receipt",
     ),
     "authoring": Extension(
         commands={
@@ -48,7 +58,8 @@ EXTENSIONS = {
         commands={
             "export": "Export the winners as CUDA C++17 for programs without Python. Kernels, layouts, dispatch "
             "table, an example."
-        }
+        },
+        names=("torch",),
     ),
     "kernel_tuner": Extension(
         commands={
@@ -80,7 +91,9 @@ EXTENSIONS = {
     "spread": Extension(
         commands={
             "spread": "Run the tuned kernel once on several devices, or on the ranks of an MPI program."
-        }
+        },
+        names=("Agreement",),
+        ranks=True,
     ),
 }
 
@@ -93,9 +106,21 @@ def reader_of(path: str, module: Literal["families", "records"]) -> Any:
     return None
 
 
+def blocks_of(study: Any, family: Any, folder: Path) -> list[Any]:
+    """What extensions add to the report on a study of ``family`` (None where it is not known)."""
+    modules = [f"autotune.{name}.{one.reports}" for name, one in EXTENSIONS.items() if one.reports]
+    return [block for name in modules for block in import_module(name).make_blocks(study, family, folder)]
+
+
 def loader_of(folder: Any) -> Any:
     """``load`` of the extension that has ``folder`` to load; None where none has."""
     for package, extension in EXTENSIONS.items():
         if extension.loads and Path(folder, extension.loads).is_file():
             return import_module(f"autotune.{package}").load
     return None
+
+
+def check_of_ranks() -> Any:
+    """``check_ranks`` of the extension that knows of ranks; None where none does."""
+    of = [package for package, extension in EXTENSIONS.items() if extension.ranks]
+    return import_module(f"autotune.{of[0]}.agreement").check_ranks if of else None

@@ -1,8 +1,8 @@
 """Processes of this one's own: none outlives it, none leaves a file behind.
 
-They are started anew, never forked: a CUDA context may exist in this process, and does not survive a fork. None imports
-the program that starts it, so a script needs no guard around what it does, and a notebook has none to import. Whatever
-runs in one may crash, hang or be killed; ``Child.death`` says what became of it.
+They are started afresh, never forked: a CUDA context may exist in this process, and does not survive a fork. None
+imports the program that starts it, so a script needs no guard around what it does, and a notebook has none to
+import. Whatever runs in one may crash, hang or be killed; ``Child.death`` says what became of it.
 
 And ``quiet_optuna``: what Optuna logs in this process belongs to the program, but while autotune calls it.
 """

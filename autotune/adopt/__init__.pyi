@@ -1,1 +1,1 @@
-from .process import adopt as adopt
+from .process import AdoptRequest as AdoptRequest, adopt as adopt

@@ -273,7 +273,7 @@ class _Followed:
                 raise NotFollowed(f"an element of {name} is used in a way that is not known here")
 
     def _assign(self, assignment: Cursor, plain: Access, value: Cursor) -> Access:
-        """A statement ``x[i] = v`` is a store; anywhere else an element is assigned to where it lies."""
+        """A statement ``x[i] = v`` is a store; anywhere else an element is assigned to where it is."""
         source, place = self.function.source, span(assignment)
         is_simple = source.text(plain.place[1], span(value)[0]).strip() == "=" and not plain.member
         is_alone = self._is_statement(assignment) and not source.macro_around(place)

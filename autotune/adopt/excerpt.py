@@ -80,7 +80,7 @@ class Piece:
 
 @dataclass
 class Excerpt:
-    """The kernel's file and those that it includes from where it lies."""
+    """The kernel's file and those that it includes from where it is."""
 
     source: CudaSource
     kernel: Cursor

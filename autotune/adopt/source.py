@@ -1,6 +1,6 @@
 """A CUDA source as libclang sees it: its kernels, and the text between two places.
 
-No CUDA toolkit is needed: the built-ins are declared in ``builtins.cuh`` beside this file, and what else the file
+No CUDA toolkit is needed: the built-ins are declared in ``builtins.cuh`` next to this file, and what else the file
 includes may be missing, since a kernel rarely needs it.
 """
 
@@ -174,7 +174,7 @@ class CudaSource:
         return tuple(span(c) for c in found if self.is_here(c))
 
     def macro_around(self, place: Span) -> Span | None:
-        """The expansion that wrote what is at the place: one that begins there. What lies behind a macro's name is an
+        """The expansion that wrote what is at the place: one that begins there. What is behind a macro's name is an
         argument, which stands in the file."""
         return next((m for m in self.macros if m[0] == place[0] and place[1] <= m[1]), None)
 

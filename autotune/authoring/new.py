@@ -1,6 +1,6 @@
 """``autotune new``: a family folder that works at once.
 
-The template, ``new_family/`` beside this file, is itself a working family: its files open in an editor, compile and
+The template, ``new_family/`` next to this file, is itself a working family: its files open in an editor, compile and
 are linted like any other. Its name is the placeholder: the word ``new_family`` becomes the new family's name in
 file names and texts, and nothing else is changed.
 """

@@ -359,7 +359,7 @@ def _find_layouts(
     declared: Declared, layouts: Layouts, worker: ProcessWorker, contents: Mapping[str, Any],
     expected: Mapping[str, Any],
 ) -> Declared:  # fmt: skip
-    """With the layouts that the function is right with: each value is proved beside the defaults."""
+    """With the layouts that the function is right with: each value is proved with the defaults."""
     spaced = replace(declared, spaces=layouts.extents, links=layouts.links)
     extents = {name: spaced.extents(name) for name in spaced.arrays}
     whole = replace(spaced, layouts=layouts.policies(spaced.arrays, extents))

@@ -64,8 +64,8 @@ def write_reports(
     record: Path | None = None,
     policies: Sequence[Path] | None = None,
 ) -> None:
-    """``record``: the folder that the record lies in, where that is not ``folder``. ``policies``: where the winners'
-    policy files lie, by default where programs look for them."""
+    """``record``: the folder that the record is stored in, where that is not ``folder``. ``policies``: where the
+    winners' policy files lie, by default where programs look for them."""
     looked = policy_folders() if policies is None else policies
     for name, path in write_all(studies, folder, known, record, looked).items():
         out.print(f"{name:<12} {path}")

@@ -102,7 +102,7 @@ def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
 
 def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = False) -> None:
     """Make the call on the kernel that ``open_tuned`` opens; ``note`` prints a line, to stderr where the output goes to
-    stdout. Bad input is refused before the device is opened; the output appears whole or not at all."""
+    stdout. Bad input is rejected before the device is opened; the output appears whole or not at all."""
     texts, output, note = call.texts, call.output, call.enable_notes(note)
     inputs = None if call.application else call.inputs()
     with _write_whole(output) as unfinished, ExitStack() as held:

@@ -3,7 +3,7 @@
 Any number of processes may share one cache. Files are replaced whole, and an entry whose image is not exactly
 the one it was written for is a miss, so a crash or a damaged file costs a compilation and nothing else.
 
-What lies there is run, so it is taken only from this user or root, and only from where nobody else may write. Several
+What is there is run, so it is taken only from this user or root, and only from where nobody else may write. Several
 users share a cache when they ask for it with AUTOTUNE_CACHE_SHARED: each then runs what any of them puts there.
 """
 
@@ -79,7 +79,7 @@ def default_root() -> Path:
 
 
 class _NotTrusted(OSError):
-    """Another user could have written what lies in the cache."""
+    """Another user could have written what is in the cache."""
 
 
 def is_trusted(path: Path, *folders: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A kernel's source that is compiled as it stands: what goes ahead of it for one configuration, and how C++ names what
+"""A kernel's source that is compiled unmodified: what goes ahead of it for one configuration, and how C++ names what
 is instantiated."""
 
 import hashlib
@@ -108,7 +108,7 @@ def element_type(data: Data) -> str:
 
 
 def plain_header(source: VariantSource) -> str:
-    """``default.cuh`` of a source that is compiled as it stands: what stands ahead of it in the default configuration,
+    """``default.cuh`` of a source that is compiled unmodified: what stands ahead of it in the default configuration,
     each macro as long as nothing else defined it."""
     lines = [
         "// Made by `autotune show FAMILY control --header`: what stands ahead of the kernel source in the default",

@@ -35,7 +35,7 @@ def kernel_digests(compiled: Compiled) -> dict[str, str]:
     symbols do not count, nor what else is in the binary.
 
     Equal digests mean equal code; equal code in a much different module may still get two digests. Empty when the
-    binary is not a cubin whose code can be told apart (a cpu library refers to itself by distance) or is not there.
+    binary is not a cubin whose code can be distinguished (a cpu library refers to itself by distance) or is not there.
     """
     try:
         status = compiled.image.stat()
@@ -131,7 +131,7 @@ class _Module:
     relocations: Mapping[str, Sequence[tuple[int, int, _Symbol, int]]]
 
     def find_content(self, bank: int, offset: int) -> str:
-        """What lies at a place in a bank that the module's kernels share, or empty."""
+        """What is at a place in a bank that the module's kernels share, or empty."""
         section = f".nv.constant{bank}"
         if bank == _ADDRESSES:
             slots = self.relocations.get(section, ())
@@ -145,7 +145,7 @@ class _Module:
     @property
     def literals(self) -> bytes:
         """The text literals of all kernels together. Which of them a kernel reaches is not always told by its
-        instructions, and a compiler numbers them in each module anew."""
+        instructions, and a compiler numbers them in each module again."""
         found = {self.content(symbol) for symbol in self.symbols if symbol.name.startswith(_LITERALS)}
         return " ".join(sorted(found)).encode()
 

@@ -72,7 +72,8 @@ _LACKING = {
 
 
 def cuda_headers() -> Path:
-    """The folder with what the cpu device has of a toolkit's headers; ``usual`` beside it has what nothing else has."""
+    """The folder with what the cpu device has of a toolkit's headers; ``usual`` next to it has what nothing else
+    has."""
     return include_dir() / "autotune" / "cpu" / "toolkit"
 
 

@@ -22,7 +22,7 @@ class VariantSource:
     text that goes ahead of the struct and makes no code.
 
     ``instances`` say how a kernel is named in C++ where that is not ``<kernel><<name>>``. A variant is plain when the
-    source is compiled as it stands: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
+    source is compiled unmodified: ``headers`` of the library and ``struct`` then go ahead of it, ``checks`` behind.
     ``symbols`` are the variables of the source that are filled from outside, ``options`` what it adds to the batch's,
     ``numbers`` constant expressions by name, in which ``Policy`` is the struct: their values are read from the binary.
     """

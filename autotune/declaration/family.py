@@ -39,7 +39,7 @@ def load_family(name_or_folder: str | os.PathLike[str], check: bool = True) -> F
 
 
 def _folder(text: str) -> Path:
-    """Where the family lies. Raises UnknownName, FamilyError."""
+    """Where the family is stored. Raises UnknownName, FamilyError."""
     known = families()
     if Path(text).name == "family.yaml" and Path(text).is_file():  # its folder is meant
         text = str(Path(text).parent)

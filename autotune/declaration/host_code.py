@@ -1,4 +1,4 @@
-"""A family's code for the host: what decides its inputs, orders, plans and reference, beside family.yaml.
+"""A family's code for the host: what decides its inputs, orders, plans and reference, next to family.yaml.
 
 That is its Python, and the C++ that this Python has compiled (``host_library``). What counts is what ``family.py``
 imports, in functions too, from its own folder or from anywhere else that is the user's: not the standard library,

@@ -1,4 +1,4 @@
-"""A kernel as it stands, declared from Python: its text and a few words become a family folder, and from then on it is
+"""An unmodified kernel, declared from Python: its text and a few words become a family folder, and from then on it is
 a family like any other."""
 
 import hashlib
@@ -365,7 +365,7 @@ def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
 
 
 def _require_own(folder: Path) -> None:
-    """Raise StoreError for a folder in which another user can put files: what lies there is compiled and run."""
+    """Raise StoreError for a folder in which another user can put files: what is there is compiled and run."""
     if not is_shared_cache() and (place := others_may_write(folder, folder.parent, folder.parent.parent)):
         raise StoreError(
             f"{place} can be written by other users, and sources stored there would run as you: name a folder of "

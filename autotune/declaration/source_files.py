@@ -2,7 +2,7 @@
 
 A family's identity must be known before anything is compiled, so the includes are followed as text, in the order in
 which a compiler looks for them and whether a condition leaves them out or not. After each call the compiler's own list
-of what it read is held against it (see ``batches``). Headers that are found neither beside the file that includes
+of what it read is held against it (see ``batches``). Headers that are found neither next to the file that includes
 them, nor in the layout library, nor in the family's folder are the compiler's, whose version is in its identity.
 """
 

@@ -21,7 +21,7 @@ WORDS, EXACTLY = np.dtype(np.uint32), (0.0, 0.0)
 
 
 class LaunchError(DeviceError):
-    """A launch or a copy that the device refused; the text is the driver's."""
+    """A launch or a copy that the device rejected; the text is the driver's."""
 
 
 def require_room(symbol: str, room: int, nbytes: int) -> None:
@@ -321,11 +321,11 @@ class Lender(Backend, Protocol):
     """A backend whose kernels can work on arrays and streams of other libraries: ``cuda``."""
 
     def borrow(self, stored: Stored, address: int) -> Placed:
-        """What lies at ``address`` already, as ``stored`` says, with a texture over it where that asks for one. Freeing
+        """What is at ``address`` already, as ``stored`` says, with a texture over it where that asks for one. Freeing
         it leaves the memory as it is."""
 
     def settle(self, placed: Placed) -> None:
-        """What was written to the linear memory beside an image, where a launch finds its address, is in the image."""
+        """What was written to the linear memory next to an image, where a launch finds its address, is in the image."""
 
     def on(self, stream: int) -> AbstractContextManager[int]:
         """What the calling thread queues in the block runs in the order of the stream with that handle, which

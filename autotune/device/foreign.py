@@ -1,6 +1,6 @@
 """Arrays of other libraries: where they are, and new ones of their kind.
 
-What lies on a GPU is known by ``__cuda_array_interface__`` (cupy, torch, numba, PyCUDA: the CUDA Array Interface,
+What is on a GPU is known by ``__cuda_array_interface__`` (cupy, torch, numba, PyCUDA: the CUDA Array Interface,
 version 3) or by DLPack (``__dlpack__`` with a CUDA device). Everything else is the host's and goes through numpy.
 """
 
@@ -118,7 +118,7 @@ _TO_HOST: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 
 
 def view(array: Any, stream: int = 0) -> View | None:
-    """``array`` as what lies on a GPU, or None when it is the host's; ``stream`` is the handle of the stream that will
+    """``array`` as what is on a GPU, or None when it is the host's; ``stream`` is the handle of the stream that will
     use it. Raises WorkloadError for one that cannot be used where it is."""
     if not is_on_gpu(array):
         return None

@@ -63,7 +63,7 @@ _MOST_RUNS = 64  # of slack, filled one by one
 @dataclass
 class PlacedInput:
     """One array or merged group in one layout: where each member is, and what storing it cost. ``stored`` has no
-    content but for constant memory that is filled from the host, anew for each binary.
+    content but for constant memory that is filled from the host, again for each binary.
 
     With ``content``, which makes the bytes again, its checksum is taken: ``has_changed`` says whether something
     wrote to it since; ``canonical`` are the arrays, where they can be read back. ``slack`` are the runs of bytes

@@ -135,7 +135,7 @@ def explain_refusal(layout: Layout, view: View, inward: bool = True) -> str:
 
 
 def move(layout: Layout, view: View, inward: bool) -> bytes:
-    """The kernel's argument: what goes where. The addresses come beside it."""
+    """The kernel's argument: what goes where. The addresses come next to it."""
     shape, stored = view.shape, layout.room(view.shape)
     rank, packing = len(shape), layout.packing
     missing = _MOST_AXES - rank
@@ -168,7 +168,7 @@ def move(layout: Layout, view: View, inward: bool) -> bytes:
 
 
 def _place(made: NDArray[Any], layout: Layout, extents: Sequence[int]) -> None:
-    """The part of the argument that says where a value lies among the others."""
+    """The part of the argument that says where a value is stored among the others."""
     grid, mapping = layout.grid(extents), layout.mapping
     missing = [1] * (_MOST_AXES - len(extents))
     for name, lengths in (("blocks", grid.strides), ("tile", grid.tile), ("side", grid.side)):

@@ -51,7 +51,7 @@ class Refinement:
         return not any(self._queued) and self._choose_next() is None
 
     def time(self, at: int) -> float:
-        """The least in ms: what lies between the marks beside the kernels (the host that is not done launching, code
+        """The least in ms: what is between the marks next to the kernels (the host that is not done launching, code
         that is in no cache yet) only adds to it."""
         return min(self.times[at])
 

@@ -1,8 +1,8 @@
 """T1 files of the autotuning community (schema 1.0.0, FAIR benchmark hub): a kernel with its parameters and arguments,
 read as a family with one workload.
 
-Beside what the schema names, the hub's files say ``ProblemSize``, ``GridDivX`` and the like, ``MemType`` and ``Output``
-in the way of Kernel Tuner, which is followed.
+Next to what the schema names, the hub's files say ``ProblemSize``, ``GridDivX`` and the like, ``MemType`` and
+``Output`` in the way of Kernel Tuner, which is followed.
 """
 
 import ast

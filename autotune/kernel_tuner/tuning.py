@@ -300,7 +300,7 @@ def _share(fraction: Any, space: Space) -> int:
 
 
 def _store(cache: str | os.PathLike[str]) -> Path:
-    """Where the record of a sweep lies: beside the cache file, so that the next call goes on from it."""
+    """Where the record of a sweep lies: next to the cache file, so that the next call goes on from it."""
     path = json_path(cache)
     folder = path.with_suffix(".autotune")
     if path.exists() and not folder.is_dir():

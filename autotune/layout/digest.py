@@ -77,7 +77,7 @@ def layouts_digest() -> str:
 @cache
 def dimension_digest(name: str) -> str:
     """The same of the values of one dimension that go beyond these, for families that have some: each with other
-    choices beside it, on all arrays that can take it."""
+    choices next to it, on all arrays that can take it."""
     return _digest(_sample_outside(name))
 
 

@@ -25,7 +25,7 @@ class Dimension:
     ``header`` is that of the layout library which the C++ type of a value needs, of those alone that ``is_more`` picks
     where not all do. What such values store is hashed on its own, by ``probes``, each of which suits some array.
 
-    ``leaves_rows`` says whether a value leaves an element one texel with its neighbours beside it, as an image needs
+    ``leaves_rows`` says whether a value leaves an element one texel with its neighbours next to it, as an image needs
     them (usual values do). ``is_of_views``: a converted view may choose it. ``needs`` names another dimension without
     which there is no choice; ``not_with`` those that the same array may not choose, and why."""
 

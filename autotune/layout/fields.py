@@ -1,4 +1,5 @@
-"""records: groups of fields, each of which lies together and apart from the others (host side of ``fields.cuh``)."""
+"""records: groups of fields, each of which is stored together and apart from the others (host side of
+``fields.cuh``)."""
 
 import math
 import re

@@ -2,7 +2,7 @@
 
 What it then gets is declared (``Sampling``), since it is part of the result, and is the same in every layout. With
 ``dims: image`` an input in texture memory is a texture with the array's own rows, and an output is a surface; in any
-other memory an image lies in a line (image.cuh).
+other memory an image is stored in a line (image.cuh).
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Sampling:
 
     @property
     def is_linear(self) -> bool:
-        """Whether a kernel gets what lies between elements."""
+        """Whether a kernel gets what is between elements."""
         return self.filter == "linear"
 
     @property

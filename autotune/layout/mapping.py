@@ -3,7 +3,7 @@ of ``mapping.cuh``, ``tile.cuh``, ``curve.cuh``).
 
 The stages are always in this order. Steps, such as a swizzle, move indices to other indices. Each index is cut into
 a tile and a place within it; a curve cuts the tiles' indices once more, into blocks and a place on the curve. What is
-left counts the blocks, row by row. So the tile is what lies closest together: blocks, then the curve, then the tile.
+left counts the blocks, row by row. So the tile is what is closest together: blocks, then the curve, then the tile.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The process that a profiler watches: it places a workload's data and runs each configuration's plan once.
 
-``python -m autotune.measure.profiled_process TASK.json`` reads a WatchedTask and writes a WatchedResult beside it; it
+``python -m autotune.measure.profiled_process TASK.json`` reads a WatchedTask and writes a WatchedResult next to it; it
 measures nothing itself.
 """
 

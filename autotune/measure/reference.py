@@ -33,7 +33,7 @@ def compute_expected(
     family: Family, inputs: Inputs, cache_root: Path, swept: "SweptDevice | None" = None
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """(canonical outputs by name, milliseconds the reference took when it was computed). Where a configuration is the
-    reference it runs on the cpu device; on the device that is ``swept`` where the source is compiled as it stands, and
+    reference it runs on the cpu device; on the device that is ``swept`` where the source is compiled unmodified, and
     where the host compiler cannot make it.
 
     Raises FamilyError when the reference does not give what the family declares.

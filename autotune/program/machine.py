@@ -60,7 +60,7 @@ class _InPlace(Execution):
 
 class Machine(Closing):
     """``bound`` on ``backend``. ``start`` gives the arrays their content; ``run`` runs segments under an assignment,
-    and any assignment may follow another: what lies in another form is converted first.
+    and any assignment may follow another: what is in another form is converted first.
 
     ``apart`` reads arrays that a step updates in place from a copy, as the program is declared. One that ``keeps``
     what it is given has it on the device for the next start.

@@ -1,4 +1,4 @@
-"""The whole program run beside the program as declared: compared after every step, and timed in turn."""
+"""The whole program run with the program as declared: compared after every step, and timed in turn."""
 
 import math
 from collections import Counter

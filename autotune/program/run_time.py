@@ -91,7 +91,7 @@ class TunedProgram(Closing):
 
         Raises:
             WorkloadError, UsageError, UnknownName: for arrays that do not fit the program.
-            CompilerError, DeviceError: what the device refused.
+            CompilerError, DeviceError: what the device rejected.
         """
         bound = self._bind(given)
         key = tuple((name, array.shape) for name, array in bound.given.items()), *bound.scalars.items()

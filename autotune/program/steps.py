@@ -14,8 +14,9 @@ Number = int | str  # or the name of a scalar of the program
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramArray:
-    """One array of a program. ``ordered_by`` names an array of whole numbers by which its elements are told apart where
-    a step permutes them. ``tolerance`` is (relative, absolute) where it is not that of the family that writes it."""
+    """One array of a program. ``ordered_by`` names an array of whole numbers by which its elements are distinguished
+    where a step permutes them. ``tolerance`` is (relative, absolute) where it is not that of the family that writes
+    it."""
 
     name: str
     role: str

@@ -148,7 +148,7 @@ def tune(
 
     Raises:
         UsageError, WorkloadError: steps that do not fit together, or arrays that do not fit them.
-        CompilerError, DeviceError, StoreError, NothingMeasured: what the machine refused; the record keeps the rest.
+        CompilerError, DeviceError, StoreError, NothingMeasured: what the machine rejected; the record keeps the rest.
     """
     bound = bind_program(program, given)
     place = out or Path("autotune-results") / program.name

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from autotune.compile import Geometry, KernelProfile
 from autotune.declaration import Configuration, Policy, PolicyValue
-from autotune.ranking.warp_requests import WARP, Requests
+from autotune.ranking.warp_requests import WARP, ArrayTraffic, Requests
 
 CACHE_BYTES = 256 << 10  # of a multiprocessor, first cache and shared memory together
 _MULTIPROCESSORS = {
@@ -40,22 +40,28 @@ PARTS = ("cache", "beyond the cache", "constant and shared", "instructions", "la
 
 @dataclass(frozen=True)
 class Launched:
-    """One traced launch on one architecture."""
+    """One traced launch on one architecture; ``traffic`` is that of its first ``blocks``, by array. ``lanes`` is how
+    many threads of a warp were traced, on average, before the trace was full: 32 where it was not."""
 
     geometry: Geometry
     requests: Requests
+    kernel: str = ""
+    blocks: int = 0
+    lanes: float = 32.0
+    traffic: tuple[ArrayTraffic, ...] = ()
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """``cycles`` of a multiprocessor, all launches together; ``bound`` is what takes most of them. Without launches
-    ``message`` says why."""
+    """``cycles`` of a multiprocessor, all traced launches together; ``bound`` is what takes most of them; ``further``
+    are the launches that came after those. Without launches ``message`` says why."""
 
     configuration: Configuration
     cycles: float
     bound: str
     launches: tuple[Launched, ...] = ()
     message: str = ""
+    further: Sequence[tuple[str, Geometry]] = ()
 
 
 def forecast(

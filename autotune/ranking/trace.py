@@ -7,7 +7,8 @@ it computed counts for nothing.
 
 import ctypes
 import hashlib
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from autotune.compile import (
     default_root,
     find_compiler,
 )
-from autotune.device import CpuBackend, CpuModule, CpuPlaced, LaunchError
+from autotune.device import CpuBackend, CpuModule, CpuPlaced, LaunchError, Placed, Shared, linear
 from autotune.errors import CompilerError
 from autotune.files import include_dir
 from autotune.layout import Stored
@@ -46,6 +47,8 @@ _BLOCKS = 4  # of a launch
 _MOST_CALLS = 1_000_000  # accesses after which a launch ends
 _MOST_ACCESSES = 1 << 18  # that are kept of it
 _MOST_LAUNCHES = 8
+_NEWEST_CLANG, _OLDEST_CLANG = 30, 14
+_MOST_FURTHER = 4096  # launches that are counted and not run
 _NO_BYTES = 32  # of a texture's handle
 
 _PLACE = include_dir() / "autotune" / "trace" / "place.cuh"
@@ -66,31 +69,46 @@ class _Session(ctypes.Structure):
 
 @dataclass(frozen=True)
 class AddressRange:
-    """Where an array lies: in which memory, from which address, how many bytes. ``memory`` is empty for what is no
-    array."""
+    """Where an array lies: in which memory, from which address, how many bytes, and its ``name``. ``memory`` is empty
+    for what is no array."""
 
     memory: str
     begin: int
     nbytes: int
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One launch: its ``accesses`` in the order of each thread, ``array`` an index of ``ranges`` or OTHER."""
+    """One launch: its ``accesses`` in the order of each thread, ``array`` an index of ``ranges`` or OTHER. ``is_cut``
+    where there were more of its first blocks than are kept."""
 
     kernel: str
     geometry: Geometry
     accesses: Accesses
     ranges: tuple[AddressRange, ...]
+    is_cut: bool = False
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks access an array: before a launch's first one, the last one of the launch before is named."""
+        return len(np.unique(self.accesses["block"][self.accesses["array"] != OTHER]))
 
 
 class EnoughTraced(Exception):
     """So many launches were traced as are wanted of a plan."""
 
 
-def make_tracing_toolchain() -> HostCxx:
-    """What builds kernels for ``TracingBackend``. Raises CompilerError."""
-    command = find_compiler()
+def find_clang() -> str:
+    """clang++, or the newest that has its version in its name; empty where none is installed. It drops what a kernel
+    reads of a record and has no use for, as a GPU's compiler does, before accesses are counted; g++ counts these."""
+    names = ("clang++", *(f"clang++-{version}" for version in range(_NEWEST_CLANG, _OLDEST_CLANG - 1, -1)))
+    return next((name for name in names if shutil.which(name)), "")
+
+
+def make_tracing_toolchain(compiler: str = "") -> HostCxx:
+    """What builds kernels for ``TracingBackend``, by the ``compiler`` that is named. Raises CompilerError."""
+    command = find_compiler(compiler)
     if "ziglang" in command or Path(command[0]).stem == "zig":
         raise CompilerError("zig has functions of its own for what is traced: name g++ or clang++ in CXX")
     digest = hashlib.sha256(_PLACE.read_bytes()).hexdigest()[:12]
@@ -106,15 +124,30 @@ class _Traced(HostCxx):
 
 
 class TracingBackend(CpuBackend):
-    """``traces`` are those of the launches since it was emptied. Raises CompilerError."""
+    """``traces`` are those of the launches since ``forget``; ``further`` are launches that came after, which are not
+    run. Raises CompilerError."""
 
     def __init__(self) -> None:
         super().__init__(1)
         self.traces: list[Trace] = []
+        self.further: list[tuple[str, Geometry]] = []
         self._placed: list[tuple[CpuPlaced, Any]] = []
         self._library = _hooks()
         self._room = np.zeros(_MOST_ACCESSES, ACCESS)
         self._places: dict[int, int] = {}
+        self._names: dict[int, str] = {}  # of what is placed, by its identity
+
+    def forget(self) -> None:
+        """Begin with the launches of another plan."""
+        self.traces.clear()
+        self.further.clear()
+
+    def name_arrays(self, placed: Mapping[str, Placed]) -> None:
+        """Traces from now on say these names; arrays that are stored together have theirs joined by ``+``."""
+        self._names.clear()
+        for name, one in placed.items():
+            owner = id(one.owner if isinstance(one, Shared) else linear(one))
+            self._names[owner] = f"{self._names[owner]}+{name}" if owner in self._names else name
 
     def load(self, compiled: Compiled) -> CpuModule:
         module = super().load(compiled)
@@ -129,8 +162,15 @@ class TracingBackend(CpuBackend):
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         if len(self.traces) == _MOST_LAUNCHES:
-            raise EnoughTraced
-        ranges = tuple(found for one in self._placed for found in _ranges(*one, module))
+            self.further.append((kernel, geometry))
+            if len(self.further) == _MOST_FURTHER:
+                raise EnoughTraced
+            return
+        ranges = tuple(
+            replace(found, name=self._names.get(id(placed), ""))
+            for placed, of in self._placed
+            for found in _ranges(placed, of, module)
+        )
         bounds = np.array([(r.begin, r.begin + r.nbytes) for r in ranges], np.uint64)
         session = _Session.from_address(self._library.autotune_trace_session())
         session.place, session.events = self._places[id(module)], self._room.ctypes.data
@@ -146,9 +186,9 @@ class TracingBackend(CpuBackend):
             session.place = None
         kept = self._room[: min(session.count, len(self._room))].copy()
         last = session.block if session.blocks > _BLOCKS else None
-        self.traces.append(
-            Trace(kernel, geometry, kept if last is None else kept[kept["block"] != last], ranges)
-        )
+        is_cut = session.count > len(self._room) or session.calls > _MOST_CALLS
+        kept = kept if last is None else kept[kept["block"] != last]
+        self.traces.append(Trace(kernel, geometry, kept, ranges, is_cut))
 
     def launch_cooperative(
         self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]

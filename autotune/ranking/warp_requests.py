@@ -6,8 +6,9 @@ The threads of a warp access together what they access at the same place of the 
 Guide).
 """
 
-from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,36 @@ class Requests:
         return self.plain + self.texture + self.close
 
 
+SHARED = "shared memory"  # the array of accesses outside of all that a family declares
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayTraffic:
+    """Of one array in the traced blocks of a launch, or of launches together: the different bytes that its warps'
+    ``requests`` ask for (``asked_bytes``), the 32-byte ``sectors`` that these lie in and the fewest that could hold
+    them (``ideal``), the ``missed`` ones that the first cache does not have, and the different bytes of all requests
+    together (``touched_bytes``). ``wavefronts`` are passes of the first cache: lines, texels by four, words of constant
+    memory, and of shared memory a request as often as its words meet in a bank."""
+
+    name: str
+    memory: str
+    requests: float = 0.0
+    asked_bytes: float = 0.0
+    ideal: float = 0.0
+    sectors: float = 0.0
+    missed: float = 0.0
+    touched_bytes: float = 0.0
+    wavefronts: float = 0.0
+    written_bytes: float = 0.0
+
+
 def requests(trace: Trace, cache_bytes: float) -> Requests:
     """What the traced blocks ask for, in a first cache of which they have ``cache_bytes``."""
+    return requests_by_array(trace, cache_bytes)[0]
+
+
+def requests_by_array(trace: Trace, cache_bytes: float) -> tuple[Requests, tuple[ArrayTraffic, ...]]:
+    """As ``requests``, and what they ask of each array."""
     accesses = trace.accesses
     memories = [r.memory for r in trace.ranges]
     is_array = accesses["array"] != OTHER
@@ -56,19 +85,21 @@ def requests(trace: Trace, cache_bytes: float) -> Requests:
     own = own[np.array([bool(memory) for memory in memories] or [False])[own["array"]]] if len(own) else own
     warps = len(np.unique(_warps(accesses)))
     if not warps:
-        return Requests()
+        return Requests(), ()
     count, passes = _passes(shared)
     staged = Requests(close=count / warps, shared=passes / warps)
-    return (
-        _count_array_requests(trace, join_pieces(own), memories, cache_bytes, warps, staged)
-        if len(own)
-        else staged
+    traffic = (
+        (ArrayTraffic(name=SHARED, memory="shared", requests=count, wavefronts=passes),) if count else ()
     )
+    if not len(own):
+        return staged, traffic
+    found, of_arrays = _count_array_requests(trace, join_pieces(own), memories, cache_bytes, warps, staged)
+    return found, (*of_arrays, *traffic)
 
 
 def _count_array_requests(
     trace: Trace, own: Accesses, memories: list[str], cache_bytes: float, warps: int, staged: Requests
-) -> Requests:
+) -> tuple[Requests, list[ArrayTraffic]]:
     of, first, warp = _group_requests(own)
     count = len(first)
     begins = np.array([r.begin for r in trace.ranges], np.uint64)
@@ -91,18 +122,66 @@ def _count_array_requests(
         request, array[request] << 40 | sector, np.lexsort((warp, first)), writes, cached, cache_bytes
     )
     sectors = np.bincount(request, minlength=count)
-    return replace(
+    quads = np.maximum(np.ceil(words / 4), lines)
+    passes = np.select([texture, constant], [quads, words], lines)
+    found = replace(
         staged,
         plain=plain.sum() / warps,
         lines=lines[plain].sum() / warps,
         texture=texture.sum() / warps,
-        quads=np.maximum(np.ceil(words / 4), lines)[texture].sum() / warps,
+        quads=quads[texture].sum() / warps,
         close=staged.close + constant.sum() / warps,
         constant=words[constant].sum() / warps,
         sectors=sectors[cached].sum() / warps,
         missed=missed.sum() / warps,
         waited=((missed > 0) & ~writes).sum() / warps,
     )
+    asked = _different_bytes(of, offset, own["bytes"], count)
+    figures = {
+        "requests": np.ones(count), "asked_bytes": asked, "ideal": np.ceil(asked / SECTOR), "sectors": sectors,
+        "missed": missed, "wavefronts": passes, "written_bytes": asked * writes,
+    }  # fmt: skip
+    touched = _different_bytes(own["array"].astype(np.intp), offset, own["bytes"], len(memories))
+    return found, [
+        ArrayTraffic(
+            name=trace.ranges[number].name, memory=memories[number], touched_bytes=float(touched[number]),
+            **{name: float(figure[array == number].sum()) for name, figure in figures.items()},
+        )
+        for number in np.unique(array).tolist()
+    ]  # fmt: skip
+
+
+def _different_bytes(
+    of: NDArray[np.intp], offset: NDArray[np.int64], sizes: NDArray[np.uint8], count: int
+) -> NDArray[np.int64]:
+    """The bytes that accesses ask for together, of each group that ``of`` says; what two of them share counts once."""
+    order = np.lexsort((offset, of))
+    group, begin = of[order], offset[order]
+    end = begin + sizes[order]
+    # How far the accesses of the same group before each come: groups are set apart by more than any array has bytes.
+    apart = group.astype(np.int64) << _PLACES
+    reached = np.concatenate([[0], np.maximum.accumulate(apart + end)[:-1]])
+    own = np.maximum(0, apart + end - np.maximum(apart + begin, reached))
+    return np.bincount(group, weights=own, minlength=count).astype(np.int64)
+
+
+def traced_lanes(accesses: Accesses) -> float:
+    """How many threads of a warp there are accesses of, on average."""
+    threads = np.unique(_threads(accesses))
+    return len(threads) / max(1, len(np.unique(threads // WARP)))
+
+
+def add_traffic(parts: Sequence[tuple[ArrayTraffic, float]]) -> list[ArrayTraffic]:
+    """Of each array and memory the sum of its ``parts``, each taken as often as its number says; most sectors from
+    behind the first cache come first."""
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    for part, times in parts:
+        figures = {
+            name: times * value for name, value in asdict(part).items() if name not in ("name", "memory")
+        }
+        sums.setdefault((part.name, part.memory), Counter()).update(figures)
+    found = [ArrayTraffic(name=name, memory=memory, **figures) for (name, memory), figures in sums.items()]
+    return sorted(found, key=lambda one: (-one.missed, -one.wavefronts, one.name))
 
 
 def join_pieces(accesses: Accesses) -> Accesses:

@@ -270,9 +270,9 @@ def fastest_first(trials: Iterable[Trial], objective: str = KERNEL) -> list[Tria
 
 
 def noise(faster: Trial, slower: Trial, objective: str = KERNEL) -> float:
-    """The relative difference up to which the two cannot be told apart: where the interval of their ratio begins at 1
-    (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval of its
-    own; a single sample has none at all, which counts as MOST."""
+    """The relative difference up to which the two cannot be distinguished: where the interval of their ratio begins
+    at 1 (see ``Margin``), and at least TIE. A transform and a transfer are timed once, so their part has no interval
+    of its own; a single sample has none at all, which counts as MOST."""
     first, second = (t.width(objective) for t in (faster, slower))
     known = math.isfinite(first) and math.isfinite(second)
     widths = (first, second) if known else tuple(w if math.isfinite(w) else MOST for w in (first, second))

@@ -33,7 +33,7 @@ _GRACE_S = 30.0  # how long a lock is left to a process of another host that doe
 
 
 class LinkLock:
-    """A symbolic link beside the file, which names its holder: a file system that hosts share makes it once too. A
+    """A symbolic link next to the file, which names its holder: a file system that hosts share makes it once too. A
     holder of this host that has ended loses it at once, one of another host after ``grace_s``. A process that was
     stopped for longer sees by ``is_held`` that another has the lock."""
 

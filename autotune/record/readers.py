@@ -1,5 +1,5 @@
 """Studies from whatever holds them: a sweep's folder, a database, tables that were kept, other tuners' files; and the
-ceilings of a device that may lie beside them."""
+ceilings of a device that may lie next to them."""
 
 import csv
 import json

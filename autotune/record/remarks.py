@@ -17,7 +17,7 @@ _STEADY = 0.9, 1.1  # second over first times of the finalists, on a machine tha
 
 @dataclass(frozen=True)
 class Coverage:
-    """``tried`` of ``whole`` (None where it is too large to list), ``excluded`` beside them, and ``how``: by what, and
+    """``tried`` of ``whole`` (None where it is too large to list), ``excluded`` next to them, and ``how``: by what, and
     what ended it."""
 
     tried: int

@@ -1,6 +1,6 @@
 """Charts as Plotly figures in plain dicts. Colours of text and grid are the page's, set where it is drawn.
 
-The palette is Okabe and Ito's, told apart by colour-blind readers; no chart says anything by colour alone.
+The palette is Okabe and Ito's, distinguished by colour-blind readers; no chart says anything by colour alone.
 """
 
 import html
@@ -92,7 +92,7 @@ def shares(name: str, alt: str, entries: Sequence[Bar]) -> Chart:
 def _bars(
     entries: Sequence[Bar], factor: float, told: Sequence[str], axis: Mapping[str, Any], room: int
 ) -> dict[str, Any]:
-    """``told`` is what stands beside the pointer, ``room`` the height of all but the bars."""
+    """``told`` is what stands next to the pointer, ``room`` the height of all but the bars."""
     trace = {
         "type": "bar", "orientation": "h", "x": [factor * bar.ms for bar in entries], "y": list(range(len(entries))),
         "text": [to_plain_text(bar.text) for bar in entries], "textposition": "outside", "cliponaxis": False,
@@ -186,7 +186,7 @@ def scatter(
 
 
 def _spots(points: Sequence[Point], factors: tuple[float, float], **more: Any) -> dict[str, Any]:
-    """``points`` as marks; the page writes the text beside the pointer."""
+    """``points`` as marks; the page writes the text next to the pointer."""
     return {
         "type": "scatter", "x": [p.x * factors[0] for p in points], "y": [p.ms * factors[1] for p in points],
         "customdata": [p.row for p in points], "hoverinfo": "text", **more,
@@ -197,7 +197,7 @@ _UPRIGHT = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below",
 
 
 def _step(at: int, text: str) -> dict[str, Any]:
-    """What a line says, beside its upper end."""
+    """What a line says, next to its upper end."""
     return {
         "x": at + 0.5, "y": 1, "yref": "paper", "text": to_plain_text(text), "textangle": -90, "showarrow": False,
         "xanchor": "right", "yanchor": "top", "name": "step",
@@ -318,7 +318,7 @@ def cloud(name: str, alt: str, spots: Sequence[Point], key: str, title: str) -> 
 def lines(
     name: str, alt: str, given: Sequence[Line], across: str, up: str, *, logarithmic: tuple[bool, bool]
 ) -> Chart:
-    """Lines told apart by colour and dash; ``up`` is a title for times in ms."""
+    """Lines distinguished by colour and dash; ``up`` is a title for times in ms."""
     everything = [y for line in given for y in line.y]
     axis, factor = time_axis(everything, up, from_zero=False, logarithmic=logarithmic[1])
     x_axis: dict[str, Any] = {
@@ -333,7 +333,7 @@ def lines(
 
 
 def line_traces(given: Sequence[Line], factor: float = 1) -> list[dict[str, Any]]:
-    """Lines told apart by colour and dash."""
+    """Lines distinguished by colour and dash."""
     data = []
     for i, line in enumerate(given):
         colour, dash = CYCLE[i % len(CYCLE)], DASHES[i % len(DASHES)]
@@ -373,7 +373,7 @@ def heat(
     name: str, alt: str, rows: Sequence[str], columns: Sequence[str], ratios: Sequence[Sequence[float | None]]
 ) -> Chart:
     """A row a workload, a column a configuration (``columns`` are their ids); shade by the ratio, logarithmic. The
-    page writes ratio and id beside the pointer."""
+    page writes ratio and id next to the pointer."""
     most = max(1.02, *(r for row in ratios for r in row if r is not None))
     ticks = [1.0]
     for tick in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 30, 100, 300, 1000, 3000):

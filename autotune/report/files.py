@@ -9,6 +9,7 @@ from pathlib import Path
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, families, load_family
 from autotune.errors import AutotuneError, PolicyFileError
+from autotune.extensions import blocks_of
 from autotune.files import csv_text, policy_folders, write_text
 from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, read_ceilings, write_results
@@ -49,6 +50,7 @@ def write_all(
             code=code,
             static=static,
             use=lambda study: find_use(study, policies, known or {}),
+            more=lambda study: blocks_of(study, (known or {}).get(study.family), record or folder),
         ),
     }
 

@@ -85,6 +85,7 @@ class _Given(NamedTuple):
     ceilings: Mapping[str, Any] | None
     code: Code | None
     use: Callable[[Study], Use]
+    more: Callable[[Study], Sequence[Block]]
     most: int
     texts: int
 
@@ -97,18 +98,19 @@ def write_report(
     code: Code | None = None,
     static: Static | None = None,
     use: Callable[[Study], Use] = lambda study: Use(),
+    more: Callable[[Study], Sequence[Block]] = lambda study: (),
 ) -> Path:
     """Write the report of ``studies`` to ``path``, whole or not at all. Raises StoreError.
 
     ``ceilings`` are the device's measured ceilings (``read_ceilings``); ``code`` gives the code that is generated
     for a configuration, so that two can be compared by it; ``static`` is a static pass (``read_static``), a part
-    of its own; ``use`` says how a program gets at a study's winner. The page has what it is given and says so of
-    the rest.
+    of its own; ``use`` says how a program gets at a study's winner; ``more`` is what extensions add to its section
+    *Why*. The page has what it is given and says so of the rest.
     """
     studies = tuple(studies)
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.remarks) for study in studies for trial in study.trials})
-    given = _Given(ceilings, code, use, most, texts)
+    given = _Given(ceilings, code, use, more, most, texts)
     views: list[_View] = []
     wholes: dict[str, Across] = {}
     for group in groups(studies):
@@ -180,7 +182,9 @@ def _view(study: Study, anchor: str, whole: str, common: Configuration | None, g
         ranking=ranking,
         effects=tuple(effects_blocks(study, timed, trials)),
         kernels=timed.kernels,
-        why=tuple(make_blocks(study, decision, trials, roles, given.ceilings)) if decision else (),
+        why=(*make_blocks(study, decision, trials, roles, given.ceilings), *given.more(study))
+        if decision
+        else (),
         choice=tuple(choice_blocks(study, decision, trials, roles)) if decision else (),
         search=tuple(search_blocks(study)),
         trials=every_trial(study, trials, given.texts, roles, given.code, given.ceilings),

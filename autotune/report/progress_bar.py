@@ -42,7 +42,7 @@ class Pace:
         self.tell("; ".join(filter(None, (far, about))))
 
     def tell(self, about: str) -> None:
-        """What goes on now: beside the bar, or as a line when the last one is old enough."""
+        """What goes on now: next to the bar, or as a line when the last one is old enough."""
         now = monotonic()
         if self._is_over:
             return

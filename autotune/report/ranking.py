@@ -1,4 +1,4 @@
-"""The configurations in order of their times: which are shown, and what stands beside their bars."""
+"""The configurations in order of their times: which are shown, and what stands next to their bars."""
 
 from autotune import figures as units
 from autotune.record import Decision, Study, Trial, rank_trials

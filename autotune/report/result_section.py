@@ -136,7 +136,7 @@ def _format_range(margin: Margin, text: Callable[[float], str]) -> str:
 
 
 def _times(ratio: float) -> str:
-    """With as many digits as the ends of an interval need to be told apart."""
+    """With as many digits as the ends of an interval need to be distinguished."""
     return f"{units.number(ratio)}×"
 
 

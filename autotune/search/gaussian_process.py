@@ -74,7 +74,7 @@ class GaussianProcess:
 
 
 def compute_expected_improvement(best: float, mean: Array, deviation: Array) -> Array:
-    """How much below ``best`` each of several figures is expected to lie, 0 where it lies above (Mockus, On Bayesian
+    """How much below ``best`` each of several figures is expected to lie, 0 where it is above (Mockus, On Bayesian
     methods for seeking the extremum, 1974)."""
     deviation = np.maximum(deviation, 1e-12)
     ahead = (best - mean) / deviation

@@ -50,7 +50,7 @@ class Chunk:
 class Model:
     """What a worker's device takes: seconds for one of the costs' unit, and for a byte of results copied to the host,
     which goes on beside computing. ``points`` are (cost, seconds) of single chunks, rising: where there are some, a
-    chunk takes what lies between them, and beyond the last in proportion."""
+    chunk takes what is between them, and beyond the last in proportion."""
 
     per_cost: float
     per_byte: float = 0.0

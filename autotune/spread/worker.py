@@ -139,8 +139,8 @@ class Results:
 
 
 def rows_of(layout: Layout, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it lies on a device, or
-    None when it does not lie in the canonical order."""
+    """(bytes in a row, bytes from one row to the next) of a canonical array of ``shape`` as it is stored on a
+    device, or None when it does not lie in the canonical order."""
     if layout.storage or not layout.keeps_order or not math.prod(shape):
         return None
     apart = layout.grid(shape).elements // math.prod(shape[:-1])

@@ -84,7 +84,7 @@ def test_stale_and_broken_files_are_errors(
     assert checked(folder, written) == 8
     shown = capsys.readouterr()
     assert "rejected" in shown.out and "kernel source changed" in shown.out
-    assert "2 of 2 would not be used" in shown.err
+    assert "2 of 2 would be rejected" in shown.err
     written.write_text("schema: [")
     assert checked(folder, written) == 8
     assert "malformed YAML" in capsys.readouterr().out

@@ -55,7 +55,7 @@ def test_families_and_list_run_nothing(capsys: pytest.CaptureFixture[str]) -> No
         (["sweep", "allpairs", "--set", "memory"], 2, "write --set policy=value"),
         (["sweep", "allpairs", "--preset", "nave"], 2, "unknown preset 'nave'; did you mean 'naive'?"),
         (["sweep", "allpairs", "--workload", "hapmap"], 2, "unknown workload 'hapmap'"),
-        (["sweep", "allpairs", "--workload", "nowhere.yaml"], 4, "workload file nowhere.yaml is not there"),
+        (["sweep", "allpairs", "--workload", "nowhere.yaml"], 4, "workload file nowhere.yaml does not exist"),
         (["sweep", "allpairs", "--device", "gpu"], 2, "unknown device 'gpu'"),
         (["sweep", "allpairs", "--arch", "sm_90"], 2, "--arch goes with --static"),
         (["sweep", "allpairs", "--set", "accumulate=warp_shuffle", "--set", "tile=8"], 2, "no configuration is left"),

@@ -79,7 +79,7 @@ def test_unknown_workload() -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=rf"^workload file {tmp_path}/no.yaml is not there$"):
+    with pytest.raises(WorkloadError, match=rf"^workload file {tmp_path}/no.yaml does not exist$"):
         workload.load_workload(load(tmp_path), tmp_path / "no.yaml")
 
 
@@ -144,7 +144,7 @@ ARRAYS = {"x": x(5, 3), "w": {"random": "uniform", "shape": [3]}}
         ({"x": x(5, 3, high=2**70)}, "array x: numpy cannot make it: high is out of bounds"),
         ({"x": x(2**40, 2**40)}, "array x: numpy cannot make it: "),
         ({"w": {"random": "uniform", "shape": [3], "high": float("inf")}}, "array w: numpy cannot make it: "),
-        ({"x": {"npy": "no.npy"}}, "data file 'no.npy' is not there (looked for "),
+        ({"x": {"npy": "no.npy"}}, "data file 'no.npy' does not exist (looked for "),
         ({"v": x(3)}, "unknown input 'v' in family demo (allowed: x, w, limit, double)"),
         ({"x": x(5, 3, high=5)}, "x: value 4 is outside the allowed 0..3"),
         ({"x": x(5, 3, low=-1)}, "x: value -1 is outside the allowed 0..3"),
@@ -343,7 +343,7 @@ def arrays_of_file(tmp_path: Path) -> dict[str, Any]:
 def test_a_missing_data_file_is_named_with_its_checksum_and_source(tmp_path: Path) -> None:
     known = {"y.npy": {"sha256": "0" * 64, "from": "the moon"}}
     message = refusal(tmp_path, arrays_of_file(tmp_path), files=known)
-    assert "'y.npy' is not there" in message
+    assert "'y.npy' does not exist" in message
     assert message.endswith(f"It comes from: the moon (sha256 {'0' * 64})")
 
 

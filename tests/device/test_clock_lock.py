@@ -96,9 +96,9 @@ def test_what_may_not_be_locked_is_said_and_what_was_is_given_back(
 
 LOCKS = """
 import sys, time
-from autotune.device import locked_clocks
+from autotune.device import lock_clocks
 from autotune.hardware import Device
-with locked_clocks("max", [Device(kind="cuda", name="GPU", arch="sm_90", ordinal=int(sys.argv[1]))]):
+with lock_clocks("max", [Device(kind="cuda", name="GPU", arch="sm_90", ordinal=int(sys.argv[1]))]):
     print("locked", flush=True)
     time.sleep(3600)
 """

@@ -272,7 +272,7 @@ def test_no_process_outlives_a_sweep_that_is_killed(folder: Path, tmp_path: Path
     running.wait()
     assert gone(pid)
     assert len(list(tmp_path.glob("autotune-sweep-*"))) == 2  # it had no time to clean up
-    cleaning = "from autotune.engine.shared_inputs import shared_arrays\nwith shared_arrays({}): pass\n"
+    cleaning = "from autotune.engine.shared_inputs import share_arrays\nwith share_arrays({}): pass\n"
     subprocess.run([sys.executable, "-c", cleaning], env=environment, check=True)
     assert not list(tmp_path.glob("autotune-sweep-*"))
 

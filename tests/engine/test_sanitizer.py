@@ -176,7 +176,7 @@ def test_where_it_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     made = program(tmp_path / "bin", {})
     assert find_sanitizer() == made
     Path(made).unlink()
-    with pytest.raises(DeviceError, match=r"compute-sanitizer is not here.*CUDA toolkit"):
+    with pytest.raises(DeviceError, match=r"compute-sanitizer was not found.*CUDA toolkit"):
         find_sanitizer()
 
 

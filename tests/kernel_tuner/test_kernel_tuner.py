@@ -237,7 +237,7 @@ def test_what_has_no_counterpart_is_left_out_with_a_warning() -> None:
     said = "\n".join(str(one.message) for one in told)
     for what in (
         "NVMLObserver has no counterpart in autotune: power", "observers is left out", "compiler is left out",
-        "platform is left out", "log is left out", "more than one of objectives", "method left out",
+        "platform is left out", "log is left out", "more than one of objectives", "method ignored",
         "metric 'J' has no value, and is left out: KeyError: 'nvml_energy'", "a search is led by time",
     ):  # fmt: skip
         assert said.count(what) == 1, said
@@ -247,7 +247,7 @@ def test_what_has_no_counterpart_is_left_out_with_a_warning() -> None:
 
 
 def test_a_population_is_so_many_evaluations() -> None:
-    with pytest.warns(UserWarning, match="strategy_options: popsize, maxiter left out"):
+    with pytest.warns(UserWarning, match="strategy_options: popsize, maxiter ignored"):
         results, _ = tuned(
             ADD, {"block_size_x": [32, 64, 96, 128], "factor": [1]}, strategy="genetic_algorithm",
             strategy_options={"popsize": 2, "maxiter": 1},

@@ -147,10 +147,10 @@ SPEC, PARAMETERS = "KernelSpecification", ("ConfigurationSpace", "TuningParamete
         (change(SPEC, "LocalSize", "X", to="block_size_z"), r"LocalSize\.X: unknown name 'block_size_z'"),
         (
             change(SPEC, "Arguments", 1, "FillType", to="Script"),
-            "argument in: FillType Script has no counterpart",
+            "argument in: FillType Script is not supported",
         ),
-        (change(SPEC, "Arguments", 1, "Type", to="half4"), "argument in: Type half4 has no counterpart"),
-        (change(SPEC, "Arguments", 1, "MemoryType", to="Local"), "MemoryType Local has no counterpart"),
+        (change(SPEC, "Arguments", 1, "Type", to="half4"), "argument in: Type half4 is not supported"),
+        (change(SPEC, "Arguments", 1, "MemoryType", to="Local"), "MemoryType Local is not supported"),
         (
             change(SPEC, "Arguments", 1, "Size", to="Problem[0]"),
             r"argument in: 'Problem\[0\]' is not allowed",

@@ -54,7 +54,7 @@ def test_what_is_the_same_each_time_passes(does: Any, tmp_path: Path) -> None:
         (reads_scratch_first, "writes no element of y, or only adds"),
         (uses_what_is_behind_the_input, "gives another result in each run: y: 1 of 1000"),
         (writes_behind, "writes outside of y: 4 bytes after its end"),
-        (writes_before, "writes outside of x: 4 bytes before its begin"),
+        (writes_before, "writes outside of x: 4 bytes before its beginning"),
     ],
 )
 def test_what_depends_on_anything_but_the_inputs_is_refused(does: Any, reason: str, tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def writes_its_input(kernel: Kernel) -> None:
         (leaves_a_zero, "y: 1 of 1000 elements differ, the first at [0]: nan"),
         (writes_behind, "writes outside of y: 4 bytes after its end, the nearest 0 and the furthest 3 bytes from it"),
         (writes_sixteen_behind_scratch, "writes outside of kept: 64 bytes after its end, the nearest 0"),
-        (writes_before, "writes outside of x: 4 bytes before its begin, the nearest 8 and the furthest 11 bytes"),
+        (writes_before, "writes outside of x: 4 bytes before its beginning, the nearest 8 and the furthest 11 bytes"),
         (uses_what_is_behind_the_input, "y: 1 of 1000 elements differ, the first at [999]: nan"),
         (takes_the_larger_behind_the_input, "y: 1 of 1000 elements differ, the first at [999]: 8.4"),
         (reads_scratch_first, "y: 1000 of 1000 elements differ, the first at [0]: nan"),

@@ -200,8 +200,8 @@ def test_accuracy_classes_are_never_crossed_unasked(tmp_path: Path) -> None:
     assert other.configuration["memory"] == "texture"
     assert other.match == "exact"
     assert {c.refusal for c in (*passed, *refused)} <= {
-        "of accuracy class memory=global, and memory=texture is asked for",
-        "of accuracy class memory=readonly, and memory=texture is asked for",
+        "of accuracy class memory=global, and memory=texture is requested",
+        "of accuracy class memory=readonly, and memory=texture is requested",
     }
     assert refused
     only = Policies(DEVICE, replace(file, entries={k: e for k, e in file.entries.items() if "readonly" in k}))

@@ -63,7 +63,7 @@ def test_every_input_is_used_and_every_used_one_declared() -> None:
         ({"COMMAND": "compare", "BEFORE": TABLE, "AFTER": TABLE}, 0, "no regression"),
         ({"COMMAND": "check", "POLICIES": "policies/coulomb/nvidia-h200.yaml"}, 0, "### Policy files: "),
         ({"COMMAND": "check", "FAMILIES": "kernels/coulomb"}, 0, "| `coulomb` |"),
-        ({"COMMAND": "check", "POLICIES": "policies/none.yaml"}, 8, "**1 of 1 refused**"),
+        ({"COMMAND": "check", "POLICIES": "policies/none.yaml"}, 8, "**1 of 1 rejected**"),
     ],
 )
 def test_the_table_becomes_the_summary(

@@ -28,6 +28,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 # What each is given; {out} is the CSV that it writes, {tmp} an empty folder.
 SMALL = {
     "accessor_costs": "--only lengths --times --device cpu --rounds 1 --out {out}",
+    "advise": f"spaces allpairs={RESULTS}/allpairs-h200.csv.xz --workloads primer --out {{out}}",
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
     "callables_layouts": "--device cpu --scale 0.001 --kernels points --out {out}",
     "callables_overhead": "--device cpu --calls 3 --rounds 2 --out {out}",
@@ -93,6 +94,7 @@ CHECKED = {
     "cyclospectrum_peers": "--sizes 16 --pairs 16",
     "dispatch_overhead": "",
     "energy": "allpairs --workload ragged",
+    "equal_choices": "",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
     "eri_matrices": "--workload water8-jk --configuration control",
@@ -110,6 +112,7 @@ CHECKED = {
 }
 # What other tests run whole, on the cpu.
 ELSEWHERE = {
+    "equal_choices": "spread/test_equal_choices.py",
     "engine_peers": "project/test_engine_benchmarks.py",
     "winner_agreement": "project/test_engine_benchmarks.py",
     "kernel_tuner_examples": "project/test_kernel_tuner_benchmarks.py",

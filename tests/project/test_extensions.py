@@ -1,4 +1,5 @@
-"""Each extension can be deleted, and all can: the folder, its line in extensions.py, and nothing else of autotune."""
+"""Each extension can be deleted with those that need it, and all can: folders, lines in extensions.py, and nothing else
+of autotune."""
 
 import ast
 import os
@@ -61,7 +62,21 @@ assert main([*sweep, "--policies", "own-policies"]) == 0
 """
 
 
-@pytest.mark.parametrize("gone", [*([name] for name in EXTENSIONS), list(EXTENSIONS)], ids=" ".join)
+STANDS_ON = {"advise": {"adopt", "ranking"}}  # all others know nothing of one another
+
+
+def with_those_on_it(name: str) -> list[str]:
+    return [name, *(other for other, needed in STANDS_ON.items() if name in needed)]
+
+
+def test_an_extension_imports_no_other_but_what_it_stands_on() -> None:
+    for name in EXTENSIONS:
+        files = (ROOT / "autotune" / name).rglob("*.py")
+        found = {other for path in files if "new_family" not in path.parts for other in imported(path)}
+        assert found & EXTENSIONS.keys() - {name} == STANDS_ON.get(name, set()), name
+
+
+@pytest.mark.parametrize("gone", [*map(with_those_on_it, EXTENSIONS), list(EXTENSIONS)], ids=" ".join)
 def test_the_core_works_without(gone: list[str], tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     for name in ("autotune", *(("kernels", "tests", "pyproject.toml") if SUITE else ())):

@@ -7,7 +7,15 @@ import pytest
 
 from autotune.compile import Geometry
 from autotune.ranking.trace import ACCESS, OTHER, READ, WRITE, AddressRange, Trace
-from autotune.ranking.warp_requests import Requests, join_pieces, requests
+from autotune.ranking.warp_requests import (
+    SHARED,
+    Requests,
+    add_traffic,
+    join_pieces,
+    requests,
+    requests_by_array,
+    traced_lanes,
+)
 
 BEGIN = 1 << 20
 PLENTY = 1 << 20  # of cache
@@ -113,3 +121,53 @@ def test_members_read_one_after_another_are_one_access() -> None:
     one = asked("global", pieces([1, 2, 3, 4]))
     assert (one.plain, one.lines, one.sectors) == (1, 4, 16)
     assert len(join_pieces(pieces([1, 1, 1, 1]))) == 128  # a loop's turns
+
+
+# -- by array
+
+
+@pytest.mark.parametrize(
+    ("stride", "asked", "ideal", "sectors"), [(4, 128, 4, 4), (32, 128, 4, 32), (0, 4, 1, 1), (2, 66, 3, 3)]
+)
+def test_an_array_asks_for_different_bytes_which_a_few_sectors_could_hold(
+    stride: int, asked: int, ideal: int, sectors: int
+) -> None:
+    _, (found,) = requests_by_array(trace("global", accesses(lambda t: stride * t)), PLENTY)
+    assert (found.requests, found.asked_bytes, found.ideal, found.sectors) == (1, asked, ideal, sectors)
+    assert (found.touched_bytes, found.missed, found.written_bytes) == (asked, sectors, 0)
+
+
+def test_arrays_and_shared_memory_are_told_apart() -> None:
+    parts = [
+        accesses(lambda t: 4 * t, site=1),
+        accesses(lambda t: PLENTY + 128 * t, site=2, kind=WRITE, array=1),
+        accesses(lambda t: 8 * t, site=3, kind=WRITE, array=OTHER),
+    ]
+    found = np.concatenate(parts)
+    ranges = (
+        AddressRange("global", BEGIN, PLENTY, "x"),
+        AddressRange("global", BEGIN + PLENTY, PLENTY, "y"),
+    )
+    whole, arrays = requests_by_array(Trace("k", Geometry((1, 1, 1), (32, 1, 1)), found, ranges), PLENTY)
+    x, y, shared = arrays
+    assert [one.name for one in arrays] == ["x", "y", SHARED]
+    assert (x.sectors, y.sectors, y.written_bytes, y.wavefronts) == (4, 32, 128, 32)
+    assert (shared.requests, shared.wavefronts) == (1, 2)
+    assert whole.sectors == x.sectors + y.sectors
+
+
+def test_bytes_that_are_read_again_are_touched_once() -> None:
+    _, (found,) = requests_by_array(
+        trace("global", *(accesses(rows(4, 0), site=k) for k in range(3))), PLENTY
+    )
+    assert (found.asked_bytes, found.touched_bytes, found.sectors, found.missed) == (384, 128, 12, 4)
+
+
+def test_traffic_is_added_by_array_as_often_as_said() -> None:
+    _, (one,) = requests_by_array(trace("global", accesses(lambda t: 4 * t)), PLENTY)
+    (found,) = add_traffic([(one, 2.0), (one, 0.5)])
+    assert (found.sectors, found.asked_bytes, found.name) == (10, 320, one.name)
+
+
+def test_how_much_of_a_warp_was_traced() -> None:
+    assert traced_lanes(accesses(lambda t: 4 * t, threads=48)) == 24

@@ -133,8 +133,8 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path: Path) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
-from autotune.files import written
-with written(Path(sys.argv[1])) as temporary:
+from autotune.files import write_file
+with write_file(Path(sys.argv[1])) as temporary:
     temporary.write_text("new\\n")
 """
 

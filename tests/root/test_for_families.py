@@ -56,7 +56,7 @@ def test_what_is_no_module_of_a_family_is_said(tmp_path: Path) -> None:
     for name in ("family.yaml", "coulomb.cu"):
         shutil.copy(coulomb / name, tmp_path)
     with pytest.raises(
-        FamilyError, match=r"has no family\.py, so no modules either: write one beside inputs\.py"
+        FamilyError, match=r"has no family\.py, so no modules either: write one next to inputs\.py"
     ):
         family_module(str(tmp_path), "inputs")
 

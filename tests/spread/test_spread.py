@@ -172,7 +172,7 @@ units = faulty(units)
     ("action", "reason"),
     [
         ("raise LaunchError('an illegal memory access was encountered')", "an illegal memory access"),
-        ("import time; time.sleep(3600)", "no sign of life for 6 s; its process was killed"),
+        ("import time; time.sleep(3600)", "no response for 6 s; its process was killed"),
     ],
 )
 def test_a_device_that_fails_or_hangs_is_left_out(tmp_path: Path, action: str, reason: str) -> None:

@@ -211,7 +211,7 @@ class CpuBackend(Closing):
     @contextmanager
     def shuffle(self, seed: int) -> Iterator[None]:
         """An even seed has every launch in the block begin with its last block and each block with its last thread; an
-        odd one draws both orders anew for each launch, and with the same seed the same ones. Blocks run side by side
+        odd one draws both orders again for each launch, and with the same seed the same ones. Blocks run side by side
         on all threads even where that is not worth it; with one thread a launch is the same from time to time."""
         before = self._orders
         order = DRAWN if seed % 2 else DESCENDING

@@ -36,7 +36,7 @@ def devices() -> list[str]:
 
 
 def open_device(driver: Any, ordinal: int) -> tuple[Any, Any]:
-    """The GPU of that number and its primary context, retained. Raises DeviceError when either is not to be had."""
+    """The GPU of that number and its primary context, retained. Raises DeviceError when either is not available."""
     count = driver.Device.count()
     if not 0 <= ordinal < count:
         raise DeviceError(f"cuda:{ordinal} does not exist: this machine has {count} GPUs (cuda:0 …)")

@@ -156,7 +156,7 @@ def place(
 
 
 def _place_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
-    """An input that comes from the host needs no linear memory beside its image."""
+    """An input that comes from the host needs no linear memory next to its image."""
     image = Image.make(stored)
     owned: list[Any] = [image]
     address = 0
@@ -171,7 +171,7 @@ def _place_image(driver: Any, owner: _Owner, stored: Stored) -> CudaPlaced:
 
 
 def place_at(owner: _Owner, stored: Stored, address: int) -> CudaPlaced:
-    """What lies at ``address``, as ``stored`` says; for a texture the context is current."""
+    """What is at ``address``, as ``stored`` says; for a texture the context is current."""
     kept = replace(stored, buffer=None)
     if stored.memory != "texture":
         return CudaPlaced(kept, stored.argument(address), address, owner, [])

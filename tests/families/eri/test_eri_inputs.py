@@ -168,7 +168,7 @@ def test_functions_are_normalised_and_zero_coefficients_dropped() -> None:
         ({"basis": "6-31g", "waters": 2, "output": "fock"}, "unknown output 'fock'"),
         ({"basis": "6-31g", "waters": 2, "shells": "d"}, "unknown shells 'd'"),
         ({"basis": "6-31g", "waters": 2, "shells": "sp"}, "sp is family eri_sp's"),
-        ({"basis": "6-31g", "geometry": "nowhere.xyz"}, "'nowhere.xyz' is not there"),
+        ({"basis": "6-31g", "geometry": "nowhere.xyz"}, "'nowhere.xyz' does not exist"),
         ({"basis": "6-31g", "waters": 64}, "5,057,816,176 integrals; at most 4,294,967,295"),
     ],
 )

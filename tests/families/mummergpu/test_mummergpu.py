@@ -212,7 +212,7 @@ def test_every_workload_is_well_formed() -> None:
         full, small = (workloads.load_workload(FAMILY, which).parameters for which in (name, f"{name}-small"))
         assert {key: value for key, value in small.items() if key != "reads"} == full
         assert "simulated" in workloads.load_workload(FAMILY, name).doc
-        with pytest.raises(WorkloadError, match="is not there"):
+        with pytest.raises(WorkloadError, match="does not exist"):
             inputs(name)
     assert "substitute" in workloads.load_workload(FAMILY, "cbrigg").doc
     assert FAMILY.default_workload == "lambda"
@@ -253,7 +253,7 @@ PHIX = {"reference": "phiX174_dada2.fa.gz", "min_match_length": 12, "reads": 5, 
         ({"read_length": [9, 8]}, "must ascend"),
         ({"queries": "reads.fa"}, "do not make an input"),
         ({"error": 1}, "do not make an input"),
-        ({"reference": "nothing.fa"}, "'nothing.fa' is not there"),
+        ({"reference": "nothing.fa"}, "'nothing.fa' does not exist"),
     ],
 )
 def test_parameters_that_make_no_input(change: dict[str, Any], message: str) -> None:

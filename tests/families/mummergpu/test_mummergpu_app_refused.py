@@ -121,7 +121,7 @@ def test_a_reference_of_n_alone(folder: Path, capsys: pytest.CaptureFixture[str]
 
 def test_bad_places_for_the_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "is a folder" in refused(folder, capsys, 7, output=str(folder))
-    assert "is not there" in refused(folder, capsys, 7, output=str(folder / "no" / "out"))
+    assert "does not exist" in refused(folder, capsys, 7, output=str(folder / "no" / "out"))
     for length in (256, 300):  # the file system's names have at most 255 bytes
         assert "File name too long" in refused(folder, capsys, 7, output=str(folder / ("x" * length)))
     content = (folder / "queries").read_bytes()
