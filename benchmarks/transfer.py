@@ -9,7 +9,7 @@ kernel are what the search begins from. The methods:
 
     cold         ``auto`` as it is without a record
     transfer     ``auto`` that begins from the records (``--from``)
-    misleading   the same, with the times of each record given to other configurations by chance
+    misleading   the same, with the times of each record given to other configurations at random
     copy         what the winner of each other GPU loses here, with no search: regret alone
     named        what the best of the five named without measuring loses here (``--budget 0s``): regret alone
 
