@@ -15,13 +15,11 @@ _load, _, _own = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "torch":
-        return import_module("autotune.dispatch.torch_operator")
     from autotune.extensions import EXTENSIONS
 
     packages = {each: package for package, one in EXTENSIONS.items() for each in one.names}
     if name == "__all__":  # without torch, which would hide the library of that name from import *
-        return sorted({*_own, *packages, "__version__"} - {"torch_operator"})
+        return sorted({*_own, *packages, "__version__"} - {"torch"})
     return getattr(import_module(f"autotune.{packages[name]}"), name) if name in packages else _load(name)
 
 

@@ -6,6 +6,7 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 - ``families``: ``read_family(path)`` for files that declare a family and end so;
 - ``records``: ``read_study(path)`` for files that hold a record and end so;
 - ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name;
+- ``ranks``: ``agreement.check_ranks(files, families, out)`` for ``autotune check --ranks``;
 - ``names``: what ``autotune`` itself gives by these names;
 - ``reports``: ``make_blocks(study, family, folder)`` of that module, for the report of a record in ``folder``.
 """
@@ -20,7 +21,7 @@ from typing import Any, Literal
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What a package adds: ``commands`` with their help, and the endings of files that it reads as ``families`` or as
-    ``records``, the ``names`` that a program finds in ``autotune``."""
+    ``records``, the ``names`` that a program finds in ``autotune``; whether it knows of ``ranks``."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     families: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Extension:
     loads: str = ""
     names: tuple[str, ...] = ()
     reports: str = ""
+    ranks: bool = False
 
 
 EXTENSIONS = {
@@ -56,7 +58,8 @@ EXTENSIONS = {
         commands={
             "export": "Export the winners as CUDA C++17 for programs without Python. Kernels, layouts, dispatch "
             "table, an example."
-        }
+        },
+        names=("torch",),
     ),
     "kernel_tuner": Extension(
         commands={
@@ -88,7 +91,9 @@ EXTENSIONS = {
     "spread": Extension(
         commands={
             "spread": "Run the tuned kernel once on several devices, or on the ranks of an MPI program."
-        }
+        },
+        names=("Agreement",),
+        ranks=True,
     ),
 }
 
@@ -113,3 +118,9 @@ def loader_of(folder: Any) -> Any:
         if extension.loads and Path(folder, extension.loads).is_file():
             return import_module(f"autotune.{package}").load
     return None
+
+
+def check_of_ranks() -> Any:
+    """``check_ranks`` of the extension that knows of ranks; None where none does."""
+    of = [package for package, extension in EXTENSIONS.items() if extension.ranks]
+    return import_module(f"autotune.{of[0]}.agreement").check_ranks if of else None

@@ -1,7 +1,6 @@
 """Which configuration a call runs: what a policy file has for it, or what it is tuned to, by one process at a time."""
 
 import hashlib
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from autotune.callables.choices import Alternatives
 from autotune.callables.tuning import CallProblem, Check, tune_problem
 from autotune.callables.winners import FoundWinners, find_winners
 from autotune.errors import NothingMeasured, UsageError
+from autotune.policy import Frozen, resolve_frozen
 
 _NEAR = 8  # configurations that a call of new sizes tries where policy files predict its time
 Others = Literal["wait", "fallback"]
@@ -25,7 +25,8 @@ class Decider:
 
     choices: Alternatives
     check: Check = None
-    frozen: bool | None = None
+    frozen: Frozen | None = None
+    agreement: Any = None
     refine: bool = True
     others: Others = "wait"
     policies: str | Path | None = None
@@ -37,22 +38,26 @@ class Decider:
                 f"others={self.others!r}: wait for the process that tunes, or run the fallback meanwhile"
             )
 
-    @property
-    def is_frozen(self) -> bool:
-        return os.environ.get("AUTOTUNE_FROZEN", "") not in ("", "0") if self.frozen is None else self.frozen
+        resolve_frozen(self.frozen)
 
     def decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The values for such a call; None where another process is at it, and the fallback is to be run. Raises
-        AutotuneError."""
-        winners = find_winners(problem, self.policies)
+        """The values for such a call, of ranks those of the first; None where another process is at it, and the
+        fallback is to be run. Raises AutotuneError."""
+        if self.agreement is None or functions.is_measuring():
+            return self._decide(problem, inputs)
+        values: dict[str, Any] | None = self.agreement.decide(lambda: self._decide(problem, inputs))
+        return values
+
+    def _decide(self, problem: CallProblem, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        winners = find_winners(problem, self.policies, self.frozen)
         if winners.is_exact:
             return self._values(winners)
-        if self.is_frozen or functions.is_measuring():
+        if winners.frozen or functions.is_measuring():
             return self._take_nearest(winners)
         with self._claim_tuning(problem) as is_mine:
             if not is_mine:
                 return None
-            winners = find_winners(problem, self.policies)
+            winners = find_winners(problem, self.policies, self.frozen)
             if winners.is_exact:  # the other process has tuned it
                 return self._values(winners)
             chosen: Sequence[Any] = ()

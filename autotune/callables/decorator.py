@@ -12,12 +12,14 @@ from autotune.callables.choices import Alternatives, Condition, Space
 from autotune.callables.deciding import Decider, Others
 from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import UsageError
+from autotune.policy import Frozen
 
 
 def tuned(
     *, space: Space, key: Sequence[str] = (), where: Condition | None = None, check: Check = None,
-    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: bool | None = None,
-    refine: bool = True, others: Others = "wait", policies: str | Path | None = None, **options: Any,
+    outputs: Sequence[str] = (), name: str = "", tolerance: Within = None, frozen: Frozen | None = None,
+    agreement: Any = None, refine: bool = True, others: Others = "wait", policies: str | Path | None = None,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], "TunedFunction"]:  # fmt: skip
     """Decorate a function so that its first call of a kind tunes it, and later calls run the winner.
 
@@ -26,7 +28,10 @@ def tuned(
             kind where the arguments in ``key`` are equal (of arrays their shapes), by default all arguments, and where
             all arrays have the same elements.
         frozen: never tune; a call that no policy file knows runs what comes nearest, with a warning that says what is
-            missing, and raises where there is nothing at all. By default what AUTOTUNE_FROZEN says (1: frozen).
+            missing, and raises where there is nothing at all, or with ``"exact"`` in place of every guess. By default
+            what AUTOTUNE_FROZEN says (1, exact, or 0), then the policy file (``frozen: true``).
+        agreement: of ranks (``autotune.Agreement``): the first call of a kind is one that all of them make; the first
+            rank decides, and tunes where needed.
         refine: where policy files predict a time for new sizes, try the best few of those alone.
         others: what a process does while another one tunes the same call: ``wait`` for its winner, or run the
             ``fallback``, the default configuration.
@@ -39,8 +44,8 @@ def tuned(
         UsageError: for a space that has nothing to choose.
     """
     decider = Decider(
-        choices=Alternatives.read(space, where), check=check, frozen=frozen, refine=refine, others=others,
-        policies=policies, options=options,
+        choices=Alternatives.read(space, where), check=check, frozen=frozen, agreement=agreement, refine=refine,
+        others=others, policies=policies, options=options,
     )  # fmt: skip
     given = {"outputs": outputs, "name": name, "tolerance": tolerance}
 

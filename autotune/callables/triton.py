@@ -21,6 +21,7 @@ from autotune.callables.deciding import Decider, Others
 from autotune.callables.functions import Importable
 from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import AutotuneError, UsageError
+from autotune.policy import Frozen
 
 _LEFT_OUT = {
     "warmup": "samples are taken until the median is known",
@@ -37,8 +38,8 @@ def autotune(
     pre_hook: Callable[..., Any] | None = None, post_hook: Callable[..., Any] | None = None,
     warmup: int | None = None, rep: int | None = None, use_cuda_graph: bool = False,
     do_bench: Callable[..., Any] | None = None, cache_results: bool = False, *, check: Check = None,
-    outputs: Sequence[str] = (), tolerance: Within = None, frozen: bool | None = None, refine: bool = True,
-    others: Others = "wait", policies: str | Path | None = None, **options: Any,
+    outputs: Sequence[str] = (), tolerance: Within = None, frozen: Frozen | None = None, agreement: Any = None,
+    refine: bool = True, others: Others = "wait", policies: str | Path | None = None, **options: Any,
 ) -> Callable[[Any], "TunedKernelCall"]:  # fmt: skip
     """Decorate a kernel as ``triton.autotune`` does.
 
@@ -46,7 +47,7 @@ def autotune(
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: Triton's.
         warmup, rep, use_cuda_graph, do_bench, cache_results: have no counterpart, and are left out with a warning.
         outputs: tensors that the kernel writes, beside those that the first call shows.
-        check, tolerance, frozen, refine, others, policies, options: as ``autotune.tuned`` has them.
+        check, tolerance, frozen, agreement, refine, others, policies, options: as ``autotune.tuned`` has them.
 
     Returns:
         What makes a kernel (``triton.jit``, or ``triton.heuristics`` of one) a tuned one.
@@ -56,7 +57,10 @@ def autotune(
         if value:
             warnings.warn(f"{name} is ignored, it has no counterpart: {_LEFT_OUT[name]}", stacklevel=2)
     hooks = Hooks(tuple(reset_to_zero or ()), tuple(restore_value or ()), pre_hook, post_hook)
-    deciding = {"check": check, "frozen": frozen, "refine": refine, "others": others, "policies": policies}
+    deciding = {
+        "check": check, "frozen": frozen, "agreement": agreement, "refine": refine, "others": others,
+        "policies": policies,
+    }  # fmt: skip
     told = {"outputs": tuple(outputs), "tolerance": tolerance}
 
     def decorate(kernel: Any) -> TunedKernelCall:

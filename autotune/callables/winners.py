@@ -18,7 +18,7 @@ from autotune.declaration import Configuration
 from autotune.errors import DeviceError
 from autotune.files import policy_folders
 from autotune.hardware import Device
-from autotune.policy import Candidate, candidates, find
+from autotune.policy import Candidate, Frozen, candidates, find, resolve_frozen
 
 _OFCALL_FILES = ("exact", "predicted", "nearest", "capability", "default")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attribute
@@ -27,10 +27,11 @@ _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attribute
 @dataclass(frozen=True)
 class FoundWinners:
     """What policy files say of one call: the ``candidates`` that may be taken, best first; ``lacks`` says what is
-    missing where none of them is exact."""
+    missing where none of them is exact, ``frozen`` as in ``policy.frozen``."""
 
     candidates: tuple[Candidate, ...]
     lacks: str
+    frozen: Frozen = False
 
     @property
     def best(self) -> Candidate | None:
@@ -47,8 +48,11 @@ class FoundWinners:
         return list(dict.fromkeys(listed))
 
 
-def find_winners(problem: CallProblem, policies: str | Path | None) -> FoundWinners:
-    """What the policy files below ``policies``, or else where they are looked for, have for a call."""
+def find_winners(
+    problem: CallProblem, policies: str | Path | None, frozen: Frozen | None = None
+) -> FoundWinners:
+    """What the policy files below ``policies``, or else where they are looked for, have for a call of a program that is
+    to be ``frozen`` or not; None leaves that to AUTOTUNE_FROZEN and to the policy file."""
     folders = [Path(policies)] if policies else policy_folders()
     name = problem.declared.name
     declared = next(
@@ -56,13 +60,15 @@ def find_winners(problem: CallProblem, policies: str | Path | None) -> FoundWinn
     )
     where = ", ".join(str(folder / name) for folder in folders)
     if declared is None:
-        return FoundWinners((), f"{name} has not been tuned: no {CALL_FILE} in {where}")
+        told = f"{name} has not been tuned: no {CALL_FILE} in {where}"
+        return FoundWinners((), told, resolve_frozen(frozen))
     device = device_of(problem)
     family = declared.family
-    files, passed = find(family, device, folders)
+    files, passed = find(family, device, folders, frozen=frozen)
     if files is None:
         why = "".join(f"; {one.origin}: {one.refusal}" for one in passed)
-        return FoundWinners((), f"{name} has no policy file for {device.slug} in {where}{why}")
+        told = f"{name} has no policy file for {device.slug} in {where}{why}"
+        return FoundWinners((), told, resolve_frozen(frozen))
     numbers = {
         **{extent: size for each, array in declared.arrays.items()
            for extent, size in zip(declared.extents(each), array.extents, strict=True)},
@@ -75,7 +81,7 @@ def find_winners(problem: CallProblem, policies: str | Path | None) -> FoundWinn
     sizes = ", ".join(f"{key}={numbers[key]:g}" for key in family.features if key in numbers)
     refused = "".join(f"; {one.origin}: {one.refusal}" for one in listed if one.refusal)
     return FoundWinners(
-        standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}"
+        standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}", files.frozen
     )
 
 

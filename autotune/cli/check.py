@@ -19,6 +19,7 @@ from autotune.declaration import Configuration, Family, load_family, load_worklo
 from autotune.device import open_backend
 from autotune.engine import ProcessWorker, Sweep, SweepRequest, launch_workers, open_devices
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
+from autotune.extensions import check_of_ranks
 from autotune.hardware import Device
 from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
 from autotune.record import Store, Study
@@ -248,10 +249,22 @@ def _study(
     help="Folder of a family that does not ship with autotune; repeat for more.",
 )
 @options.option("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that measures.")
+@options.option(
+    "--ranks",
+    is_flag=True,
+    help="This is a rank of mpiexec, srun or torchrun: do all have the same files, code and choices?",
+)
 @options.policies_option
 @options.markdown_option("lines")
 def check_command(
-    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, **asked: Any
+    policy: tuple[Path, ...], family: tuple[str, ...], policies: Path | None, ranks: bool, **asked: Any
 ) -> None:
+    compare = check_of_ranks() if ranks else None
+    if ranks and (compare is None or asked["measure"]):
+        why = "leave --measure out" if compare else "the extension for ranks is not here"
+        raise UsageError(f"--ranks compares digests over ranks: {why}")
+    if compare:
+        compare(lambda: policy or policy_files(policies, family), family, options.out)
+        return
     files = policy or policy_files(policies, family)
     check(CheckRequest(files=files, families=family, **asked), options.out)

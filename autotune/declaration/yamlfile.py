@@ -124,7 +124,7 @@ def schema(name: str) -> dict[str, Any]:
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
-    "null": (type(None),),
+    "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
 
 # Sizes of a number that is not 0: what is computed from several then has a value.
@@ -144,15 +144,18 @@ def _fault(value: Any, rules: Mapping[str, Any], shared: Mapping[str, Any], plac
     where = place or "top level"
     kinds = rules.get("type", ())
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    if kinds and (isinstance(value, bool) or not any(isinstance(value, _KINDS[kind]) for kind in kinds)):
+    is_boolean = isinstance(value, bool)  # which is a number to Python
+    if kinds and not any(
+        is_boolean is (kind == "boolean") and isinstance(value, _KINDS[kind]) for kind in kinds
+    ):
         return f"{where} is {value!r:.40}, not of type {' or '.join(kinds)}"
-    if value not in rules.get("enum", [value]) or (isinstance(value, bool) and "enum" in rules):
+    if value not in rules.get("enum", [value]) or (is_boolean and "enum" in rules):
         return f"{where} is {value!r:.40}, not one of {rules['enum']}"
     if "oneOf" in rules and sum(not _fault(value, each, shared, place) for each in rules["oneOf"]) != 1:
         return f"{where} has none, or more than one, of the forms that it may have"
     if isinstance(value, str) and not re.search(rules.get("pattern", ""), value):
         return f"{where} is {value!r:.40}, not of the form {rules['pattern']}"
-    if kinds and isinstance(value, (int, float)):
+    if kinds and isinstance(value, (int, float)) and not is_boolean:
         least, above = rules.get("minimum", -LARGEST), rules.get("exclusiveMinimum", -math.inf)
         if not (value == 0 or SMALLEST <= abs(value) <= LARGEST) or value < least or value <= above:
             allowed = f"between {SMALLEST:g} and {LARGEST:g}, or 0, and at least {least:g}"

@@ -90,6 +90,11 @@ def fast_call(
     return run
 
 
+def leave_out(call: FastCall, is_due: Callable[[], bool]) -> FastCall:
+    """``call``, but for those calls that are to go the long way."""
+    return lambda *given: MISSED if is_due() else call(*given)
+
+
 def _address_of(launcher: Launcher, request: Request, name: str, array: Any) -> _Address | None:
     """For arrays like ``array``, which was given for ``name``; None where each has to be looked at."""
     if not launcher.place(name):  # it goes through the host

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from autotune.compile import Variant
 from autotune.declaration import Inputs
 from autotune.device import Call, Constant, Placed, Resident, View, can_be_staged, linear, make_raw, transform
-from autotune.dispatch.target import Chosen, Target
+from autotune.dispatch.target import Target
+from autotune.dispatch.turns import Chosen
 from autotune.errors import UsageError
 from autotune.layout import Data, Layout, handle
 

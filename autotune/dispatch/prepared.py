@@ -33,9 +33,11 @@ from autotune.dispatch.call import (
     results,
     wait_for_content,
 )
-from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call
+from autotune.dispatch.fast_call import MISSED, FastCall, RawCall, fast_call, leave_out
 from autotune.dispatch.launcher import HOST, Launcher, Transfers, transfer_in
-from autotune.dispatch.target import Chosen, Target, Turn
+from autotune.dispatch.monitor import Watching
+from autotune.dispatch.target import Target
+from autotune.dispatch.turns import Chosen, Turn
 from autotune.errors import CompilerError, LayoutRefusal, UsageError, WorkloadError
 from autotune.layout import canonical, check_links
 
@@ -201,18 +203,20 @@ class Prepared(Closing):
             made, launcher, is_kept = self._run(call, chosen, turn)
             has_one = len(places) == 1 and not isinstance(out, Mapping) and not capture and turn is None
             if lender and views and raw is not None and is_kept and has_one:
-                self._fast_call = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
+                fast = fast_call(lender, launcher, asked, raw, places[0].array, out is None)
+                if fast and isinstance(chosen.turns, Watching):
+                    fast = leave_out(fast, chosen.turns.is_due)
+                self._fast_call = fast
             return made
 
     def _turn(self, call: "_Call") -> tuple[Chosen, Turn | None]:
-        """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes."""
+        """What runs; with the turn that it is, where several are tried in the first calls on inputs of these sizes, or
+        calls are timed."""
         chosen = self.target.choose(call.asked.inputs)
-        if chosen.refining is None:
+        if chosen.turns is None:
             return chosen, None
-        if call.capture:
-            return chosen.refining.best, None
-        turn = chosen.refining.turn()
-        return turn.chosen, turn
+        turn = None if call.capture else chosen.turns.turn()
+        return (turn.chosen, turn) if turn else (chosen.turns.best, None)
 
     def _run(self, call: "_Call", chosen: Chosen, turn: Turn | None) -> tuple[Any, Launcher, bool]:
         """The outputs, what made them, and whether that is kept for the next call."""

@@ -3,11 +3,11 @@
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,15 @@ from autotune.device import (
     content_refusal,
     make_raw,
 )
+from autotune.dispatch.monitor import Monitor, Watching
 from autotune.dispatch.refinement import Refinement
-from autotune.errors import AutotuneError, CompilerError
+from autotune.dispatch.turns import Chosen, Timer, Turn
+from autotune.errors import AutotuneError, CompilerError, NothingMeasured, UsageError
 from autotune.measure import find_objective
 from autotune.policy import (
     Candidate,
+    Frozen,
+    Policies,
     PolicyFile,
     admit,
     candidates,
@@ -38,6 +42,7 @@ from autotune.policy import (
     find,
     find_beyond_proved,
     keep_refined,
+    resolve_frozen,
 )
 
 _log = logging.getLogger("autotune")
@@ -45,7 +50,6 @@ _log = logging.getLogger("autotune")
 
 _KEPT = 256  # choices that are remembered
 _TRIED = 5  # configurations in a refinement
-_WAITED = 0.1  # of a time, at most, that the device may have waited for the host
 _PROVED = ("predicted", "nearest")  # what candidates of these rules name was proved in a sweep
 
 
@@ -54,8 +58,11 @@ class Choosing:
     """How a caller has a configuration chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
     asks for another accuracy class than the family's own, or for any whose error is at most so much, ``objective`` for
     what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
-    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file. Raises
-    UnknownName for an objective that there is not."""
+    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file.
+    ``frozen`` as in ``policy.frozen``, ``reproducible`` takes only what is known to give the same bits each time.
+    An ``agreement`` (``autotune.Agreement``) has all ranks of a program take what the first one's policy files say,
+    ``monitor`` has calls timed. Raises UnknownName for an objective that there is not, UsageError for what contradicts
+    itself."""
 
     folders: Sequence[Path]
     cache: Cache = field(default_factory=lambda: Cache(default_root()))
@@ -63,20 +70,17 @@ class Choosing:
     objective: str = "kernel"
     own: PolicyFile | None = None
     refine: int | None = None
+    frozen: Frozen | None = None
+    reproducible: bool = False
+    agreement: Any = None
+    monitor: Monitor | None = None
 
     def __post_init__(self) -> None:
         find_objective(self.objective)
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What runs for inputs of certain sizes, and why. ``refining`` is the trial of others that is under way for such
-    inputs, which then has the say."""
-
-    variant: Variant
-    module: Module
-    candidate: Candidate
-    refining: "Refining | None" = None
+        resolve_frozen(self.frozen)
+        if self.refine and (self.frozen or self.agreement):
+            told = f"frozen={self.frozen!r} forbids it" if self.frozen else "ranks would find other winners"
+            raise UsageError(f"refine= tries configurations in calls: {told}. Leave one of the two out")
 
 
 class Target:
@@ -85,20 +89,31 @@ class Target:
 
     def __init__(self, family: Family, backend: Backend, choosing: Choosing) -> None:
         self.family, self.backend, self.choosing = family, backend, choosing
-        self.policies, self.passed = find(family, backend.device, choosing.folders, choosing.own)
+        self.policies, self.passed = self._find()
         self.layout_transform = LayoutTransform(backend, choosing.cache)
         if self.policies is None:  # said at the line that calls autotune.load
-            warnings.warn(
-                explain_untuned(family, backend.device, choosing.folders, self.passed), stacklevel=5
-            )
+            told = explain_untuned(family, backend.device, choosing.folders, self.passed)
+            if resolve_frozen(choosing.frozen):
+                raise NothingMeasured(f"{family.name} is frozen: {told}")
+            warnings.warn(told, stacklevel=5)
         if isinstance(choosing.accuracy, float | int):  # that it admits nothing is said before the first call
             admit(family, self.policies, choosing.accuracy)
         asked = self.policies.own.refine if self.policies and self.policies.own else 0
-        self._refine = asked if choosing.refine is None else choosing.refine
+        is_fixed = choosing.agreement or (self.policies and self.policies.frozen)
+        self._refine = 0 if is_fixed else asked if choosing.refine is None else choosing.refine
         self._lock = threading.RLock()
         self._modules: dict[tuple[Configuration, tuple[tuple[str, str | int], ...]], Module] = {}
         self._chosen: dict[object, Chosen] = {}
         self._logged: set[object] = set()
+
+    def _find(self) -> tuple[Policies | None, list[Candidate]]:
+        """The policy files of this process; of ranks those of the first. Raises UsageError."""
+        family, device, choosing = self.family, self.backend.device, self.choosing
+        search = partial(find, family, device, choosing.folders, choosing.own, choosing.frozen)
+        found: tuple[Policies | None, list[Candidate]] = (
+            choosing.agreement.find(family, device, search) if choosing.agreement else search()
+        )
+        return found
 
     @property
     def kind(self) -> str:
@@ -124,13 +139,16 @@ class Target:
         return candidates(
             self.family, self.policies, {**inputs.sizes, **inputs.scalars}, inputs.options, self.kind,
             accuracy=self.choosing.accuracy, objective=self.choosing.objective,
+            reproducible=self.choosing.reproducible,
         )  # fmt: skip
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """The candidate taken for ``inputs`` and those passed over, each with its reason."""
         listed = self._candidates(inputs)
         chosen, passed = choose(listed, lambda configuration: self._explain_exclusion(configuration, inputs))
-        return chosen, [*self.passed, *passed]
+        watched = [c.turns for c in [*self._chosen.values()] if c.candidate.entry is chosen.entry]
+        drifts = [str(turns.drift) for turns in watched if isinstance(turns, Watching) and turns.drift]
+        return replace(chosen, remark="; ".join(drifts)), [*self.passed, *passed]
 
     def _explain_exclusion(self, configuration: Configuration, inputs: Inputs) -> str:
         names = inputs.names(configuration)
@@ -167,8 +185,13 @@ class Target:
         self._warn_beyond(taken.configuration, inputs)
         chosen = self.load(taken, inputs)
         if self._refine and taken.match in _PROVED and (others := self._find_others(taken, inputs)):
-            return replace(chosen, refining=Refining(self, [taken, *others], inputs, key, self._refine))
-        return chosen
+            return replace(chosen, turns=Refining(self, [taken, *others], inputs, key, self._refine))
+        return self.watch(chosen)
+
+    def watch(self, chosen: Chosen) -> Chosen:
+        """``chosen``, watched where the program asks for it."""
+        monitor = self.choosing.monitor
+        return Watching(monitor, self.family.name, self.backend, chosen).best if monitor else chosen
 
     def _level(self, key: object) -> int:
         """INFO for the first of its kind, else DEBUG: a log that is read at INFO is not to grow with every call."""
@@ -235,16 +258,6 @@ class Target:
             self.backend.close()
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One call: what it runs, ``at`` which place of what is tried, and whether it is timed."""
-
-    chosen: Chosen
-    at: int
-    is_timed: bool
-    of: "Refining"
-
-
 class Refining:
     """The first calls on inputs of one ``key``, in which those ``tried`` run in turn, ``calls`` of them timed; then the
     fastest stays on ``target``. All are compiled in a thread of its own, until when the first one runs. For any number
@@ -258,7 +271,7 @@ class Refining:
         self._target, self._tried, self._key = target, tried, key
         self._inputs = replace(inputs, arrays={})
         self._lock = threading.Lock()
-        self._marks: list[tuple[int, Any, Any, float]] = []
+        self._timer = Timer(target.backend)
         self._is_over = False
         self._compiling = threading.Thread(target=self._compile, daemon=True)
         self._compiling.start()
@@ -287,7 +300,8 @@ class Refining:
 
     def _take_turn(self) -> tuple[int, bool]:
         with self._lock:
-            self._read()
+            for at, took in self._timer.read():
+                self._plan.forget(at) if took is None else self._plan.note(at, took)
             if self._plan.is_over and not self._is_over:
                 self._is_over = True
                 self._settle()
@@ -295,19 +309,9 @@ class Refining:
                 return self._plan.best, False
             return self._plan.take()
 
-    @contextmanager
-    def time_turn(self, turn: Turn) -> Iterator[None]:
-        """Marks around what is queued inside, to be read when they have passed; none where it is not timed."""
-        if not turn.is_timed:
-            yield
-            return
-        backend = self._target.backend
-        began, begin = perf_counter(), backend.mark()
-        yield
-        end = backend.mark()
-        waited_ms = 1e3 * (perf_counter() - began) if backend.has_reached(begin) else 0.0
-        with self._lock:
-            self._marks.append((turn.at, begin, end, waited_ms))
+    def time_turn(self, turn: Turn) -> AbstractContextManager[None]:
+        """Time what is queued inside, where it is to be timed."""
+        return self._timer.time(turn.at) if turn.is_timed else nullcontext()
 
     def mark_failed(self, at: int, problem: Exception) -> bool:
         """Leave out what could not run; False for the first choice, which has no other to stand in for it."""
@@ -318,21 +322,9 @@ class Refining:
             self._plan.leave_out(at)
         return True
 
-    def _read(self) -> None:
-        marks, self._marks = self._marks, []
-        for mark in marks:
-            at, begin, end, waited_ms = mark
-            took = self._target.backend.between_ms(begin, end)
-            if took is None:
-                self._marks.append(mark)
-            elif waited_ms > _WAITED * took:
-                self._plan.forget(at)
-            else:
-                self._plan.note(at, took)
-
     def _settle(self) -> None:
         plan, target, chosen = self._plan, self._target, self.best
-        target.remember(self._key, chosen)
+        target.remember(self._key, target.watch(chosen))
         name, calls = target.family.name, sum(map(len, plan.times))
         times = {c.configuration: took for c, took in zip(self._tried, plan.times, strict=True) if took}
         _log.info("%s stays with %s after %d calls", name, chosen.variant.configuration.id, calls)

@@ -22,13 +22,14 @@ from autotune.declaration import Family, Inputs, load_family
 from autotune.device import Closing, DeviceProgram, LaunchError, foreign, open_backend
 from autotune.dispatch.call import NOTHING, Arguments, Request, arguments, request, take
 from autotune.dispatch.fast_call import MISSED, RawCall
+from autotune.dispatch.monitor import Monitor
 from autotune.dispatch.prepared import Prepared
 from autotune.dispatch.refinement import CALLS
 from autotune.dispatch.target import Choosing, Target
 from autotune.errors import AutotuneError, CompilerError, DeviceError, UsageError
 from autotune.extensions import loader_of
 from autotune.files import policy_folders
-from autotune.policy import Candidate, PolicyFile
+from autotune.policy import Candidate, Frozen, PolicyFile
 
 _open: "weakref.WeakSet[TunedKernel]" = weakref.WeakSet()
 
@@ -56,6 +57,10 @@ def load(
     objective: str = "kernel",
     refine: bool | int | None = None,
     max_error: float | None = None,
+    frozen: Frozen | None = None,
+    reproducible: bool = False,
+    agreement: Any = None,
+    monitor: Monitor | int | None = None,
 ) -> Any:
     """Open the tuned kernel of a family.
 
@@ -72,12 +77,20 @@ def load(
             configurations, and keep the fastest in the user's policy folder. None leaves this to the policy file.
         max_error: in place of ``accuracy``, the largest error of results in the sweeps, relative to the largest
             magnitude of each output; the fastest accuracy class within it is taken. Other data may have larger errors.
+        frozen: run only what policy files name, without refinement; ``"exact"`` also rejects every size that no entry
+            is of. None leaves this to AUTOTUNE_FROZEN, then to the policy file.
+        reproducible: take only configurations that gave the same bits in repeated runs.
+        agreement: the ``autotune.Agreement`` of a program's ranks, which all call ``load`` and take the policy files of
+            the first one.
+        monitor: time one call in 1,000 (or in that many), and report a winner that became slower than its entry
+            (``autotune.Monitor``).
 
     Returns:
         A ``TunedKernel``, to be called with arrays.
 
     Raises:
-        UnknownName, FamilyError, DeviceError, UsageError: an argument is wrong, or the device cannot be used.
+        UnknownName, FamilyError, DeviceError, UsageError, NothingMeasured: an argument is wrong, the device cannot be
+            used, or the kernel is frozen and no policy file names a configuration.
     """
     own = None
     if isinstance(family, str | PathLike):
@@ -93,6 +106,8 @@ def load(
     choosing = Choosing(
         folders=policy_folders(policies, loaded.folder), cache=Cache(Path(cache) if cache else default_root()),
         accuracy=asked, objective=objective, own=own, refine=_calls(refine),
+        frozen=frozen, reproducible=reproducible, agreement=agreement,
+        monitor=monitor if isinstance(monitor, Monitor | None) else Monitor(every=1000 if monitor is True else monitor),
     )  # fmt: skip
     return TunedKernel(loaded, device, choosing)
 
@@ -115,7 +130,7 @@ class TunedKernel(Closing):
 
     def __init__(self, family: Family, device: str | None, choosing: Choosing) -> None:
         self.family, self._choosing = family, choosing
-        self._may_change = device in (None, "auto")
+        self._may_change = device in (None, "auto") and choosing.agreement is None  # one rank alone cannot
         self._lock = threading.RLock()
         self._calls = self._open_device(device or "auto")
         self._failed: list[Prepared] = []  # what answered calls before
@@ -198,7 +213,12 @@ class TunedKernel(Closing):
 
     def _open_device(self, device: str) -> Prepared:
         """What answers calls on that device."""
-        return Prepared(Target(self.family, open_backend(device), self._choosing), NOTHING)
+        backend = open_backend(device)
+        try:
+            return Prepared(Target(self.family, backend, self._choosing), NOTHING)
+        except BaseException:
+            backend.close()
+            raise
 
     def _leave_gpu(self, calls: Prepared, problem: Exception) -> bool:
         """Whether the cpu takes over from the GPU that failed: where the caller named no device."""
@@ -273,4 +293,5 @@ def explain_chain(chosen: Candidate, passed: list[Candidate]) -> str:
     lines = [f"  passed over  {c.match:8} {c.origin}: {c.refusal}" for c in passed]
     assert chosen.configuration is not None
     lines.append(f"  taken        {chosen.match:8} {chosen.origin}: {chosen.configuration.id}")
+    lines += [f"  drifted      {chosen.remark}"] * bool(chosen.remark)
     return "\n".join(lines)

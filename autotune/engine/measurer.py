@@ -310,14 +310,15 @@ class Measurer:
         ``ragged`` gives its inputs and expected outputs."""
         try:
             if size is None:
-                reason, _ = self._verifier.run(self._execution(job, self._resident), self.workload.cold)
-            elif size.is_of_winners:
+                execution = self._execution(job, self._resident)
+                reason, repeats = self._verifier.repeat(execution, self.workload.cold)
+                return Proved("wrong_result" if reason else "measured", reason, repeats=repeats)
+            if size.is_of_winners:
                 return self._prove_large(job, *ragged(size))
-            else:
-                if size.number not in self._ragged:
-                    self._ragged[size.number] = self._place(*ragged(size))
-                resident, verifier = self._ragged[size.number]
-                reason, _ = verifier.run(self._execution(job, resident), cold=False)
+            if size.number not in self._ragged:
+                self._ragged[size.number] = self._place(*ragged(size))
+            resident, verifier = self._ragged[size.number]
+            reason, _ = verifier.run(self._execution(job, resident), cold=False)
         except Exception as problem:  # noqa: BLE001 - whatever a plan or an order makes of such a size
             lost = self._is_lost()
             return Proved("crashed" if lost else "launch_failed", cause(problem), lost)

@@ -123,11 +123,12 @@ class OddSizes:
 @dataclass(frozen=True)
 class Proved:
     """``state`` is ``measured`` where it was right, ``excluded`` where there is no room to try it; ``lost`` says that
-    the device's context went with it."""
+    the device's context went with it. Where it ``repeats``, all runs on the swept inputs gave the same bits."""
 
     state: State
     reason: str = ""
     lost: bool = False
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

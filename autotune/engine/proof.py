@@ -57,15 +57,19 @@ class Prover:
         return trial.configuration in self._winners
 
     def prove_to_win(self, trial: Trial) -> Trial:
-        """``trial``, which was proved, on what costs more: other values at the swept sizes, sizes above them, other
-        options, and on the cpu with a pattern in every local variable that the source leaves as it is. As
-        ``prove``."""
+        """``trial``, which was proved, on what costs more: again and again on the swept inputs, whether it repeats its
+        bits; other values at the swept sizes, sizes above them, other options, and on the cpu with a pattern in every
+        local variable that the source leaves as it is. As ``prove``."""
         self._winners.add(trial.configuration)
-        for job in self.compile_filled([trial.configuration]):
+        filled = self.compile_filled([trial.configuration])
+        for job in filled or self.compiler.jobs([trial.configuration]):
             found = self._ask(job, None) if job else Proved("measured")
             if found.state != "measured":
-                told = "right as compiled, wrong with a pattern in uninitialised local variables"
+                told = "right when first verified, wrong when it was run again"
+                if filled:
+                    told = "right as compiled, wrong with a pattern in uninitialised local variables"
                 return mark_failed(trial, found.state, f"{told}: {found.reason}")
+            trial = replace(trial, reproducible=found.repeats)
         return self._prove_on(trial, [size for size in self._list_sizes(trial) if size.is_of_winners])
 
     def prove_untried(self, job: Job) -> Trial:

@@ -1,4 +1,4 @@
-"""Winners as CUDA C++ for programs without Python."""
+"""Winners for other programs: as CUDA C++ without Python, and as operators of torch."""
 
 import lazy_loader
 

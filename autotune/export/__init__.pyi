@@ -1,1 +1,2 @@
+from . import torch as torch
 from .program import export as export

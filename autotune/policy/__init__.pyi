@@ -2,11 +2,13 @@ from . import acceptance as acceptance, prediction as prediction
 from .file import (
     Entry as Entry,
     PolicyFile as PolicyFile,
+    content as content,
     file_name as file_name,
     lock as lock,
     read_policy_file as read_policy_file,
     write as write,
 )
+from .frozen import Frozen as Frozen, resolve_frozen as resolve_frozen
 from .merge import (
     record_coverage as record_coverage,
     merge_winners as merge_winners,

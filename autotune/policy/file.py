@@ -58,7 +58,8 @@ class Entry:
     which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
     in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
     among which configurations. ``pulled`` tells that it came from a registry: which, whose, and where it was proved
-    here. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``)."""
+    here. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``);
+    ``reproducible`` says that repeated runs gave the same bits (``Trial.reproducible``)."""
 
     name: str
     workload: str
@@ -91,6 +92,7 @@ class Entry:
     refined: Mapping[str, Any] = field(default_factory=dict)
     pulled: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, float] = field(default_factory=dict)
+    reproducible: bool = False
     source_digest: str = ""
     layouts_digest: str = ""
     space_digest: str = ""
@@ -166,7 +168,7 @@ class Prediction:
 class PolicyFile:
     """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
     slowdown minus 1. ``refine`` asks programs to try the best few on inputs that nobody measured, in so many calls (0:
-    it does not)."""
+    it does not). One that is ``frozen`` forbids that, and what nobody measured (``policy.frozen``)."""
 
     family: str
     device: Device
@@ -176,6 +178,7 @@ class PolicyFile:
     default_over: list[str] = field(default_factory=list)
     prediction: Prediction | None = None
     refine: int = 0
+    frozen: bool = False
     path: Path | None = None
 
 
@@ -286,6 +289,8 @@ def content(file: PolicyFile) -> dict[str, Any]:
         plain["prediction"] = _sort({**_to_plain(rule), "kept": kept})
     if file.refine:
         plain["refine"] = file.refine
+    if file.frozen:
+        plain["frozen"] = True
     plain["entries"] = {name: _to_plain(item) for name, item in sorted(file.entries.items())}
     return plain
 

@@ -111,6 +111,7 @@ def merge_winners(before: PolicyFile | None, studies: Sequence[Study], objective
         default_over=sorted(over),
         prediction=rule,
         refine=before.refine if before else 0,
+        frozen=before is not None and before.frozen,
     )
 
 
@@ -144,6 +145,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         spread=round(measurement.spread, 5),
         samples=measurement.samples,
         errors=dict(decision.winner.errors),
+        reproducible=decision.winner.reproducible,
         tie_set=[t.configuration.id for t in decision.tie_set],
         **_runner_up(decision.runner_up, find_objective(decision.objective)),
         margin_over_control=decision.over_control.claim,

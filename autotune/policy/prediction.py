@@ -75,7 +75,7 @@ def distance(a: Features, b: Features) -> float:
     """Euclidean distance of the logarithms; a feature that only one side has, or that is not above 0 on one side only,
     counts as a factor of 1000."""
     total = 0.0
-    for name in a.keys() | b.keys():
+    for name in sorted(a.keys() | b.keys()):  # a sum of floats depends on their order
         x, y = a.get(name), b.get(name)
         apart = 0.0
         if x is not None and y is not None and x > 0 and y > 0:
@@ -87,8 +87,9 @@ def distance(a: Features, b: Features) -> float:
 
 
 def rank_by_distance(known: Mapping[str, Features], asked: Features) -> list[str]:
-    """The names in ``known``, nearest first; equally near ones by name."""
-    return sorted(known, key=lambda name: (distance(known[name], asked), name))
+    """The names in ``known``, nearest first; equally near ones by name, where the last bits of a logarithm, which are
+    not the same on every processor, count for nothing."""
+    return sorted(known, key=lambda name: (round(distance(known[name], asked), 9), name))
 
 
 # -- what a configuration should take ------------------------------------------------------------------------
@@ -146,7 +147,9 @@ class Taught:
         ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
         predicted = [
-            Predicted(c, math.exp(min(level[0] + ratio, 700.0)), spread)
+            Predicted(
+                c, float(f"{math.exp(min(level[0] + ratio, 700.0)):.5g}"), spread
+            )  # as on any processor
             for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
         ]
         return self._settle(predicted, asked)

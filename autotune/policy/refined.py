@@ -14,8 +14,9 @@ from autotune.errors import AutotuneError, PolicyFileError
 from autotune.files import own_policies
 from autotune.hardware import Device
 from autotune.layout import layouts_digest
+from autotune.policy.acceptance import find_change
 from autotune.policy.file import Entry, PolicyFile, lock, read_policy_file, write
-from autotune.record import accuracy_class
+from autotune.record import TIE, accuracy_class
 
 _log = logging.getLogger("autotune")
 _ONE_AT_A_TIME = threading.Lock()
@@ -25,17 +26,17 @@ def keep_refined(
     family: Family, device: Device, compiler: str, inputs: Inputs, taken: Any,
     times: Mapping[Configuration, Sequence[float]],
 ) -> None:  # fmt: skip
-    """Put what calls on ``inputs`` found into the user's own folder: ``taken`` (a ``Candidate``) was the fastest of
-    those in ``times`` (ms). What goes wrong there is logged: the program has what it needs."""
+    """Put what calls on ``inputs`` found into the user's own folder, with what other processes found there: ``taken``
+    (a ``Candidate``) was the fastest of those in ``times`` (ms). What goes wrong is logged: the program has what it
+    needs."""
     entry = _entry(family, device, compiler, inputs, taken, times)
     try:
         with _ONE_AT_A_TIME, lock(refined_path(own_policies(), family.name, device)) as real:
             before = _read(real)
-            entries = {**(before.entries if before else {}), entry.name: entry}
-            write(
-                real,
-                PolicyFile(family=family.name, device=device, default=entry.configuration, entries=entries),
-            )
+            known = dict(before.entries) if before else {}
+            known[entry.name] = _merge(family, known.get(entry.name), entry)
+            whole = PolicyFile(family=family.name, device=device, default=entry.configuration, entries=known)
+            write(real, whole)
     except (AutotuneError, OSError) as problem:
         _log.warning("%s: what calls found is not kept: %s", family.name, problem)
 
@@ -48,12 +49,15 @@ def _entry(
 
     read = {name for expression in family.features.values() for name in expression.names}
     features = {n: v for n, v in sorted({**inputs.sizes, **inputs.scalars}.items()) if n in read}
-    name = f"refined {'-'.join(f'{value:g}' for value in features.values())}"
+    accuracy = accuracy_class(taken.configuration, family.accuracy)
+    asked = [f"{option}={value}" for option, value in sorted(inputs.options.items())]
+    sizes = "-".join(f"{value:g}" for value in features.values())
+    name = " ".join(["refined", sizes, *asked, *([accuracy] if accuracy else [])])
     own = times[taken.configuration]
     took = median(own[1:] or own)
     return Entry(
         name=name, workload=name, features=features, options=dict(inputs.options),
-        accuracy=accuracy_class(taken.configuration, family.accuracy), configuration=dict(taken.configuration),
+        accuracy=accuracy, configuration=dict(taken.configuration),
         median_ms=round(took, 7), spread=round((max(own) - min(own)) / 2 / took, 5), samples=len(own),
         source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
         compiler=compiler, driver=device.driver, autotune=__version__,
@@ -63,6 +67,29 @@ def _entry(
             "times_ms": {c.id: round(min(each), 7) for c, each in sorted(times.items(), key=lambda one: one[0].id)},
         },
     )  # fmt: skip
+
+
+def _merge(family: Family, old: Entry | None, new: Entry) -> Entry:
+    """Both entries of one input as one, the same in whichever order they came: calls are added up, of each
+    configuration the least time counts, and of the two winners the faster one stays (by its id where they are less
+    than 1 % apart). An entry of other sources, compiler or driver gives way."""
+    alike = ("compiler", "driver", "options", "features", "accuracy")
+    if (
+        old is None
+        or find_change(family, old)
+        or any(getattr(old, key) != getattr(new, key) for key in alike)
+    ):
+        return new
+    times = dict(old.refined["times_ms"])
+    for name, ms in new.refined["times_ms"].items():
+        times[name] = min(ms, times.get(name, ms))
+    found = {Configuration(one.configuration).id: one for one in sorted((old, new), key=lambda e: e.samples)}
+    least = min(times[name] for name in found)
+    winner = found[min(name for name in found if times[name] <= least * (1 + TIE))]
+    calls = old.refined["calls"] + new.refined["calls"]
+    return replace(
+        winner, refined={**winner.refined, "calls": calls, "times_ms": dict(sorted(times.items()))}
+    )
 
 
 def refined_path(folder: Path, family: str, device: Device) -> Path:

@@ -10,7 +10,8 @@
     control    the family's defaults
 
 The first that stands is taken. Every candidate that is passed over says why: stale, other options, another accuracy
-class, more than the device has. A configuration of another architecture is never a candidate. A caller's bound on the
+class, more than the device has, a guess where the program is frozen, not known to repeat its bits where that is wanted.
+A configuration of another architecture is never a candidate. A caller's bound on the
 error admits those accuracy classes whose entries were off by no more than it in their sweeps; how far a call on other
 data is off is not known.
 """
@@ -26,7 +27,7 @@ from typing import Any
 
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, PolicyValue, families
-from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
+from autotune.errors import AutotuneError, DeviceError, NothingMeasured, PolicyFileError, UsageError
 from autotune.hardware import Device
 from autotune.measure import find_objective
 from autotune.policy.acceptance import (
@@ -40,6 +41,7 @@ from autotune.policy.acceptance import (
     unmet_need,
 )
 from autotune.policy.file import Entry, Kept, PolicyFile, file_name, read_policy_file
+from autotune.policy.frozen import Frozen, refuse_guess, resolve_frozen
 from autotune.policy.prediction import Features, Taught, feature_values, learn_from_times, rank_by_distance
 from autotune.policy.refined import add_refined
 from autotune.record import accuracy_class
@@ -53,7 +55,7 @@ class Candidate:
     """A configuration with the rule that brought it up (see above; ``file`` for a policy file that cannot be used), and
     the ``entry`` that it is from, if any; ``origin`` says where that is. ``refusal`` is why it is not taken, empty for
     the one that is. ``expected_ms`` is the recorded time, or what is predicted of this configuration with the relative
-    standard deviation ``spread``; 0 when nothing is known."""
+    standard deviation ``spread``; 0 when nothing is known. ``remark`` is what calls showed of it since."""
 
     match: str
     configuration: Configuration | None
@@ -62,16 +64,18 @@ class Candidate:
     refusal: str = ""
     entry: Entry | None = None
     spread: float = 0.0
+    remark: str = ""
 
 
 @dataclass(frozen=True)
 class Policies:
     """What the policy files say of a family on ``device``: ``own`` is the device's file, ``alike`` are those of other
-    devices of the same compute capability, nearest folder first."""
+    devices of the same compute capability, nearest folder first. ``frozen`` as in ``policy.frozen``."""
 
     device: Device
     own: PolicyFile | None = None
     alike: tuple[PolicyFile, ...] = ()
+    frozen: Frozen = False
 
     @property
     def files(self) -> tuple[PolicyFile, ...]:
@@ -80,8 +84,9 @@ class Policies:
 
 
 def find(
-    family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None
-) -> tuple[Policies | None, list[Candidate]]:
+    family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None,
+    frozen: Frozen | None = None,
+) -> tuple[Policies | None, list[Candidate]]:  # fmt: skip
     """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
     capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
     file that cannot be used."""
@@ -107,9 +112,10 @@ def find(
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
-    if own is not None:
+    is_frozen = resolve_frozen(frozen, own)
+    if own is not None and not is_frozen:
         own = add_refined(own, family, device, folders)
-    return Policies(device, own, tuple(alike.values())), passed
+    return Policies(device, own, tuple(alike.values()), is_frozen), passed
 
 
 def file_of(family: Family, name: str, folders: Iterable[Path]) -> Path | None:
@@ -201,13 +207,14 @@ def candidates(
     *,
     accuracy: Mapping[str, Any] | float | None = None,
     objective: str = "kernel",
+    reproducible: bool = False,
 ) -> list[Candidate]:
     """Every configuration worth considering, best first, those that may not be taken with their refusals; control
-    is last and stands. ``numbers`` are the input's extents and scalars. ``kind`` (cpu, cuda) names the device's kind
-    where there is no policy file. ``accuracy`` asks
-    for another accuracy class than the family's own, or for all whose error is at most so much: then the class that is
-    expected to be fastest for this input is first; its storage may be unable to hold the data. Entries of another
-    ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
+    is last and stands, unless the policies are frozen or only what is ``reproducible`` is wanted. ``numbers`` are the
+    input's extents and scalars. ``kind`` (cpu, cuda) names the device's kind where there is no policy file.
+    ``accuracy`` asks for another accuracy class than the family's own, or for all whose error is at most so much: then
+    the class that is expected to be fastest for this input is first; its storage may be unable to hold the data.
+    Entries of another ``objective`` count only in a file that has none of that one. Raises UnknownName, UsageError."""
     find_objective(objective)
     kind = policies.device.kind if policies else kind
     classes = admit(family, policies, accuracy) if isinstance(accuracy, float | int) else [accuracy or {}]
@@ -218,7 +225,31 @@ def candidates(
         )  # fmt: skip
         listed = _list_candidates(asked, policies, objective) if policies else []
         lists.append([*listed, *_list_untuned(asked, values, kind)])
-    return [candidate for listed in sorted(lists, key=_get_soonest) for candidate in listed]
+    found = [candidate for listed in sorted(lists, key=_get_soonest) for candidate in listed]
+    if not reproducible and not (policies and policies.frozen):
+        return found
+    return [
+        c if c.refusal else replace(c, refusal=_refuse_unwanted(c, family, policies, reproducible))
+        for c in found
+    ]
+
+
+def _refuse_unwanted(
+    candidate: Candidate, family: Family, policies: Policies | None, reproducible: bool
+) -> str:
+    """Why a caller who takes no guesses, or no other bits, does not take it."""
+    if refusal := refuse_guess(policies.frozen if policies else False, candidate.match):
+        return refusal
+    seen: list[Entry | None] = [candidate.entry]
+    if candidate.entry is None:
+        entries = [item for file in (policies.files if policies else ()) for item in file.entries.values()]
+        known = [item for item in entries if not describe_staleness(family, item)]
+        seen = [e for e in known if find_configuration(family, e.configuration)[0] == candidate.configuration]
+    if not reproducible or (seen and all(item.reproducible for item in seen if item)):
+        return ""
+    return (
+        "no sweep found that it gives the same bits each time: sweep again, or load with reproducible=False"
+    )
 
 
 @dataclass(frozen=True)
@@ -357,8 +388,10 @@ def choose(
     listed: Iterable[Candidate], exclusion: Callable[[Configuration], str]
 ) -> tuple[Candidate, list[Candidate]]:
     """The first candidate that stands and that ``exclusion`` (device limits, sizes) lets pass, with all those looked
-    at before it, refusals filled in. Raises DeviceError when not even control fits."""
+    at before it, refusals filled in. Raises DeviceError when not even control fits, NothingMeasured where that may not
+    be taken."""
     passed: list[Candidate] = []
+    listed = list(listed)
     for candidate in listed:
         if candidate.refusal or candidate.configuration is None:
             passed.append(candidate)
@@ -366,6 +399,8 @@ def choose(
             passed.append(replace(candidate, refusal=reason))
         else:
             return candidate, passed
+    if listed[-1].refusal:
+        raise NothingMeasured(f"nothing may run on this input: {passed[0].origin}: {passed[0].refusal}")
     raise DeviceError(f"no configuration fits this input: {passed[-1].refusal}")
 
 

@@ -73,7 +73,8 @@ class Trial:
     kept), ``proved`` the odd sizes, by extent, that it gave right results for as well. ``begun_s`` is when placing
     its data began, in seconds since 1970, and ``worker`` the process that did it, as host:number; 0 and empty where
     none did, or nobody kept it. ``errors`` is how far each floating point output was off, relative to the reference's
-    largest magnitude (``measure.deviation``); nothing where no number can be stored in fewer bits."""
+    largest magnitude (``measure.deviation``); nothing where no number can be stored in fewer bits. ``reproducible``
+    says that repeated runs gave the same bits; only what is to enter a policy file is looked at."""
 
     family: str
     workload: str
@@ -91,6 +92,7 @@ class Trial:
     begun_s: float = 0.0
     worker: str = ""
     errors: Mapping[str, float] = field(default_factory=dict)
+    reproducible: bool = False
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Family, Inputs
 from autotune.engine import SharedArray
 from autotune.errors import UsageError
+from autotune.spread.agreement import Agreement, digest_code
 from autotune.spread.plan import Allocation, Chunk, Model, Times
 from autotune.spread.ranks import Ranks, device_of
 from autotune.spread.spread import CHUNK_SECONDS, Planned, Report, Spread, Watch
@@ -30,7 +31,8 @@ _NOTHING = np.empty(0, np.uint8)
 class RankSpread(Spread):
     """This rank's part of a call that all ranks of ``comm`` (mpi4py's; all that were started, without it) make
     together: what is called here is called on each of them, with the same ``inputs``. ``device`` is as in
-    ``ranks.device_of``, the rest as in Spread; the first rank's choice of a configuration is everyone's.
+    ``ranks.device_of``, the rest as in Spread; the first rank's choice of a configuration is everyone's, and its code
+    has to be.
 
     An error of one rank is raised on all, and names it; ``ranks.RankLost`` where a rank has given no sign of life for
     ``chunk_seconds``. A worker that is lost takes its rank along, and with it the run."""
@@ -72,6 +74,7 @@ class RankSpread(Spread):
         return max(1, allowed if is_bound else allowed // self.ranks.beside)
 
     def _choose(self) -> tuple[Configuration, str]:
+        Agreement(self.ranks.gather).require_equal(digest_code(self.family), self.family.name)
         chosen: tuple[Configuration, str] = self.ranks.broadcast(
             super()._choose() if self.ranks.is_first else None
         )

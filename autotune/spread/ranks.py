@@ -36,7 +36,7 @@ class Ranks:
     ``local`` its place among the ``beside`` ones of its host. Raises DeviceError where there is no mpi4py or no MPI."""
 
     def __init__(self, silent_s: float, comm: Any = None) -> None:
-        self._mpi = _mpi()
+        self._mpi = mpi()
         self._comm = (comm or self._mpi.COMM_WORLD).Dup()
         self.number: int = self._comm.Get_rank()
         self.count: int = self._comm.Get_size()
@@ -180,7 +180,8 @@ def _pieces(array: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
         yield plain[begin : begin + _MOST_BYTES]
 
 
-def _mpi() -> Any:
+def mpi() -> Any:
+    """mpi4py's MPI. Raises DeviceError where there is none."""
     try:
         from mpi4py import MPI
     except ImportError:

@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -113,8 +114,26 @@ def test_the_environment_freezes_what_does_not_say(
     monkeypatch.setenv("AUTOTUNE_FROZEN", "1")
     with pytest.raises(NothingMeasured, match="it is frozen"):
         made(tmp_path).doubled(X)
-    assert made(tmp_path, frozen=False).doubled.decider.is_frozen is False
+    monkeypatch.setenv("AUTOTUNE_FROZEN", "exact")
+    with pytest.raises(NothingMeasured, match="it is frozen"):
+        made(tmp_path).doubled(X)
     assert not sweeps
+
+
+def test_ranks_run_what_the_first_one_decides(tmp_path: Path, sweeps: list[int]) -> None:
+    """Any agreement will do: what decides is asked by it, and only there."""
+    asked: list[Callable[[], Any]] = []
+
+    class Agreement:
+        def decide(self, decide: Callable[[], Any]) -> dict[str, int]:
+            asked.append(decide)
+            return {"parts": 2}
+
+    module = made(tmp_path)
+    function = autotune.tuned(space={"parts": [1, 2]}, agreement=Agreement())(module.doubled.function)
+    np.testing.assert_array_equal(function(X), 2 * X)
+    function(X)
+    assert (module.calls, len(asked), sweeps) == ([2, 2], 1, [])
 
 
 def test_an_edited_function_is_tuned_again(tmp_path: Path, sweeps: list[int]) -> None:

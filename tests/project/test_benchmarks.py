@@ -93,6 +93,7 @@ CHECKED = {
     "cyclospectrum_peers": "--sizes 16 --pairs 16",
     "dispatch_overhead": "",
     "energy": "allpairs --workload ragged",
+    "equal_choices": "",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
     "eri_matrices": "--workload water8-jk --configuration control",
@@ -110,6 +111,7 @@ CHECKED = {
 }
 # What other tests run whole, on the cpu.
 ELSEWHERE = {
+    "equal_choices": "spread/test_equal_choices.py",
     "engine_peers": "project/test_engine_benchmarks.py",
     "winner_agreement": "project/test_engine_benchmarks.py",
     "kernel_tuner_examples": "project/test_kernel_tuner_benchmarks.py",

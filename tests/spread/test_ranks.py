@@ -14,8 +14,9 @@ from mpi_program import launcher
 from numpy.typing import NDArray
 
 from autotune.cli.commands import main
-from autotune.declaration import Family
-from autotune.spread import ranks
+from autotune.declaration import Family, load_family
+from autotune.errors import UsageError
+from autotune.spread import RankSpread, ranks
 from autotune.spread.ranks import device_of
 
 
@@ -105,3 +106,14 @@ def test_what_a_rank_says_goes_to_stderr_where_the_output_goes_to_stdout(
     words = ["spread", str(made), "-w", "small", "--device", "cpu", "--mpi", "-o", "/dev/stdout"]
     assert main(words) == 0
     assert "y: int32 (3,)" in capfd.readouterr().err
+
+
+def test_ranks_with_other_code_share_no_call(tmp_path: Path) -> None:
+    family = load_family(walker.write(tmp_path / "walker"))
+    spread: Any = object.__new__(RankSpread)
+    spread.family = family
+    spread.ranks = SimpleNamespace(gather=lambda told: [told, {**told, "layouts": "other"}])
+    with pytest.raises(
+        UsageError, match=r"walker is not the same on all ranks: layouts: \w+ on rank 0; other"
+    ):
+        spread._choose()

@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.declaration import Family
 from autotune.device import elements
-from autotune.dispatch.tuned_kernel import TunedKernel
+from autotune.dispatch import TunedKernel
 from autotune.errors import UsageError, WorkloadError
 from autotune.layout import Data
 

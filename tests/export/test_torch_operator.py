@@ -14,8 +14,8 @@ from lending import write_adder
 import autotune
 from autotune.declaration import load_family
 from autotune.dispatch import TunedKernel
-from autotune.dispatch.torch_operator import schema
 from autotune.errors import UsageError, WorkloadError
+from autotune.export.torch import schema
 
 ROOT = Path(__file__).parents[2]
 HALVES = """\
