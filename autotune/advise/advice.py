@@ -321,7 +321,7 @@ def _describe_certainty(family: Family, control: Costs) -> Iterator[str]:
         )
         if one.is_broken:
             yield (
-                f"{one.kernel}: a thread makes so many accesses that the trace was full before one warp was whole, so "
+                f"{one.kernel}: the trace was full before one warp was complete (a thread makes too many accesses), so "
                 "its sectors are wrong: give smaller sizes"
             )
         if one.blocks < _FEW_BLOCKS * one.launches:

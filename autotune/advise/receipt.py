@@ -163,7 +163,7 @@ def _read(study: Study, folder: Path) -> tuple[dict[str, list[ReceiptLine]], str
         about = study.about
         wanted = {"source_digest": about.source_digest, "space_digest": about.space_digest}
         if content["family"] != study.family or any(content[n] != d for n, d in wanted.items() if d):
-            return {}, f"What lies in {RECEIPT} is of other sources than what was measured."
+            return {}, f"{RECEIPT} was made from other sources than those that were measured."
         found = [one for one in content["receipts"] if one["workload"] == study.workload]
         lines = {
             name: [ReceiptLine(**line) for line in many]

@@ -1,4 +1,4 @@
-"""A tuned kernel in production: one call in so many is timed, a winner that became slower than its entry is reported,
+"""A tuned kernel in production: one call in N is timed, a winner that became slower than its entry is reported,
 and metrics go to the program's own meter. Nothing is changed by what is seen.
 """
 
@@ -49,7 +49,7 @@ class Monitor:
     """What a program wants to know of its calls (``load(monitor=Monitor(...))``).
 
     Args:
-        every: one call in so many is timed, by marks in its stream; nothing waits for them.
+        every: N, where one call in N is timed, by marks in its stream; nothing waits for them.
         on_drift: called once with each ``Drift``, which is a warning as well.
         meter: a ``Meter`` of OpenTelemetry, or what has its ``create_counter`` and ``create_histogram``. It gets
             ``autotune.choices`` and ``autotune.drifts`` (counts) and ``autotune.call.duration`` (seconds on the device,
@@ -65,7 +65,7 @@ class Monitor:
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise UsageError(f"Monitor(every={self.every}): one call in so many is timed, 1 at least")
+            raise UsageError(f"Monitor(every={self.every}): one call in N is timed; N must be at least 1")
 
     @cached_property
     def instruments(self) -> tuple[Callable[..., Any], ...]:
