@@ -16,7 +16,7 @@ from autotune.declaration import Configuration, Policy, Space
 from autotune.declaration.space import Preset
 from autotune.errors import StoreError
 from autotune.record import Study, Trial
-from autotune.search import Search, Strategy
+from autotune.search import Prior, Search, Strategy
 
 __all__ = ["Replay", "replay", "space"]
 
@@ -54,6 +54,7 @@ def replay(
     within: float | None = None,
     ahead: int = 1,
     seeds: Sequence[Configuration] = (),
+    prior: Prior | None = None,
 ) -> Replay:
     """Run ``sampler`` over what ``study`` visited; excluded configurations are not part of it.
 
@@ -70,7 +71,7 @@ def replay(
     strategy = Strategy(sampler=sampler, trials=trials or len(recorded), seed=seed)
     over = space(study)
     began = time.process_time()
-    search = Search(over, tuple(recorded), strategy, seeds=seeds)
+    search = Search(over, tuple(recorded), strategy, seeds=seeds, prior=prior)
     bound = -math.inf if within is None else optimum * (1 + within)
     visited: list[Trial] = []
     waiting: deque[Configuration] = deque()

@@ -3,7 +3,7 @@
 #   examples/tune.sh EXAMPLE DIR [WORKLOAD...] [-- OPTION...]
 # EXAMPLE is a folder beside this file. DIR gets results.csv, report.html, policies/ and compare-EXAMPLE.csv.
 # Without WORKLOAD all of examples/EXAMPLE/workloads are taken. OPTIONs go to `autotune sweep`, such as
-# --search auto --time 60, or --set memory=global.
+# --search auto --budget 60s, or --set memory=global.
 # Needs autotune with its extra [cuda], cupy, and scipy for spmv; torch, numba and nvForest where they are to be
 # compared. PYTHON names the interpreter. autotune is the one installed there, else this checkout.
 set -euo pipefail

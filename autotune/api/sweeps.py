@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import yaml
 
+from autotune.api.prior import read_prior
 from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
@@ -44,9 +45,10 @@ def sweep(
     inputs: Mapping[str, Any] | None = None,
     set: Mapping[str, Any] | None = None,  # noqa: A002 - the command's own word
     preset: str = "full",
-    search: str = "exhaustive",
+    search: str = "",
+    prior: str | Path | Iterable[str | Path] | None = None,
     trials: int | None = None,
-    time: float | None = None,
+    budget: str | float = "",
     seed: int = 0,
     device: str = "auto",
     reference: Reference | None = None,
@@ -84,8 +86,9 @@ def sweep(
         again, retime: try recorded configurations again; time the finalists again.
         progress: show a bar on a terminal and in a notebook, or a function that makes another watch; nothing else is
             printed.
-        search, trials, time, seed, device, objective, clocks, samples, race, compiler, processes, trial_seconds,
-            sanitize, bounds, out, store, data: as the options of ``autotune sweep``. Times are in seconds.
+        search, trials, budget, seed, device, objective, clocks, samples, race, compiler, processes, trial_seconds,
+            sanitize, bounds, out, store, data: as the options of ``autotune sweep``.
+            ``prior`` is its ``--from``: records or policy files. Times are in seconds; ``budget`` may also be ``"5m"``.
 
     Returns:
         The result, with trials, winner, report and policy file. Recorded configurations are not tried again; after
@@ -117,6 +120,8 @@ def _field(option: Option, value: Any) -> Any:
     """What a request has for an argument."""
     if value is None:
         return option.default
+    if option.kind == tuple[str, ...]:
+        return tuple(_values(value) if not isinstance(value, PathLike) else [str(value)])
     if option.is_many:
         return {name: _values(one) for name, one in value.items()}
     if Path in get_args(option.kind):
@@ -138,6 +143,8 @@ _ARGUMENTS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "inputs": ((Mapping,), "a mapping of names to arrays"),
     "set": ((Mapping,), "a mapping of policies to values"),
     "clocks": ((str, Integral), "a text or a number"),
+    "budget": ((str, Real), "a text or a number of seconds"),
+    "prior": ((Iterable, PathLike), "a record, or several"),
     "store": ((str, PathLike), "a folder"),
 }
 
@@ -157,7 +164,11 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
 def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
     """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
     watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
-    with open_session(request, [case], watch) as session:
+    if request.strategy.seconds == 0:
+        raise UsageError(
+            "a budget of 0 measures nothing: `autotune sweep FAMILY --budget 0s` names configurations"
+        )
+    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")

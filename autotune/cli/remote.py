@@ -62,6 +62,10 @@ def sweep_on(host: Host, request: SweepRequest, policies: Path, out: Console, *,
     """The sweep there, whose policy file goes below ``policies`` here; returns its exit code. Raises AutotuneError."""
     if request.store:
         raise UsageError("--on brings the record back to --out: leave --store out")
+    if request.prior:
+        raise UsageError(
+            "--on sweeps there, and --from is read here: run the sweep on that host, or leave --from out"
+        )
     here = {"out": request.folder, "policies": policies}
     for folder in here.values():
         paths.writable(folder)

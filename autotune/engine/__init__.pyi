@@ -10,6 +10,7 @@ from .request import (
 )
 from .runner import launch_workers as launch_workers, open_devices as open_devices
 from .session import (
+    Elsewhere as Elsewhere,
     Session as Session,
     Swept as Swept,
     Watched as Watched,

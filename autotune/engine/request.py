@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
@@ -53,7 +54,7 @@ class Option:
     @property
     def argument(self) -> str:
         """What ``autotune.sweep`` calls it."""
-        return self.word.replace("-", "_")
+        return self.name if iskeyword(self.word) else self.word.replace("-", "_")
 
     @property
     def is_many(self) -> bool:
@@ -109,12 +110,23 @@ class SweepRequest:
         {}, "Restrict a policy to these values; repeat for more policies.", "POLICY=V1,V2", "set"
     )
     search: str = _shared(
-        "exhaustive",
-        "How configurations are chosen, and in which order; auto is for spaces too large to try completely.",
+        "",
+        "How configurations are chosen, and in which order; auto is for spaces too large to try completely. Default: "
+        "exhaustive, with a --budget auto.",
         "|".join(SAMPLERS),
     )
+    prior: tuple[str, ...] = _option(
+        (),
+        "Begin from times of other devices: a record, or a policy file; again for more.",
+        "RECORD",
+        "from",
+    )
     trials: int | None = _shared(None, "Try at most N further configurations.", "N")
-    time: float | None = _shared(None, "Start no new configuration after S seconds.", "S")
+    budget: str = _shared(
+        "",
+        "Start no new configuration this long after the start: 30s, 5m, 1h. 0s names five without measuring.",
+        "DURATION",
+    )
     seed: int = _shared(0, "Random seed of the search; the same seed gives the same sequence.", "N")
     objective: str = _shared(
         KERNEL,
@@ -170,7 +182,10 @@ class SweepRequest:
     @property
     def strategy(self) -> Strategy:
         """Raises UnknownName, UsageError."""
-        return Strategy(sampler=self.search, trials=self.trials, seconds=self.time, seed=self.seed)
+        sampler = self.search or ("auto" if self.budget else "exhaustive")
+        return Strategy(
+            sampler=sampler, trials=self.trials, seconds=_parse_seconds(self.budget), seed=self.seed
+        )
 
     @property
     def listed(self) -> int | None:
@@ -262,6 +277,18 @@ OPTIONS: Mapping[str, Option] = {
     for one in fields(SweepRequest)
     if (option := one.metadata.get("option"))
 }
+
+
+def _parse_seconds(budget: str) -> float | None:
+    """Of ``30s``, ``5m``, ``1h`` or a bare number of seconds; None of an empty one. Raises UsageError."""
+    if not budget:
+        return None
+    found = re.fullmatch(r"(\d+\.?\d*)\s*([smh]?)", budget.strip(), re.ASCII)
+    if not found:
+        raise UsageError(
+            f"cannot read --budget {budget!r}: write 30s, 5m or 1h, or 0s to name five without measuring"
+        )
+    return float(found[1]) * {"m": 60, "h": 3600}.get(found[2], 1)
 
 
 def _name_workload(family: Family, workload: Workload) -> str:

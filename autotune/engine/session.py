@@ -18,7 +18,7 @@ from autotune.errors import DeviceError, NothingMeasured, UsageError
 from autotune.hardware import Device
 from autotune.measure import GivenOutputs, evaluate_reference
 from autotune.record import Study, Trial, read_first_guesses, remarks
-from autotune.search import MOST_LISTED
+from autotune.search import FIVE, MOST_LISTED, Prior
 
 if TYPE_CHECKING:
     from autotune.engine.process_worker import ProcessWorker
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("autotune")
 
 _AT_A_TIME = 4  # variants of templates; fewer are sooner compiled than another process is started
-_GUESSES = 5  # of a static pass, that a search begins with
 
 _OF_THE_SEARCH = ("searched", "beside", "visited")  # of a study: choosing finalists again does not change it
 
@@ -44,6 +43,9 @@ class Watch(Protocol):
 
     def update(self, trial: Trial, done: int, best_ms: float, busy_share: float) -> None: ...
 
+
+# Times that a search begins from: the workload, and milliseconds by configuration, infinite where one failed.
+Elsewhere = tuple[str, Mapping[Configuration, float]]
 
 # Told the title of a sweep and of how many trials it is, where that is known: who watches it.
 Watched = Callable[[str, int | None], AbstractContextManager[Watch]]
@@ -73,9 +75,11 @@ def open_session(
     cases: Sequence[Case],
     watched: Watched,
     note: Callable[[str], None] = lambda text: _log.info("%s", text),
+    elsewhere: Sequence[Elsewhere] = (),
 ) -> Iterator["Session"]:
-    """The processes of a sweep of a checked ``request``, for the length of the block. ``note`` is called with what a
-    person should know at once. Raises AutotuneError."""
+    """The processes of a sweep of a checked ``request``, for the length of the block. Its search begins from the times
+    ``elsewhere``. ``note`` is called with what a person should know at once. Raises AutotuneError."""
+    began = time.monotonic()
     names = device_names(request.device)
     program = _sanitizer(request, names[0])
     with (
@@ -88,7 +92,9 @@ def open_session(
             from autotune.record import Store
 
         store = Store(request.store or request.folder)
-        yield Session(request, tuple(cases), workers, started, store, program, watched, note)
+        yield Session(
+            request, tuple(cases), workers, started, store, program, watched, note, elsewhere, began
+        )
 
 
 def _sanitizer(request: SweepRequest, device: str) -> str:
@@ -135,7 +141,8 @@ def _compilers(request: SweepRequest, names: Sequence[str]) -> Iterator[Pool | N
 
 @dataclass(frozen=True)
 class Session:
-    """What the sweeps of one request share. ``sanitizer`` is the program that then watches the finalists, or empty."""
+    """What the sweeps of one request share. ``sanitizer`` is the program that then watches the finalists, or empty;
+    ``began`` is when the budget of the first began."""
 
     request: SweepRequest
     cases: Sequence[Case]
@@ -145,6 +152,8 @@ class Session:
     sanitizer: str
     watched: Watched
     note: Callable[[str], None]
+    elsewhere: Sequence[Elsewhere] = ()
+    began: float | None = None
 
     def sweeps(self) -> Iterator[Swept]:
         """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.
@@ -161,20 +170,29 @@ class Session:
         open_devices(self.workers, request.compiler)
         _sanitizer(request, self.workers[0].device.kind)
         with lock_clocks(request.clocks, [worker.device for worker in self.workers]):
+            began = self.began
             for given in prepared:
-                swept = self.sweep(*given)
+                swept = self.sweep(*given, began=began)
                 yield swept
+                began = time.monotonic()
                 if swept.is_over:
                     break
         for worker in self.workers:
             worker.dismiss()
 
-    def sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None = None) -> Swept:
-        """One workload, watched."""
+    def sweep(
+        self,
+        workload: Workload,
+        inputs: Inputs,
+        answer: GivenOutputs | None = None,
+        began: float | None = None,
+    ) -> Swept:
+        """One workload, watched; its budget counts from ``began``, on the clock ``time.monotonic``, by default from
+        the first configuration."""
         from autotune.engine.sweep import SweepInterrupted
 
-        began = time.perf_counter()
-        request, sweep = self.request, self._sweep(workload, inputs, answer)
+        start = time.perf_counter()
+        request, sweep = self.request, replace(self._sweep(workload, inputs, answer), clock_s=began)
         count = request.strategy.most_trials(request.listed)
         total = min((limit for limit in (request.listed, count) if limit is not None), default=None)
         interrupted = ""
@@ -193,7 +211,7 @@ class Session:
                 study = self.sanitize(sweep, study)
             except SweepInterrupted as stopped:
                 study, interrupted = stopped.study, "what was measured is recorded, but not sanitized"
-        wall_s, device = time.perf_counter() - began, self.workers[0].device
+        wall_s, device = time.perf_counter() - start, self.workers[0].device
         return Swept(study, wall_s, sweep.phases, sweep.before, device, interrupted)
 
     def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> "Sweep":
@@ -203,6 +221,7 @@ class Session:
         return Sweep(
             workers=self.workers, request=request, workload=workload, inputs=inputs, answer=answer,
             seeds=() if request.strategy.tries_all else self._seeds(workload), store=self.store,
+            prior=self._prior(workload),
             cache=Cache(default_root()), protocol=request.protocol(kind),
             compilers=self.compilers if kind == "cuda" else None,
             note=lambda text: self.note(f"{request.family.name} on {workload.name}: {text}"),
@@ -214,7 +233,15 @@ class Session:
         folder, family = self.request.folder, self.request.family
         won = [study.decision for study in self.store.studies() if study.family == family.name]
         winners = [decision.winner.configuration for decision in won if decision]
-        return [*read_first_guesses(folder, family, workload.name, _GUESSES), *winners]
+        return [*read_first_guesses(folder, family, workload.name, FIVE), *winners]
+
+    def _prior(self, workload: Workload) -> Prior:
+        """Of this workload: what ``--from`` named, and other devices in this record; else of others what was named."""
+        family, device = self.request.family.name, self.workers[0].device.slug
+        recorded = [one for one in self.store.studies() if one.family == family and one.device != device]
+        known = [*self.elsewhere, *((one.workload, one.comparable) for one in recorded)]
+        own = [times for name, times in known if name == workload.name]
+        return Prior(own or [times for _, times in self.elsewhere])
 
     def sanitize(self, sweep: "Sweep", study: Study) -> Study:
         """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
@@ -238,7 +265,7 @@ class Session:
         try:
             while (seen := sanitize(study, self.store, check, request.objective)).trials != study.trials:
                 tried = tuple(trial.configuration for trial in seen.trials)
-                anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, time=None)
+                anyhow = replace(request, chosen=tried, search="exhaustive", trials=None, budget="")
                 again = replace(sweep, request=replace(anyhow, again=False, retime=True))
                 study = again.run()
                 for phase, seconds in again.phases.items():

@@ -33,7 +33,7 @@ from autotune.engine.trials import Trials
 from autotune.errors import FamilyError
 from autotune.measure import PROOF_VERSION, GivenOutputs, Protocol
 from autotune.record import Provenance, Store, Study, StudyStore, Trial, header, set_aside
-from autotune.search import Search, Unlisted, list_configurations
+from autotune.search import SURE, Prior, Search, Unlisted, list_configurations
 
 _ASKED = 4  # configurations asked of a search at a time, for each worker
 # May have been the machine's fault (no memory, full disk), and are cheap to repeat.
@@ -43,9 +43,10 @@ _TRIED_AGAIN = ("compile_failed", "launch_failed")
 @dataclass(kw_only=True)
 class Sweep:
     """What is asked for by ``request``, on one of its workloads and one device model, on ``workers``, which were
-    started. A search over its configurations, with ``seeds`` early in it, says what is tried. ``watch`` is called after
-    each trial with (trial, trials done, trials in all or 0), ``compiled`` is ``JobCompiler.watch``, ``note`` is called
-    with what a person should know at once. ``answer`` says what is right in place of the family's own reference.
+    started. A search over its configurations, with ``seeds`` early in it and a ``prior``, says what is tried; its
+    budget counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0),
+    ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once. ``answer`` says
+    what is right in place of the family's own reference.
     ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
     The control is tried beside a selection that leaves it out, so that there is something to compare with. A request
@@ -63,6 +64,8 @@ class Sweep:
     inputs: Inputs
     answer: GivenOutputs | None = None
     seeds: Sequence[Configuration] = ()
+    prior: Prior = field(default_factory=Prior)
+    clock_s: float | None = None
     store: Store
     cache: Cache
     protocol: Protocol
@@ -82,6 +85,7 @@ class Sweep:
     _setting: Setting = field(init=False)
     _reference_ms: float = field(init=False, default=0.0)
     _wanted: Container[Configuration] = field(init=False)
+    _left: float | None = field(init=False, default=None)
     _beside: tuple[Configuration, ...] = field(init=False)  # tried with the selection, and no part of it
 
     @property
@@ -246,13 +250,23 @@ class Sweep:
 
         def chunks(stopped: Callable[[], bool]) -> Iterator[list[Made]]:
             for proposed in proposals.batches(stopped):
-                yield from self._compiler.chunks(proposed, stopped)
+                yield from self._compiler.chunks(proposed, lambda: stopped() or search.is_late)
 
         trials = self._trials(
             again=again.keys(), watch=watch, set_aside=proposals.set_aside, best_ms=self.best_ms
         )
         self._began = time.perf_counter()
         trials.run(ChainMap(excluded, search.excluded), chunks)
+        self._left = self._estimate_gain_left(search)
+
+    def _estimate_gain_left(self, search: Search) -> float | None:
+        """How much less time than the best, as a share of it, what was not tried takes at most, as the search has it;
+        None where all was tried."""
+        if self.configurations is not None and all(c in self._known for c in self.configurations):
+            return None
+        for configuration, trial in self._known.items():  # it may have ended before it was told of all
+            search.tell(configuration, trial.value(self.protocol.figure))
+        return search.estimate_gain_left(SURE)
 
     def _try_in_full(self) -> None:
         """Where all were set aside at their first runs, the best of them is verified and timed as one that may win has
@@ -281,7 +295,7 @@ class Sweep:
         """A search that was told of what need not be tried again."""
         search = Search(
             self.request.space, self.configurations, self.request.strategy,
-            seeds=self.seeds, exclusion=self._compiler.explain_exclusion,
+            seeds=self.seeds, prior=self.prior, exclusion=self._compiler.explain_exclusion, began=self.clock_s,
         )  # fmt: skip
         for configuration, trial in self._known.items():
             if configuration not in again:
@@ -380,7 +394,8 @@ class Sweep:
         whole = list_configurations(self.family.space)
         space = None if whole is None else len(whole)
         tried = sum(c in self._wanted for c in self._known)
-        return {"tried": tried, "of": of, "space": space, **self.request.strategy.describe()}
+        left = {} if self._left is None else {"left_to_gain": self._left}
+        return {"tried": tried, "of": of, "space": space, **self.request.strategy.describe(), **left}
 
 
 class SweepInterrupted(KeyboardInterrupt):

@@ -19,8 +19,8 @@ from autotune.ranking.forecasts import Forecast, find_unseen_policies, sort_by_c
 from autotune.ranking.warp_requests import Requests
 from autotune.record import RANKING
 from autotune.report import pace
+from autotune.search import FIVE
 
-FIRST = 5
 _COLUMNS = (
     "family", "workload", "arch", "rank", "configuration", "cycles", "bound", *asdict(Requests()), "reason",
     "source_digest", "space_digest",
@@ -48,7 +48,7 @@ def rank_for_workload(
     if ranked:
         name = load_workload(request.family, workload).name
         path = write_ranking(request.family, name, ranked, request.folder / RANKING)
-        out.print(f"ranking      {path}; a search in this folder begins with its first {FIRST}", markup=False)
+        out.print(f"ranking      {path}; a search in this folder begins with its first {FIVE}", markup=False)
 
 
 def _forecasts(
@@ -73,7 +73,7 @@ def _print(request: SweepRequest, arch: str, forecasts: Sequence[Forecast], out:
         table = Table("rank", "estimate", "bound by", title=title, title_justify="left", box=None)
         table.add_column("differs from control in", overflow="fold", min_width=40)
         control = request.family.space.control
-        for place, one in enumerate(best[:FIRST], 1):
+        for place, one in enumerate(best[:FIVE], 1):
             changes = one.configuration.changes(control)
             table.add_row(str(place), f"{one.cycles / best[0].cycles:.2f}", one.bound, changes)
         out.print(table)

@@ -83,6 +83,11 @@ class Study:
         """What was measured, in milliseconds."""
         return {t.configuration: t.time_ms for t in self.trials if t.measurement}
 
+    @property
+    def comparable(self) -> dict[Configuration, float]:
+        """What was tried, in milliseconds; infinite where it failed."""
+        return {t.configuration: t.time_ms for t in self.trials if t.state != "excluded"}
+
     def states(self) -> dict[str, int]:
         """How many trials of the selection ended in each state."""
         return dict(Counter(trial.state for trial in self.selection))

@@ -9,5 +9,6 @@ from .members import (
     list_configurations as list_configurations,
     narrow as narrow,
 )
-from .search import Search as Search
+from .prior import FIVE as FIVE, Prior as Prior
+from .search import SURE as SURE, Search as Search
 from .strategy import SAMPLERS as SAMPLERS, Strategy as Strategy

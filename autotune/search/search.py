@@ -22,20 +22,24 @@ import numpy as np
 
 from autotune.declaration import Configuration, Space, find_single_presets
 from autotune.search.members import Listed, Members, Unlisted
+from autotune.search.prior import Prior
 from autotune.search.strategy import Strategy
 from autotune.search.surrogate import Surrogate
 
 if TYPE_CHECKING:
     from autotune.search.optuna import OptunaSampler
 
+SURE = 0.9  # the probability with which the rest of a space is said to be no faster than that
 _SPREAD = 24  # members of a listed space that come early, so that a good time to beat is found early
 
 
 class Search:
     """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
-    outside the space are left out; ``strategy``'s time limit counts from now. ``excluded`` is what ``exclusion``
-    refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be listed where the sampler
-    needs that."""
+    outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
+    ``exhaustive`` follows its order, and of ``auto`` every second proposal is made with it, the others as if there were
+    none: where it misleads, half of them are lost and no more. The other samplers begin with its winners. ``excluded``
+    is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be
+    listed where the sampler needs that."""
 
     def __init__(
         self,
@@ -44,21 +48,35 @@ class Search:
         strategy: Strategy,
         *,
         seeds: Sequence[Configuration] = (),
+        prior: Prior | None = None,
         exclusion: Callable[[Configuration], str] = lambda _configuration: "",
+        began: float | None = None,
     ) -> None:
         strategy.check(configurations)
-        self._members: Members = (
-            Unlisted(space) if configurations is None else Listed(space.policies, configurations)
-        )
+
+        def all_members() -> Members:
+            return Unlisted(space) if configurations is None else Listed(space.policies, configurations)
+
+        self._members = all_members()
         count = None if configurations is None else len(configurations)
         first = [*find_single_presets(space).values(), *seeds]
         if configurations and strategy.sampler == "exhaustive":
-            first += (*configurations[:: max(1, len(configurations) // _SPREAD)], *configurations)
+            thin = configurations[:: max(1, len(configurations) // _SPREAD)]
+            first += prior.rank(configurations) if prior else (*thin, *configurations)
+        elif prior and strategy.sampler != "auto":
+            first += prior.winners
         self._first = deque(c for c in dict.fromkeys(first) if c in self._members)
         trials = strategy.most_trials(count)
         self._trials = math.inf if trials is None else trials
-        self._until = math.inf if strategy.seconds is None else monotonic() + strategy.seconds
-        self._model = _model(strategy, self._members, trials)
+        start = monotonic() if began is None else began
+        self._until = math.inf if strategy.seconds is None else start + strategy.seconds
+        is_guided = strategy.sampler == "auto" and prior
+        self._guided = Surrogate(self._members, strategy.seed, prior) if is_guided else None
+        self._is_guided = False  # the last proposal
+        self._alone = all_members() if self._guided else self._members
+        self._model = _model(strategy, self._alone, trials)
+        self._apart: set[Configuration] = set()  # proposed with the prior, and not known to the other model
+        self._unheard: dict[Configuration, float | None] = {}  # of these, what came of them
         self._rng = np.random.default_rng(strategy.seed) if strategy.sampler == "random" else None
         self._exclusion = exclusion
         self.excluded: dict[Configuration, str] = {}
@@ -68,11 +86,11 @@ class Search:
     def ask(self) -> Configuration | None:
         """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
         is told."""
-        while len(self._asked) < self._trials and monotonic() < self._until:
+        while len(self._asked) < self._trials and not self.is_late:
             chosen = self._choose_next()
             if chosen is None:
                 return None
-            self._members.take(chosen)
+            self._take(chosen)
             if reason := self._exclusion(chosen):
                 self.excluded[chosen] = reason
                 self._told.add(chosen)
@@ -82,6 +100,17 @@ class Search:
             return chosen
         return None
 
+    @property
+    def is_late(self) -> bool:
+        """Whether its time is over."""
+        return monotonic() >= self._until
+
+    def estimate_gain_left(self, sure: float) -> float | None:
+        """How much less time than the best so far the best of what is left takes at most, as a share of it, with that
+        probability as the model has it; 1 before the model is fitted, None where only ``auto`` could tell."""
+        model = self._guided or self._model
+        return model.estimate_gain_left(sure) if isinstance(model, Surrogate) else None
+
     def tell(self, configuration: Configuration, cost: float | None, /) -> None:
         """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
         was never asked for may be told too (a resumed record): it is learnt from and not asked for. A second telling
@@ -89,7 +118,7 @@ class Search:
         if configuration in self._told or configuration not in self._members:
             return
         self._told.add(configuration)
-        self._members.take(configuration)
+        self._take(configuration)
         log_ms = None if cost is None or not math.isfinite(cost) else math.log(max(cost, 1e-9))
         self._learn(configuration, log_ms)
 
@@ -100,11 +129,42 @@ class Search:
             first = self._first.popleft()
             forced = None if first in self._told else first
         if self._model:
-            return self._model.propose(forced)
+            return self._propose(self._model, forced)
         return self._members.draw(self._rng) if forced is None and self._rng else forced
 
+    def _propose(
+        self, model: "Surrogate | OptunaSampler", forced: Configuration | None
+    ) -> Configuration | None:
+        """``forced``, or what the two models propose in turn. The one with the prior learns from all that was tried,
+        ``model`` as if it were alone: what it proposes and the other had tried costs nothing."""
+        if forced or not self._guided:
+            if self._guided:
+                self._guided.propose(forced)
+            return model.propose(forced)
+        self._is_guided = not self._is_guided
+        if self._is_guided:
+            chosen = self._guided.propose(None)
+            if chosen:
+                self._apart.add(chosen)
+            return chosen
+        while (chosen := model.propose(None)) in self._apart:
+            self._apart.remove(chosen)
+            self._take(chosen)
+            if chosen in self._unheard:
+                model.learn(chosen, self._unheard.pop(chosen))
+        return self._guided.propose(chosen) if chosen else None
+
+    def _take(self, configuration: Configuration) -> None:
+        self._members.take(configuration)
+        if configuration not in self._apart:
+            self._alone.take(configuration)
+
     def _learn(self, configuration: Configuration, log_ms: float | None) -> None:
-        if self._model:
+        if self._guided:
+            self._guided.learn(configuration, log_ms)
+        if configuration in self._apart:
+            self._unheard[configuration] = log_ms
+        elif self._model:
             self._model.learn(configuration, log_ms)
 
 

@@ -37,9 +37,8 @@ class Strategy:
     def __post_init__(self) -> None:
         if self.sampler not in SAMPLERS:
             raise UnknownName("search", self.sampler, SAMPLERS)
-        for name, limit in (("trials", self.trials), ("time", self.seconds)):
-            if limit is not None and not limit > 0:
-                raise UsageError(f"--{name} {limit}: a limit must be above 0; omit it for no limit")
+        if self.trials is not None and not self.trials > 0:
+            raise UsageError(f"--trials {self.trials}: a limit must be above 0; omit it for no limit")
         if self.seed < 0:
             raise UsageError(f"--seed {self.seed}: a seed must be at least 0")
         if missing := [name for name in _PACKAGES.get(self.sampler, ()) if find_spec(name) is None]:
@@ -73,6 +72,6 @@ class Strategy:
     def describe(self) -> dict[str, object]:
         """What a study says of its search: ``by`` what, and with which limits."""
         limits = [f"{self.trials:,} trials"] if self.trials is not None else []
-        limits += [f"time limit {self.seconds:g} s"] if self.seconds is not None else []
+        limits += [f"budget {self.seconds:g} s"] if self.seconds is not None else []
         seed = {} if self.sampler == "exhaustive" else {"seed": self.seed}
         return {"by": self.sampler, **seed, **({"budget": ", ".join(limits)} if limits else {})}

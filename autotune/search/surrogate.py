@@ -10,9 +10,13 @@ same, each with a relevance of its own: with steps alone a block of 96 that is g
 What relevances are expected to be shrinks with their number: else no two configurations of many policies would be alike
 before much is known (Hvarfner, Hellsten and Nardi, Vanilla Bayesian optimization performs great in high dimensions,
 ICML 2024).
+
+With times from elsewhere (``prior``) the model is of what they do not explain: their average is its mean, and how much
+each record counts is learnt as the slope of a line. It begins with the winners there.
 """
 
 import math
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Policy
 from autotune.search.gaussian_process import Array, GaussianProcess, Rows, compute_expected_improvement
 from autotune.search.members import Members, columns, encode
+from autotune.search.prior import Prior
 
 STARTS = 4  # visited before the model has a say, presets among them
 APART_STARTS = 2  # of them far from each other at least
@@ -35,19 +40,23 @@ _STEPS = (1 / 3, 3.0)
 _LEAST, _LARGEST = 0.003, 10.0  # relevance
 _FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
 _ROOM = 128  # observations that may be added between two fits
+_CAUTION = 3.0  # what is said to be left to gain, over what the model says, as logarithms (regret-factor.csv)
+_SLOPE = 0.5  # how far a record's weight may be from the average's, beside what no record explains
 
 
 class Surrogate:
     """Proposals by expected improvement; all randomness comes from ``seed``."""
 
-    def __init__(self, members: Members, seed: int) -> None:
+    def __init__(self, members: Members, seed: int, prior: Prior | None = None) -> None:
         self._members = members
+        self._prior = prior or Prior()
+        self._winners = deque(self._prior.winners)
         self._rng = np.random.default_rng(seed)
         self._told: dict[Configuration, float | None] = {}
         self._open: dict[Configuration, None] = {}
         self._starts = 0
         self._features = _Features(members.policies)
-        self._relevances = Relevances(self._features.groups)
+        self._relevances = Relevances(self._features.groups, len(self._prior))
         self._process = GaussianProcess(self._relevances, _NOISE)
         self._pool: _Pool | None = None
         self._fit: _Fit | None = None
@@ -69,13 +78,23 @@ class Surrogate:
     # -- the first ----------------------------------------------------------------------------------------
 
     def _is_starting(self) -> bool:
-        measured = any(log_ms is not None for log_ms in self._told.values())
-        is_known = measured and self._starts >= APART_STARTS
+        measured = sum(log_ms is not None for log_ms in self._told.values())
+        if self._prior:
+            return bool(self._winners) or measured < 2
+        is_known = measured > 0 and self._starts >= APART_STARTS
         return not (is_known and len(self._told) + len(self._open) >= STARTS)
 
     def _start(self) -> Configuration | None:
-        """Of some at random, the one farthest from all that was visited."""
+        """What won elsewhere, or is expected to be fastest; without a prior, of some at random the one farthest from
+        all that was visited."""
         self._starts += 1
+        while self._winners:
+            winner = self._winners.popleft()
+            if winner in self._members and winner not in self._told and winner not in self._open:
+                return winner
+        if self._prior:
+            found = self._members.pool(self._prior.winners, self._rng)
+            return next(iter(self._prior.rank(found.configurations)), None)
         candidates = self._members.draw_some(_TRIED_STARTS, self._rng)
         visited = [*self._told, *self._open]
         if not candidates.configurations or not visited:
@@ -94,11 +113,37 @@ class Surrogate:
         if not pool.left.any():
             self._pool = self._fit = None
             return self._members.draw(self._rng)
-        times = _standardise(self._times(self._fit.observed))
-        mean, deviation = self._process.expect(times)
-        free = np.flatnonzero(pool.left)
-        gain = compute_expected_improvement(float(np.nanmin(times)), mean[free], deviation[free])
+        free, best, mean, deviation, _ = self._forecast(self._fit, pool)
+        gain = compute_expected_improvement(best, mean, deviation)
         return pool.configurations[int(free[self._rng.choice(np.flatnonzero(gain >= gain.max() - 1e-12))])]
+
+    def _forecast(self, fit: "_Fit", pool: "_Pool") -> tuple[NDArray[np.intp], float, Array, Array, float]:
+        """The candidates that are left, the best time so far, and of each candidate what to expect with the deviation;
+        in units of the last figure, a spread of logarithms."""
+        times = self._times(fit.observed)
+        middle, spread, beyond = _standardise(times - self._expect(fit.observed))
+        mean, deviation = self._process.expect(beyond)
+        mean += pool.expected / spread
+        free = np.flatnonzero(pool.left)
+        return free, float(np.nanmin(times) - middle) / spread, mean[free], deviation[free], spread
+
+    def estimate_gain_left(self, sure: float) -> float:
+        """How much less time than the best so far, as a share of it, the best of all that is left takes at most, with
+        the probability ``sure``: as if candidates knew nothing of one another, times what that is too small by on
+        recorded spaces. 1 before there is a model."""
+        if self._is_starting() or len(self._told) < STARTS:
+            return 1.0
+        fit = self._fit = self._fit_model()
+        pool = self._pool
+        assert pool is not None, "a fit is of a pool"
+        _, best, mean, deviation, spread = self._forecast(fit, pool)
+        least, most = 0.0, 5.0 / spread
+        while most - least > 1e-3 / spread:
+            gain = (least + most) / 2
+            slower = [0.5 * math.erfc(z) for z in ((best - gain - mean) / deviation / math.sqrt(2)).tolist()]
+            is_sure = sum(math.log(max(one, 1e-300)) for one in slower) >= math.log(sure)
+            least, most = (least, gain) if is_sure else (gain, most)
+        return 1 - math.exp(-_CAUTION * most * spread)
 
     def _fit_model(self) -> "_Fit":
         """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""
@@ -112,8 +157,8 @@ class Surrogate:
             told, times = [told[i] for i in kept], times[kept]
         if self._pool is None or not self._pool.are_all:
             self._pool = self._draw_pool(best)
-        known = self._features.rows(encode(self._members.policies, told))
-        self._relevances.fit(known, _standardise(times))
+        known = self._rows(encode(self._members.policies, told), told)
+        self._relevances.fit(known, _standardise(times - self._expect(told))[2])
         self._process.fit(self._relevances.scale(known), self._relevances.scale(self._pool.rows), _ROOM)
         until_ms = -math.inf if self._pool.are_all else self._least()
         fit = _Fit(told, _GROWTH * len(self._told), until_ms)
@@ -123,8 +168,9 @@ class Surrogate:
 
     def _draw_pool(self, best: Sequence[Configuration]) -> "_Pool":
         found, waiting = self._members.pool(best, self._rng), list(self._open)
-        rows = np.vstack([found.rows, encode(self._members.policies, waiting)])
-        pool = _Pool([*found.configurations, *waiting], self._features.rows(rows), found.are_all)
+        candidates = [*found.configurations, *waiting]
+        rows = self._rows(np.vstack([found.rows, encode(self._members.policies, waiting)]), candidates)
+        pool = _Pool(candidates, rows, self._expect(candidates), found.are_all)
         for configuration in waiting:
             pool.take(configuration)
         return pool
@@ -136,21 +182,33 @@ class Surrogate:
     def _least(self) -> float:
         return min(log_ms for log_ms in self._told.values() if log_ms is not None)
 
+    def _rows(self, encoded: Array, configurations: Sequence[Configuration]) -> Rows:
+        """The columns of ``_Features``, and one for each record of the prior."""
+        lines = self._prior.rows(configurations).astype(np.float32)
+        return np.hstack([self._features.rows(encoded), lines])
+
+    def _expect(self, configurations: Sequence[Configuration]) -> Array:
+        return self._prior.expect(self._prior.rows(configurations))
+
     def _times(self, configurations: Sequence[Configuration]) -> Array:
-        """The logarithms of their times: the slowest of all where one failed, none above the median, NaN where it is
-        not known yet."""
+        """The logarithms of their times: the slowest of all where one failed, NaN where it is not known yet. None is
+        above the median, or with a prior farther above the best than anything there."""
         failed = max(log_ms for log_ms in self._told.values() if log_ms is not None) + 1e-9
         told = (self._told.get(configuration, math.nan) for configuration in configurations)
         times = np.array([failed if log_ms is None else log_ms for log_ms in told])
-        capped: Array = np.minimum(times, np.nanmedian(times))
+        most = self._least() + self._prior.most if self._prior else np.nanmedian(times)
+        capped: Array = np.minimum(times, most)
         return capped
 
 
 class _Pool:
-    """Candidates with their rows; ``left`` says which were not visited, ``are_all`` whether there are no others."""
+    """Candidates with their rows, and what the prior expects of each; ``left`` says which were not visited, ``are_all``
+    whether there are no others."""
 
-    def __init__(self, configurations: list[Configuration], rows: Rows, are_all: bool) -> None:
-        self.configurations, self.rows, self.are_all = configurations, rows, are_all
+    def __init__(
+        self, configurations: list[Configuration], rows: Rows, expected: Array, are_all: bool
+    ) -> None:
+        self.configurations, self.rows, self.expected, self.are_all = configurations, rows, expected, are_all
         self.left = np.ones(len(configurations), bool)
         self.index = {configuration: i for i, configuration in enumerate(configurations)}
 
@@ -206,40 +264,51 @@ class _Features:
 
 class Relevances:
     """By the number of the group behind each column. Rows that are ``scaled`` by them are alike by exp(-square of their
-    distance)."""
+    distance), plus the product of their ``lines`` last columns."""
 
-    def __init__(self, groups: NDArray[np.intp]) -> None:
+    def __init__(self, groups: NDArray[np.intp], lines: int = 0) -> None:
         count = int(groups.max(initial=-1)) + 1
-        self._groups = groups
+        self._groups, self.lines = groups, lines
         self.each = np.full(count, min(_MOST, _TOTAL / max(1, count)))
         self._middle = math.log(self.each[0]) if count else 0.0
         self._others: Rows | None = None
 
     def scale(self, rows: Rows) -> Rows:
-        scaled: Rows = rows * np.sqrt(self.each).astype(np.float32)[self._groups]
+        factors = np.append(np.sqrt(self.each)[self._groups], np.full(self.lines, _SLOPE))
+        scaled: Rows = rows * factors.astype(np.float32)
         return scaled
 
     def compute_covariance(self, rows: Rows, others: Rows) -> Rows:
         if others is not self._others:  # an observation is added to the same candidates many times
-            self._others, self._squares = others, (others**2).sum(axis=1)
+            self._others, self._squares = others, (self._split(others)[0] ** 2).sum(axis=1)
+        (rows, line), (others, lines) = self._split(rows), self._split(others)
         apart = rows @ others.T
         apart *= -2
         apart += self._squares
         apart += (rows**2).sum(axis=1)[:, None]
         np.maximum(apart, 0, out=apart)
         np.negative(apart, out=apart)
-        return np.exp(apart, out=apart)
+        np.exp(apart, out=apart)
+        if self.lines:
+            apart += line @ lines.T
+        return apart
 
     def compute_variance(self, rows: Rows) -> Rows:
-        return np.ones(len(rows), rows.dtype)
+        alike: Rows = 1 + (self._split(rows)[1] ** 2).sum(axis=1)
+        return alike
+
+    def _split(self, rows: Rows) -> tuple[Rows, Rows]:
+        return rows[:, : len(self._groups)], rows[:, len(self._groups) :]
 
     def fit(self, known: Rows, times: Array) -> None:
         """Two rounds of three times more or less relevance, group by group, keeping what explains more of the ``times``
         (mean 0) of the rows ``known``."""
         known, times = known[-_FITTED:], times[-_FITTED:]
+        lines = self._split(known)[1].astype(np.float64) * _SLOPE
+        self._lines = lines @ lines.T
         apart = []
         for group in range(len(self.each)):
-            columns = known[:, self._groups == group].astype(np.float64)
+            columns = known[:, np.flatnonzero(self._groups == group)].astype(np.float64)
             squares = (columns**2).sum(axis=1)
             apart.append(np.maximum(squares[:, None] + squares - 2 * columns @ columns.T, 0))
         total = sum(r * a for r, a in zip(self.each, apart, strict=True))
@@ -254,7 +323,7 @@ class Relevances:
 
     def _compute_likelihood(self, distance: Array, times: Array, each: Array) -> float:
         """The logarithm of it, but for a constant; with that of what is expected of relevances."""
-        covariance = np.exp(-np.maximum(distance, 0))
+        covariance = np.exp(-np.maximum(distance, 0)) + self._lines
         covariance[np.diag_indices_from(covariance)] += _NOISE
         factor = np.linalg.cholesky(covariance)
         white = np.linalg.solve(factor, times)
@@ -263,6 +332,7 @@ class Relevances:
         return fit - float(np.log(np.diag(factor)).sum()) + prior
 
 
-def _standardise(figures: Array) -> Array:
-    spread: Array = (figures - np.nanmean(figures)) / max(float(np.nanstd(figures)), 1e-9)
-    return spread
+def _standardise(figures: Array) -> tuple[float, float, Array]:
+    """Their mean and standard deviation, and what they are beside these."""
+    middle, spread = float(np.nanmean(figures)), max(float(np.nanstd(figures)), 1e-9)
+    return middle, spread, (figures - middle) / spread

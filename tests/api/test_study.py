@@ -314,7 +314,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"sanitize": True}, AutotuneError, "compute-sanitizer"),
         ({"trial": 3}, UnknownName, "unknown input 'trial' in family doubler, or argument; did you mean 'trials'"),
         ({"data": X}, UsageError, "data is a ndarray, and sweep takes a folder there$"),
-        ({"time": "5"}, UsageError, "time is a str, and sweep takes a number there"),
+        ({"trials": "5"}, UsageError, "trials is a str, and sweep takes a whole number there"),
         ({"seed": "x"}, UsageError, "seed is a str, and sweep takes a whole number"),
         ({"samples": -1}, UsageError, "--samples -1: it is at least 0"),
     ],

@@ -4,11 +4,12 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from fakes import FakeBackend, FakeToolchain, sweep
 from rich.console import Console
 
-from autotune.cli.terminal import print_study
+from autotune.cli.terminal import HELD, NAMED, print_study
 from autotune.engine.sweep import Sweep
 from autotune.hardware import Device
 from autotune.record.remarks import coverage, describe_move, failures, reasons
@@ -276,3 +277,33 @@ def test_configurations_are_shown_by_what_tells_them_from_control(folder: Path, 
     row = next(line for line in said.splitlines() if line.startswith("winner"))
     assert row.split("tie set")[1].strip() == "block_size=64, memory=readonly"
     assert next(line for line in said.splitlines() if line.startswith("control")).split()[-1] == "control"
+
+
+def test_what_is_left_to_gain_and_a_control_that_was_not_reached(folder: Path, tmp_path: Path) -> None:
+    study = sweep(folder, tmp_path).run()
+    assert "left to gain" not in told(study)  # all was tried
+    searched = {"tried": 5, "of": 12, "space": 12, "by": "auto", "seed": 0, "budget": "budget 6 s"}
+    early = replace(study, about=study.about.update({"searched": {**searched, "left_to_gain": 0.0312}}))
+    assert (
+        "\nleft to gain at most 3.1 % of the time, by the model; such a figure held in 90% of recorded cases\n"
+        in told(early)
+    )
+    assert "control was not measured" not in told(early)
+    without = replace(early, trials=tuple(t for t in study.trials if t.configuration != study.control))
+    assert "\ncontrol was not measured (budget 6 s): nothing says how much the winner gains\n" in told(
+        without
+    )
+
+
+def test_what_is_said_of_recorded_spaces_is_what_is_recorded() -> None:
+    results = Path(__file__).parents[2] / "benchmarks" / "results"
+    said = pd.read_csv(results / "regret-stated.csv", comment="#")
+    assert round((said["true"] <= said["stated"] + 1e-9).mean(), 2) == HELD
+    for source, name, column, kept in (
+        ("ranking", "static-ranking.csv", "best_of_five", {"model": "static ranking"}),
+        ("records", "transfer.csv", "regret", {"method": "named"}),
+    ):
+        frame = pd.read_csv(results / name, comment="#")
+        ((key, value),) = kept.items()
+        lost = frame[frame[key] == value][column]
+        assert (len(lost), round(lost.median(), 3), round(lost.quantile(0.9), 3)) == NAMED[source]

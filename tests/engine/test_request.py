@@ -16,7 +16,9 @@ from autotune.errors import UsageError
 
 OTHER: dict[str, Any] = {  # a value that is not the default, of each option
     "workloads": ("wide", "other"), "device": "cpu", "preset": "ladder", "narrowed": {"block_size": ["64", "128"]},
-    "search": "random", "trials": 7, "time": 2.5, "seed": 3, "objective": "with-transfer", "clocks": "1500",
+    "search": "random",
+    "prior": ("a100", "there.yaml"),
+    "trials": 7, "budget": "2.5s", "seed": 3, "objective": "with-transfer", "clocks": "1500",
     "samples": 4, "race": 1.02, "trial_seconds": 9.0, "sanitize": True, "bounds": True, "again": True, "retime": True,
     "compiler": "nvcc", "processes": 2, "out": Path("there"), "store": "here", "data": Path("files"),
 }  # fmt: skip

@@ -399,12 +399,12 @@ def test_tune_sweeps_and_then_compares(tmp_path: Path) -> None:
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >> "$0.log"\n')
     python.chmod(0o755)
     out = str(tmp_path / "out")
-    assert tune("spmv", out, "contacts", "--", "--time", "20", PYTHON=str(python)).returncode == 0
+    assert tune("spmv", out, "contacts", "--", "--budget", "20s", PYTHON=str(python)).returncode == 0
     imported_, sweep, compare = (tmp_path / "python.log").read_text().splitlines()
     assert imported_ == "-P -c import autotune"  # not what lies in the current folder
     policies = f"--policies {out}/policies"
     start = f"-m autotune sweep {EXAMPLES / 'spmv'} --device cuda --workload=contacts --out {out}"
-    assert sweep == f"{start} {policies} --time 20"
+    assert sweep == f"{start} {policies} --budget 20s"
     script = EXAMPLES / "spmv" / "compare.py"
     kept = f"--summary {out}/summary.csv --out {out}/compare-spmv.csv"
     assert compare == f"{script} --workload=contacts {policies} {kept}"

@@ -70,6 +70,7 @@ SMALL = {
     "--set slices_per_launch=1 --out {out}",
     "static_ranking": f"allpairs={RESULTS}/allpairs-h200.csv.xz --workloads primer --most 2 --out {{out}}",
     "store_overhead": "--trials 3 --timed 3",
+    "transfer": f"{RESULTS}/lookup-h200.csv.xz --seeds 1 --budget 0.1 --out {{out}} --regret {{tmp}}/regret.csv",
 }  # fmt: skip
 # What would run on a GPU or beside a peer, up to there; the workload is one that ships.
 CHECKED = {

@@ -220,6 +220,14 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timed.ask() is not None
     now[0] = 105.0
     assert timed.ask() is None
+    assert timed.is_late
+
+
+def test_a_budget_counts_from_when_it_is_said_to_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "monotonic", lambda: 100.0)
+    chosen = Strategy(sampler="random", seconds=5.0)
+    assert Search(SPACE, MEMBERS, chosen, began=95.5).ask() is not None
+    assert Search(SPACE, MEMBERS, chosen, began=95.0).ask() is None  # all of it went before the first
 
 
 def test_only_the_whole_space_in_order_needs_no_telling() -> None:
@@ -234,8 +242,6 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         search(SPACE, MEMBERS, "annealing")
     with pytest.raises(UsageError, match="--trials 0"):
         search(SPACE, MEMBERS, "auto", trials=0)
-    with pytest.raises(UsageError, match="--time -1"):
-        search(SPACE, MEMBERS, "auto", seconds=-1)
     with pytest.raises(UsageError, match="--seed -1"):
         search(SPACE, MEMBERS, "auto", seed=-1)
     with pytest.raises(UsageError, match="too large to list"):

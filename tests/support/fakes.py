@@ -321,7 +321,7 @@ def sweep(folder: Path, tmp_path: Path, backend: FakeBackend | None = None, **ch
     options = {name: changes.pop(name) for name in ("again", "retime", "joins") if name in changes}
     request = SweepRequest(
         family=family, chosen=chosen, processes=1, search=strategy.sampler, trials=strategy.trials,
-        time=strategy.seconds, seed=strategy.seed, **options,
+        budget="" if strategy.seconds is None else f"{strategy.seconds:g}s", seed=strategy.seed, **options,
     )  # fmt: skip
     arguments: dict[str, Any] = {
         "request": request,

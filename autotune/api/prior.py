@@ -1,0 +1,62 @@
+"""What a sweep begins from: times of other devices, out of records and policy files."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from autotune.declaration import Configuration, Family
+from autotune.engine import Elsewhere, SweepRequest
+from autotune.errors import AutotuneError, UsageError
+from autotune.policy import read_policy_file
+from autotune.record import read_record
+
+
+def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
+    """Read what ``--from`` names, as far as it is of configurations of the family's space.
+
+    Args:
+        request: a sweep as asked for.
+
+    Returns:
+        For each workload in each record: its name, and milliseconds by configuration.
+
+    Raises:
+        StoreError, PolicyFileError: what is named is no record and no policy file.
+        UsageError: it has no configuration of this family.
+    """
+    found: list[Elsewhere] = []
+    for source in request.prior:
+        fitting = [(name, _of_space(request.family, times)) for name, times in _read(request.family, source)]
+        if not any(times for _, times in fitting):
+            raise UsageError(
+                f"--from {source} has no measured configuration of {request.family.name}: name a record of this "
+                "family, or one of its policy files"
+            )
+        found += [one for one in fitting if one[1]]
+    return tuple(found)
+
+
+def _read(family: Family, source: str) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Of each workload its name, and milliseconds by the ids of configurations."""
+    if not source.endswith((".yaml", ".yml")):
+        for study in read_record(source):
+            yield study.workload, {one.id: ms for one, ms in study.comparable.items()}
+        return
+    file = read_policy_file(Path(source))
+    kept = file.prediction.kept if file.prediction else {}
+    for entry in file.entries.values() if file.family == family.name else ():
+        times = {_id(kept[name].configuration): ms for name, ms in entry.times_ms.items() if name in kept}
+        yield entry.workload, times | {_id(entry.configuration): entry.median_ms}
+
+
+def _id(configuration: Mapping[str, Any]) -> str:
+    return Configuration(configuration).id
+
+
+def _of_space(family: Family, times: Mapping[str, float]) -> dict[Configuration, float]:
+    found = {}
+    for one, ms in times.items():
+        with suppress(AutotuneError):  # of an older space, or of another family
+            found[family.space.configuration(one)] = ms
+    return found
