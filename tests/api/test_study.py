@@ -306,7 +306,7 @@ def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:
         ({"x": np.array(["a"])}, WorkloadError, "x"),
         ({"workload": "small"}, UsageError, "name a workload, or give its inputs"),
         ({"inputs": {"x": X}}, UsageError, "'x' is given twice"),
-        ({"expected": X, "reference": lambda inputs, options: X}, UsageError, "give one of them"),
+        ({"expected": X, "reference": lambda inputs, options: X}, UsageError, "pass one of the two"),
         ({"expected": X[:5]}, WorkloadError, r"y has shape \(5,\), declared is \(777,\)"),
         ({"expected": {"z": X}}, WorkloadError, "'z', which is no output of family doubler"),
         ({"expected": np.full_like(X, np.nan)}, WorkloadError, "no finite value"),
