@@ -65,4 +65,4 @@ def test_sizes_are_swept_and_written(
     assert all(int(name[1:]) < 1500 for name in found.entries)
     assert len(found.entries) == 2
     assert found.prediction is not None and not found.prediction.covered
-    assert "2 sizes are too few for a promise" in said
+    assert "2 sizes are too few for a prediction" in said

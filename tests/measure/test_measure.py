@@ -136,7 +136,7 @@ class Watch:
         self.reasons = list(reasons)
         self.asked = 0
 
-    def throttled(self) -> str:
+    def find_throttling(self) -> str:
         self.asked += 1
         return self.reasons.pop(0) if self.reasons else ""
 

@@ -2,10 +2,23 @@
 
 import importlib
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
-import conftest
 import pytest
 
+
+def load_conftest() -> Any:
+    """The one of all tests: a folder of tests may have one of that name, too."""
+    spec = spec_from_file_location("conftest_of_tests", Path(__file__).parents[1] / "conftest.py")
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+conftest = load_conftest()
 
 def report(request: pytest.FixtureRequest, name: str) -> pytest.TestReport:
     """What the summary has of a test that imports a module that is not there."""

@@ -61,15 +61,15 @@ AUTOTUNE_EVERYWHERE Accessor from_cute(typename Accessor::value_type* memory, co
 }
 
 // The places of a swizzled SharedArray of rows in its memory, rows first: cute::Swizzle after a layout by rows.
-template <class Value, unsigned ROWS, unsigned COLUMNS, unsigned long long PITCH, unsigned GROUPS, unsigned WIDTH,
-          unsigned ELEMENTS>
+template <class Value, unsigned long long ROWS, unsigned long long COLUMNS, unsigned long long PITCH, unsigned GROUPS,
+          unsigned WIDTH, unsigned ELEMENTS>
 AUTOTUNE_EVERYWHERE auto to_cute(
     const SharedArray<Value,
                       Swizzled<Strided<Extents<ROWS, COLUMNS>, Strides<unsigned, PITCH, 1>>, 0, 1, GROUPS, WIDTH>,
                       ELEMENTS>&) {
   static_assert((PITCH & (PITCH - 1)) == 0, "cute::Swizzle needs rows of a power of two values");
   using Rows =
-      cute::Layout<cute::Shape<cute::Int<ROWS>, cute::Int<COLUMNS>>, cute::Stride<cute::Int<int(PITCH)>, cute::_1>>;
+      cute::Layout<cute::Shape<cute::Int<int(ROWS)>, cute::Int<int(COLUMNS)>>, cute::Stride<cute::Int<int(PITCH)>, cute::_1>>;
   constexpr int width = detail::log2_of(WIDTH), row = detail::log2_of(int(PITCH));
   return cute::composition(cute::Swizzle<detail::log2_of(GROUPS), width, row - width>{}, Rows{});
 }
