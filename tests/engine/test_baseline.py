@@ -71,7 +71,7 @@ def test_it_is_timed_beside_control_and_winner(tmp_path: Path, capsys: pytest.Ca
     assert "old_add in old.cu" in capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text()
     assert "margin over the baseline" in page
-    assert "as control has it" in page
+    assert "Results were compared with those of control." in page
 
 
 def test_one_that_is_wrong_has_no_time_and_costs_the_sweep_nothing(
