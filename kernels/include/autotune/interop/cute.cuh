@@ -68,8 +68,8 @@ AUTOTUNE_EVERYWHERE auto to_cute(
                       Swizzled<Strided<Extents<ROWS, COLUMNS>, Strides<unsigned, PITCH, 1>>, 0, 1, GROUPS, WIDTH>,
                       ELEMENTS>&) {
   static_assert((PITCH & (PITCH - 1)) == 0, "cute::Swizzle needs rows of a power of two values");
-  using Rows =
-      cute::Layout<cute::Shape<cute::Int<int(ROWS)>, cute::Int<int(COLUMNS)>>, cute::Stride<cute::Int<int(PITCH)>, cute::_1>>;
+  using Rows = cute::Layout<cute::Shape<cute::Int<int(ROWS)>, cute::Int<int(COLUMNS)>>,
+                            cute::Stride<cute::Int<int(PITCH)>, cute::_1>>;
   constexpr int width = detail::log2_of(WIDTH), row = detail::log2_of(int(PITCH));
   return cute::composition(cute::Swizzle<detail::log2_of(GROUPS), width, row - width>{}, Rows{});
 }
