@@ -187,7 +187,7 @@ MISTAKES = [
     ("arguments: line", "arguments: lime", "unknown struct 'lime' in family affine: kernel .*did you mean 'line'"),
     ("[shift, x,", "[shift, ex,", "unknown argument 'ex' in family affine: kernel first"),
     ("  line:", "  y:", "the name 'y' is used twice; .* structs"),
-    ("schema: 1", "schema: 1\nchoices: macros", "structs: these are members of Policy, which a source with choices: macros"),
+    ("schema: 1", "schema: 1\nchoices: macros", "these are members of Policy, which a source with choices: macros"),
 ]  # fmt: skip
 
 
