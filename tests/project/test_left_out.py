@@ -20,6 +20,7 @@ def load_conftest() -> Any:
 
 conftest = load_conftest()
 
+
 def report(request: pytest.FixtureRequest, name: str) -> pytest.TestReport:
     """What the summary has of a test that imports a module that is not there."""
     call = pytest.CallInfo.from_call(lambda: importlib.import_module(name), "call")
