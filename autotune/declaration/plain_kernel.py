@@ -123,7 +123,7 @@ class Kernel:
         return target
 
     def _is_saved(self, folder: Path) -> bool:
-        """Whether the files in ``folder`` are as a Kernel of this name wrote them: the cache has all that one ever did."""
+        """Whether the files in ``folder`` are as a Kernel of this family wrote them, which the cache keeps."""
         try:
             texts = {name: (folder / name).read_bytes().decode() for name in self._files}
         except (OSError, UnicodeDecodeError):

@@ -114,9 +114,16 @@ def find(
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
-    if first is None and not folders[0].is_dir() and folders[0] not in policy_folders(None, family.folder):
+    if (
+        first is None
+        and folders
+        and not folders[0].is_dir()
+        and folders[0] not in policy_folders(None, family.folder)
+    ):
         instead = own or next(iter(alike.values()))
-        warnings.warn(f"policies folder {folders[0]} does not exist: {instead.path} is used instead", stacklevel=7)
+        warnings.warn(
+            f"policies folder {folders[0]} does not exist: {instead.path} is used instead", stacklevel=7
+        )
     is_frozen = resolve_frozen(frozen, own)
     if own is not None and not is_frozen:
         own = add_refined(own, family, device, folders)

@@ -88,7 +88,8 @@ def test_save_replaces_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:
     folder = matrix().save(tmp_path / "mine")
     (folder / "workloads").mkdir()
     (folder / "workloads" / "small.yaml").write_text("mine\n")
-    changed = matrix(tolerance=0.5)
+    changed = matrix(block_size=[32])
+    assert changed.folder != matrix().folder
     assert changed.save(folder) == folder
     assert (folder / "family.yaml").read_bytes() == (changed.folder / "family.yaml").read_bytes()
     assert (folder / "workloads" / "small.yaml").read_text() == "mine\n"
