@@ -130,7 +130,7 @@ def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
             f"cannot write {folder}: {problem.strerror or problem}; name another folder with -o"
         ) from None
     shown = shlex.quote(str(folder if folder.is_absolute() else f"./{folder}"))
-    next_ = f"autotune lint {shown}, autotune sweep {shown}"
+    next_ = f"set your sizes in {shown}/workloads/adopted.yaml, autotune lint {shown}, autotune sweep {shown}"
     return [*lines, f"made {shown} in {adoption.seconds:.1f} s; next: {next_}"]
 
 

@@ -232,10 +232,10 @@ def _load_named(family: Family, workload: str | Path | None) -> Workload:
     if workload is not None or family.default_workload or len(workloads(family)) == 1:
         return load_workload(family, workload or "")
     names = ", ".join(data.name for data in family.inputs)
-    known = ", ".join(workloads(family)) or "(none)"
+    known = ", ".join(workloads(family))
     raise UsageError(
-        f"family {family.name} has no default workload: name one of {known} with workload=, or give its inputs "
-        f"({names})"
+        f"family {family.name} has no {'default workload' if known else 'workload of its own'}: name "
+        f"{f'one of {known}' if known else 'a file'} with workload=, or give its inputs ({names})"
     )
 
 

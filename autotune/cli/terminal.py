@@ -130,7 +130,7 @@ def _describe_certainty(study: Study, decision: Decision) -> Iterable[str]:
 def pays(lasting: str, launches: int, single: str) -> str:
     """From how many launches on the winner for kernels alone is worth what its layout costs."""
     plural = "" if launches == 1 else "es"
-    return f"{lasting} pays from {launches:,} launch{plural} on the same data on, for fewer: {single}"
+    return f"from {launches:,} launch{plural} on the same data {lasting} pays; below that, use {single}"
 
 
 def _ladder(study: Study, decision: Decision) -> Table:

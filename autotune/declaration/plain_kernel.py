@@ -106,19 +106,29 @@ class Kernel:
         return read_family(self.folder)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """The family's files in a folder of the user's own, to go on with by hand. Raises StoreError for one that is
-        not empty, or cannot be written."""
+        """The family's files in a folder of the user's own, to go on with by hand. Files that an earlier ``save`` wrote
+        there are replaced. Raises StoreError for a folder with other or edited files, or that cannot be written."""
         target = Path(folder)
         try:
             target.mkdir(parents=True, exist_ok=True)
-            if any(target.iterdir()):
-                raise StoreError(f"{target} is not empty: name a folder that is, or is not there yet")
+            if any(target.iterdir()) and not self._is_saved(target):
+                raise StoreError(
+                    f"{target} already has other files, or edited ones: delete it, or name another folder"
+                )
             for name in self._files:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(self.folder / name, target / name)
         except OSError as problem:
             raise StoreError(f"cannot write {target}: {problem.strerror or problem}") from None
         return target
+
+    def _is_saved(self, folder: Path) -> bool:
+        """Whether the files in ``folder`` are as a Kernel of this family wrote them, which the cache keeps."""
+        try:
+            texts = {name: (folder / name).read_bytes().decode() for name in self._files}
+        except (OSError, UnicodeDecodeError):
+            return False
+        return (_cache_folder(self.family.name, texts) / _MARK).is_file()
 
     def __fspath__(self) -> str:
         return str(self.folder)
@@ -340,10 +350,15 @@ def _to_plain(value: Any) -> Any:
     return value
 
 
-def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
-    """The folder with those files: made once, under a name that another content would not have."""
+def _cache_folder(family: str, texts: Mapping[str, str]) -> Path:
+    """Where the cache keeps those files: under a name that another content would not have."""
     content = "".join(f"{name}\0{len(text.encode())}\0{text}" for name, text in sorted(texts.items()))
-    folder = user_cache() / "kernels" / f"{family}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    return user_cache() / "kernels" / f"{family}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+
+def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
+    """The folder with those files, made once."""
+    folder = _cache_folder(family, texts)
     if (folder / _MARK).is_file() and _is_as(folder, texts):
         _require_own(folder)
         return folder

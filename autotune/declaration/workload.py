@@ -114,10 +114,13 @@ def load_workload(family: Family, name_or_path: str | Path = "") -> Workload:
     """
     known = workloads(family)
     text = str(name_or_path) or family.default_workload or (next(iter(known)) if len(known) == 1 else "")
-    if not text:
+    if not text and not known:
         raise UsageError(
-            f"family {family.name} has no default workload: name one of {', '.join(known) or '(none)'}"
+            f"family {family.name} has no workload of its own: add --workload FILE, or put the file into "
+            f"{family.folder / 'workloads'}/"
         )
+    if not text:
+        raise UsageError(f"family {family.name} has no default workload: name one of {', '.join(known)}")
     path = known.get(text) or Path(text)
     if text not in known and not path.is_file():
         if path.suffix in (".yaml", ".yml"):

@@ -19,6 +19,7 @@ data is off is not known.
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from typing import Any
 from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, PolicyValue, families
 from autotune.errors import AutotuneError, DeviceError, NothingMeasured, PolicyFileError, UsageError
+from autotune.files import policy_folders
 from autotune.hardware import Device
 from autotune.measure import find_objective
 from autotune.policy.acceptance import (
@@ -89,7 +91,7 @@ def find(
 ) -> tuple[Policies | None, list[Candidate]]:  # fmt: skip
     """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
     capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
-    file that cannot be used."""
+    file that cannot be used. Warns where the caller's own folder does not exist and another one has the file."""
     passed: list[Candidate] = []
     own: PolicyFile | None = None
     alike: dict[str, PolicyFile] = {}
@@ -112,6 +114,16 @@ def find(
                 alike.setdefault(other.name, found)
     if own is None and not alike:
         return None, passed
+    if (
+        first is None
+        and folders
+        and not folders[0].is_dir()
+        and folders[0] not in policy_folders(None, family.folder)
+    ):
+        instead = own or next(iter(alike.values()))
+        warnings.warn(
+            f"policies folder {folders[0]} does not exist: {instead.path} is used instead", stacklevel=7
+        )
     is_frozen = resolve_frozen(frozen, own)
     if own is not None and not is_frozen:
         own = add_refined(own, family, device, folders)

@@ -353,7 +353,7 @@ def test_without_a_default_workload_inputs_are_asked_for(tmp_path: Path) -> None
         (family / "family.yaml").read_text().replace("default_workload: small\n", "")
     )
     (family / "workloads" / "small.yaml").unlink()
-    with pytest.raises(UsageError, match=r"\(none\) with workload=, or give its inputs \(x\)"):
+    with pytest.raises(UsageError, match=r"name a file with workload=, or give its inputs \(x\)"):
         autotune.sweep(family)
 
 

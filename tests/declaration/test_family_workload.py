@@ -67,8 +67,11 @@ def test_load_shipped() -> None:
 
 
 def test_no_default(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^family demo has no default workload: name one of \(none\)$"):
+    with pytest.raises(
+        UsageError, match=r"^family demo has no workload of its own: add --workload"
+    ) as raised:
         workload.load_workload(load(tmp_path))
+    assert str(raised.value).endswith(f"or put the file into {tmp_path / 'workloads'}/")
 
 
 def test_unknown_workload() -> None:

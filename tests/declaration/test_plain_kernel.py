@@ -82,8 +82,25 @@ def test_save_gives_a_folder_to_go_on_with(tmp_path: Path) -> None:
     folder = matrix().save(tmp_path / "mine")
     assert sorted(path.name for path in folder.iterdir()) == ["family.yaml", "times.cu"]
     assert load_family(folder).accesses == {"y": "pointer", "x": "pointer"}
-    with pytest.raises(StoreError, match="is not empty"):
+
+
+def test_save_replaces_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:
+    folder = matrix().save(tmp_path / "mine")
+    (folder / "workloads").mkdir()
+    (folder / "workloads" / "small.yaml").write_text("mine\n")
+    changed = matrix(block_size=[32])
+    assert changed.folder != matrix().folder
+    assert changed.save(folder) == folder
+    assert (folder / "family.yaml").read_bytes() == (changed.folder / "family.yaml").read_bytes()
+    assert (folder / "workloads" / "small.yaml").read_text() == "mine\n"
+    (folder / "times.cu").write_text("// edited\n")
+    with pytest.raises(StoreError, match="mine already has other files, or edited ones: delete it, or name"):
         matrix().save(folder)
+    assert (folder / "times.cu").read_text() == "// edited\n"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
+    with pytest.raises(StoreError, match="already has other files"):
+        matrix().save(tmp_path / "other")
 
 
 def test_a_cache_that_others_may_write_to_is_not_used(

@@ -189,6 +189,13 @@ def test_policies_beside_the_family_are_found_from_anywhere(
         assert "1 entries in its policy file" in repr(kernel)
         x = np.arange(1000, dtype=np.float32)
         np.testing.assert_array_equal(kernel(x), 2 * x)
+    with pytest.warns(
+        UserWarning, match="policies folder mistyped does not exist: .* is used instead"
+    ) as warned:
+        autotune.load(folder, device="cpu", policies="mistyped").close()
+    assert warned[0].filename == __file__
+    monkeypatch.setenv("AUTOTUNE_POLICIES", "mistyped")
+    autotune.load(folder, device="cpu").close()  # names no folder in the call, so there is no warning
 
 
 SUM = """\

@@ -219,7 +219,8 @@ def test_files_are_looked_for_in_order_and_a_foreign_one_is_a_miss(
     folder: Path, written: Path, tmp_path: Path
 ) -> None:
     family = families.load_family(folder)
-    found, passed = find(family, DEVICE, [tmp_path / "nowhere", tmp_path / "policies"])
+    with pytest.warns(UserWarning, match=r"policies folder .*nowhere does not exist: .* is used instead"):
+        found, passed = find(family, DEVICE, [tmp_path / "nowhere", tmp_path / "policies"])
     assert found is not None and found.own is not None
     assert found.own.path == written and not passed
     edited(written, family="other")

@@ -118,8 +118,8 @@ def test_it_is_in_the_entry_and_in_the_summary(study: Study) -> None:
     assert (kernel.break_even, kernel.break_even_with) == (3, CHEAP)
     assert (single.break_even, single.break_even_with) == (3, FAST)
     for objective, said in (
-        ("kernel", "the winner pays from 3 launches"),
-        ("with-transform", f"{FAST.replace(',', ', ')} pays from 3"),
+        ("kernel", "from 3 launches on the same data the winner pays; below that, use block_size=64"),
+        ("with-transform", f"the same data {FAST.replace(',', ', ')} pays; below that, use the winner"),
     ):
         out = Console(file=io.StringIO(), width=200)
         print_study(study, 1.0, {}, 0, Device(kind="cuda", name="Fake GPU", arch="sm_90"), out, objective)
@@ -205,7 +205,7 @@ def test_explain_says_it(
     arguments = ["explain", str(folder), "--device", "fake-gpu", "--policies", str(policies)]
     assert main(arguments) == 0
     assert (
-        f"break-even: it pays from 3 launches on the same data on, for fewer: {CHEAP}"
+        f"break-even: from 3 launches on the same data it pays; below that, use {CHEAP}"
         in capsys.readouterr().out
     )
     assert main([*arguments, "--objective", "with-transform"]) == 0
@@ -214,7 +214,7 @@ def test_explain_says_it(
     assert main([*arguments, "--objective", "with-transform"]) == 0
     shown = capsys.readouterr().out
     assert "tuned for with-transform: 6.00 ms" in shown
-    assert f"break-even: {FAST} pays from 3 launches on the same data on, for fewer: it" in shown
+    assert f"break-even: from 3 launches on the same data {FAST} pays; below that, use it" in shown
     assert main([*arguments, "--objective", "with"]) == 2
 
 
