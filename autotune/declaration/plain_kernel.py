@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from autotune.declaration import yamlfile
 from autotune.declaration.family_folder import Family, read_family
 from autotune.declaration.kernel_text import another_type, signature
 from autotune.declaration.source_files import follow_includes
+from autotune.declaration.source_text import SourceText
 from autotune.errors import FamilyError, StoreError, UsageError
 from autotune.files import is_shared_cache, others_may_write, replace_file, user_cache
 from autotune.layout import SCALAR_TYPES
@@ -99,6 +101,10 @@ class Kernel:
         self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
         _check_types(texts, name, content, taken)
+        text = SourceText(self.family, self.folder)
+        text.check()
+        for message in text.list_warnings():
+            warnings.warn(message, stacklevel=2)
 
     @cached_property
     def family(self) -> Family:

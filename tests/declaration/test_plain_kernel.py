@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plain
 import pytest
 import yaml
 from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add, workload
 
 import autotune
+from autotune.authoring import lint
 from autotune.cli.commands import main
 from autotune.declaration import Tolerance, bind, load_family
 from autotune.declaration.plain_kernel import Kernel
+from autotune.engine import SweepRequest
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
 
 
@@ -328,3 +331,83 @@ def test_several_kernels_are_a_family_folder() -> None:
         UsageError, match=r"autotune\.Kernel is of one kernel; several that run in turn are a family"
     ):
         Kernel("__global__ void a() {}\n", ["a", "b"], arguments={}, grid=1, block=1)  # type: ignore[arg-type]
+
+
+# -- what its text does with the choices ------------------------------------------------------------------------------
+
+_ROWS = {"block_size": [64, 128], "rows": [1, 2]}
+_ADDS: dict[str, Any] = {
+    "arguments": {"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int32"},
+    "grid": "ceil_div(n, block_size)", "block": "block_size", "policies": {"block_size": [64, 128]},
+}  # fmt: skip
+_DEFINED = "#define block_size 256 // threads\n"
+
+
+@pytest.mark.parametrize(
+    ("ahead", "line"),
+    [
+        (f"// of one row\n{_DEFINED}", 2),
+        ("#ifdef FAST\n#define ROWS 2\n#endif\n\n  # define  block_size\t256\n", 5),
+        (f"#undef block_size\n{_DEFINED}", 2),
+        (f"#ifndef block_size\n{_DEFINED}#endif\n", 0),
+        (f"#if !defined(block_size)\n{_DEFINED}#endif\n", 0),
+        (f"#ifdef DEBUG\n#if 1\n#endif\n{_DEFINED}#endif\n", 0),
+        (f"#ifdef block_size\n#else\n{_DEFINED}#endif\n", 0),
+        (f"/*\n{_DEFINED}*/\n", 0),
+        ("#define block_size_2 256\n", 0),
+        ("#define twice (2 * block_size)\n", 0),
+    ],
+)
+def test_a_definition_that_replaces_a_choice_is_refused(tmp_path: Path, ahead: str, line: int) -> None:
+    folder = vector_add().save(tmp_path / "mine")
+    (folder / "vector_add.cu").write_text(ahead + ADD)
+    request = SweepRequest(family=load_family(folder), device="cpu", out=tmp_path / "out")
+    found = [(each.path, each.line) for each in lint(str(folder)) if each.rule == "redefined-policy"]
+    if not line:
+        assert not found
+        request.check()
+        Kernel(folder / "vector_add.cu", "vector_add", **_ADDS)
+        return
+    assert found == [(folder / "vector_add.cu", line)]
+    said = (
+        rf"vector_add\.cu:{line}: #define block_size 256 replaces the value of policy block_size in every "
+        r"configuration: delete it, or put it into #ifndef block_size \.\.\. #endif"
+    )
+    with pytest.raises(FamilyError, match=said):
+        request.check()
+    with pytest.raises(FamilyError, match=said):
+        Kernel(folder / "vector_add.cu", "vector_add", **_ADDS)
+
+
+def test_a_header_may_replace_a_choice_too(tmp_path: Path) -> None:
+    folder = vector_add().save(tmp_path / "mine")
+    (folder / "sizes.h").write_text(f"#pragma once\n{_DEFINED}")
+    source = folder / "vector_add.cu"
+    source.write_text(f'#ifndef block_size\n#include "sizes.h"\n#endif\n{ADD}')
+    assert "redefined-policy" not in {each.rule for each in lint(str(folder))}
+    source.write_text(f'#include "sizes.h"\n{ADD}')
+    with pytest.raises(FamilyError, match=r"^sizes\.h:2: #define block_size 256 replaces"):
+        Kernel(source, "vector_add", **_ADDS)
+
+
+def test_a_template_argument_is_no_macro() -> None:
+    text = ADD.replace("extern", "template <int rows>\nextern").replace('"C" ', "")
+    Kernel(f"#define one 1\n{text}", "vector_add", **{**_ADDS, "template": ["rows"], "policies": _ROWS})
+
+
+def test_a_choice_that_nothing_reads_is_a_warning_and_a_note_of_the_sweep(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = (
+        "no kernel reads policy 'unroll': unroll is not in vector_add.cu, and no grid, block or shared_bytes"
+    )
+    with pytest.warns(UserWarning, match=said) as warned:
+        kernel = vector_add(policies={"block_size": [64], "unroll": [1, 4], "single": [1]})
+    assert len(warned) == 1  # a choice of one value tunes nothing
+    assert warned[0].filename == plain.__file__
+    a = floats(64)
+    autotune.sweep(kernel, a=a, b=a, device="cpu", out=tmp_path, samples=3, progress=False)
+    assert f"vector_add: {said}" in caplog.text
+    caplog.clear()
+    autotune.sweep(vector_add(), a=a, b=a, device="cpu", out=tmp_path, samples=3, progress=False)
+    assert "no kernel reads" not in caplog.text
