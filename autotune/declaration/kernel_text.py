@@ -66,6 +66,17 @@ def definition(bare: str, name: str, ahead: str = r"\b__global__\b[^;{}]*?") -> 
     return None
 
 
+def list_kernels(bare: str) -> list[str]:
+    """The name of each kernel that a text without comments declares or defines with ``__global__``, in its order."""
+    names = []
+    for match in re.finditer(r"\b__global__\b([^;{}]*)", bare):
+        ahead, flat = "", match[1]
+        while ahead != flat:  # the innermost brackets first; each leaves one mark
+            ahead, flat = flat, re.sub(r"\([^()]*\)", "\0", flat)
+        names += re.findall(r"(\w+)\s*\0", flat)[-1:]
+    return names
+
+
 def another_type(parameter: str, declared: str, *, is_pointer: bool) -> str:
     """The type that a parameter, as it is written, should have for what is ``declared``; empty where it has that, or
     its own is none of C++'s."""

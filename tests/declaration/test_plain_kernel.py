@@ -16,10 +16,16 @@ from plain import ADD, MATRIX, SAXPY, blur, floats, matrix, outputs, vector_add,
 import autotune
 from autotune.authoring import lint
 from autotune.cli.commands import main
-from autotune.declaration import Tolerance, bind, load_family
+from autotune.declaration import Tolerance, bind, kernel_text, load_family
 from autotune.declaration.plain_kernel import Kernel
 from autotune.engine import SweepRequest
 from autotune.errors import FamilyError, StoreError, UnknownName, UsageError, WorkloadError
+
+_ROWS = {"block_size": [64, 128], "rows": [1, 2]}
+_ADDS: dict[str, Any] = {
+    "arguments": {"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int32"},
+    "grid": "ceil_div(n, block_size)", "block": "block_size", "policies": {"block_size": [64, 128]},
+}  # fmt: skip
 
 
 def test_it_is_a_family_folder() -> None:
@@ -141,8 +147,10 @@ def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> N
          "which the kernel finds as a pointer: give a access: accessor, write `Policy::a a`"),
         ({"constraints": "block > 64"}, "unknown name 'block' in 'block > 64'; did you mean 'block_size'"),
         ({"grid": "ceil_div(n / block_size)"}, r"ceil_div takes 2 numbers, 1 given in 'ceil_div\(n / block_size\)'"),
-        ({"arguments": {"c": "output float[n]"}}, "'float' is not one of .* float and double is int32, float32 and"),
-        ({"arguments": {"c": "output Four[n]"}}, r"several numbers together, as float4 holds.* \[n, 4\]"),
+        ({"arguments": {**_ADDS["arguments"], "c": "output float[n]"}},
+         "'float' is not one of .* float and double is int32, float32 and"),
+        ({"arguments": {**_ADDS["arguments"], "c": "output Four[n]"}},
+         r"several numbers together, as float4 holds.* \[n, 4\]"),
         ({"template": ["block"]}, "unknown template argument 'block'.*block_size"),
         ({"symbols": {"w": {"role": "output", "type": "int32", "shape": ["n"]}}}, "only an input can have access"),
         ({"policies": {"block_size": [64], "fast": {"compile_option": True, "values": [0, 1]}}}, "needs means"),
@@ -154,7 +162,8 @@ def test_what_cannot_be_read_is_said(changes: dict[str, Any], message: str) -> N
         ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "begins_as": "a"},
                         "a": "input float64[n]", "b": "input float32[n]", "n": "int32"}}, "a has another type"),
         ({"arguments": {"c": {"role": "output", "type": "float32", "shape": ["n"], "windowed": "n"},
-                        "a": "input float32[n]"}}, "windowed needs access: accessor"),
+                        "a": "input float32[n]", "b": "input float32[n]", "n": "int32"}},
+         "windowed needs access: accessor"),
     ],
 )  # fmt: skip
 def test_a_declaration_that_cannot_be_is_said(changes: dict[str, Any], message: str) -> None:
@@ -335,11 +344,6 @@ def test_several_kernels_are_a_family_folder() -> None:
 
 # -- what its text does with the choices ------------------------------------------------------------------------------
 
-_ROWS = {"block_size": [64, 128], "rows": [1, 2]}
-_ADDS: dict[str, Any] = {
-    "arguments": {"c": "output float32[n]", "a": "input float32[n]", "b": "input float32[n]", "n": "int32"},
-    "grid": "ceil_div(n, block_size)", "block": "block_size", "policies": {"block_size": [64, 128]},
-}  # fmt: skip
 _DEFINED = "#define block_size 256 // threads\n"
 
 
@@ -411,3 +415,45 @@ def test_a_choice_that_nothing_reads_is_a_warning_and_a_note_of_the_sweep(
     caplog.clear()
     autotune.sweep(vector_add(), a=a, b=a, device="cpu", out=tmp_path, samples=3, progress=False)
     assert "no kernel reads" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "add"}, r"add\.cu has no kernel add; it has vector_add"),
+        ({"name": "math::add<1>"}, r"\.cu has no kernel math::add<1>; it has vector_add"),
+        ({"less": ["n"]}, r"kernel vector_add has 4 parameters in .*\.cu and 3 arguments here: n is missing"),
+        ({"less": ["a", "n"]}, "4 parameters in .* and 2 arguments here: a, n are missing"),
+        ({"more": {"m": "int32"}}, "4 parameters in .* and 5 arguments here: delete m"),
+        ({"less": ["a", "n"], "more": {"m": "int32"}}, "3 arguments here: list each parameter in its order"),
+    ],
+)
+def test_a_kernel_that_is_not_there_or_takes_other_arguments_is_refused(
+    changes: dict[str, Any], said: str
+) -> None:
+    arguments = {**_ADDS["arguments"], **changes.get("more", {})}
+    kept = {name: each for name, each in arguments.items() if name not in changes.get("less", ())}
+    with pytest.raises(UsageError, match=said):
+        Kernel(ADD, changes.get("name", "vector_add"), **{**_ADDS, "arguments": kept})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("vector_add", "KERNEL(vector_add)"),  # what that is called, its macro says
+        ("const float* a, const float* b", "INPUTS(a, b)"),
+        (", int n", "\n#ifdef SIZES\n, int m\n#endif\n, int n"),
+        ("void vector_add", "void __launch_bounds__(max(64, block_size)) vector_add"),
+        ("extern", "__global__ void vector_add(float* c);\nextern"),
+    ],
+)
+def test_a_signature_that_its_text_does_not_show_is_accepted(old: str, new: str) -> None:
+    assert Kernel(ADD.replace(old, new), "vector_add", **_ADDS).name == "vector_add"
+
+
+def test_the_kernels_of_a_text() -> None:
+    text = """
+__global__ void __launch_bounds__(max(64, 32), 2) first(int (*rows)[4]);
+template <typename T> __global__ static void second(T* y) { second_part(y); }
+"""
+    assert kernel_text.list_kernels(text) == ["first", "second"]
