@@ -178,6 +178,8 @@ class Rules:
             yield self.file.report("unread-policy", message, "policies", name)
         for path, line, message in self.text.find_redefined():
             yield Finding(path, line, "error", "redefined-policy", message)
+        for path, line, is_error, message in self.text.find_misplaced():
+            yield Finding(path, line, "error" if is_error else "warning", "argument-order", message)
         yield from self._absent_values()
         yield from self._features()
         yield from self._reference()

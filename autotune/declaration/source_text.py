@@ -1,12 +1,13 @@
 """What the text of a family's source does with the choices and arguments, which no compiler can find wrong."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from autotune.declaration import kernel_text, source_files
+from autotune.declaration.access import POINTER
 from autotune.declaration.family_folder import Family
 from autotune.errors import FamilyError
 
@@ -38,8 +39,9 @@ class SourceText:
         return bool(re.search(rf"""["']{name}["']""", self.python))
 
     def check(self) -> None:
-        """Raise FamilyError where a source that is compiled unmodified replaces a choice."""
-        for path, line, message in self.find_redefined():
+        """Raise FamilyError where a source that is compiled unmodified replaces a choice, or cannot write an output."""
+        wrong = [(path, line, message) for path, line, is_error, message in self.find_misplaced() if is_error]
+        for path, line, message in [*self.find_redefined(), *wrong]:
             raise FamilyError(f"{path.name}:{line}: {message}")
 
     def find_redefined(self) -> Iterator[tuple[Path, int, str]]:
@@ -86,11 +88,32 @@ class SourceText:
             )
             yield name, message
 
+    def find_misplaced(self) -> Iterator[tuple[Path, int, bool, str]]:
+        """File, line, whether it is an error, and message of each parameter that seems to be another argument's. Only
+        of a source that is compiled unmodified, with one kernel whose parameters can all be read."""
+        family = self.family
+        for kernel, launch in family.kernels.items() if family.is_plain and len(family.kernels) == 1 else ():
+            passed = {argument: family.beginnings.get(argument, argument) for argument in launch.arguments}
+            for path, text in self.files.items():
+                defined = kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])
+                parameters = defined.parameters if defined else ()
+                if len(parameters) != len(launch.arguments):
+                    continue
+                for i, argument in enumerate(launch.arguments):
+                    role = family.data[argument].role if family.accesses.get(argument) == POINTER else ""
+                    if what := _find_misplacement(parameters[i], role, passed[argument], passed.values()):
+                        line = text.count("\n", 0, parameters[i].at) + 1
+                        is_error = role == "output" and parameters[i].is_constant
+                        where = f"parameter {i + 1} of kernel {kernel}"
+                        yield path, line, is_error, f"{where} {what}: compare the order of both"
+
     def list_warnings(self) -> list[str]:
-        """What a sweep of a source that is compiled unmodified should say first: each choice that nothing reads."""
+        """What a sweep of a source that is compiled unmodified should say first: each choice that nothing reads, each
+        parameter with another argument's name."""
         several = {policy.name for policy in self.family.space.policies if len(policy.values) > 1}
         found = self.find_unread() if self.family.is_plain else ()
-        return [message for name, message in found if name in several]
+        swapped = [message for _, _, is_error, message in self.find_misplaced() if not is_error]
+        return [*(message for name, message in found if name in several), *swapped]
 
 
 def _find_unconditional(text: str) -> Iterator[tuple[int, str, str]]:
@@ -103,3 +126,19 @@ def _find_unconditional(text: str) -> Iterator[tuple[int, str, str]]:
             depth -= 1
         elif depth == 0:
             yield text.count("\n", 0, found.start()) + 1, found[1], found[2]
+
+
+def _find_misplacement(
+    parameter: kernel_text.Parameter, role: str, argument: str, passed: Collection[str]
+) -> str:
+    """In what a parameter differs from the ``argument`` that it gets, an array by a pointer if it has a ``role``; empty
+    where it may be that."""
+    if role == "output" and parameter.is_constant:
+        return f"is `{parameter.text}`, and the declaration passes the output {argument}"
+    if parameter.name == argument:
+        return ""
+    if parameter.name in passed:
+        return f"is named {parameter.name}, the declaration passes {argument}"
+    if role == "input" and parameter.role in ("output", "inout"):
+        return f"is written (`{parameter.text}`), and the declaration passes the input {argument}"
+    return ""

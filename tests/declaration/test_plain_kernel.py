@@ -457,3 +457,65 @@ __global__ void __launch_bounds__(max(64, 32), 2) first(int (*rows)[4]);
 template <typename T> __global__ static void second(T* y) { second_part(y); }
 """
     assert kernel_text.list_kernels(text) == ["first", "second"]
+
+
+ROW_SUMS = """
+__global__ void row_sums(float* out, const float* in, int rows, int cols) {
+  const int row = blockIdx.x * BLOCK + threadIdx.x;
+  if (row >= rows) return;
+  out[row] = 0;
+  for (int col = 0; col < cols; ++col) out[row] += in[row * cols + col];
+}
+"""
+
+
+def sum_rows(order: list[str], **changes: str) -> Kernel:
+    every = {
+        "out": "output float32[rows]",
+        "in": "input float32[rows, cols]",
+        "rows": "int32",
+        "cols": "int32",
+    }
+    arguments = {name: {**every, **changes}[name] for name in order}
+    policies = {"BLOCK": [32, 64]}
+    return Kernel(
+        ROW_SUMS,
+        "row_sums",
+        arguments=arguments,
+        grid="ceil_div(rows, BLOCK)",
+        block="BLOCK",
+        policies=policies,
+    )
+
+
+def test_arguments_in_another_order_are_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning) as warned:
+        kernel = sum_rows(["out", "in", "cols", "rows"])
+    said = "parameter 3 of kernel row_sums is named rows, the declaration passes cols"
+    assert [said in str(each.message) for each in warned] == [True, False]
+    found = [each for each in lint(str(kernel.folder)) if each.rule == "argument-order"]
+    assert [(each.line, each.severity) for each in found] == [(2, "warning"), (2, "warning")]
+    right = sum_rows(["out", "in", "rows", "cols"], out="inout float32[rows]")
+    assert "argument-order" not in {each.rule for each in lint(str(right.folder))}
+
+
+def test_an_output_that_the_kernel_cannot_write_is_refused(tmp_path: Path) -> None:
+    said = r"parameter 2 of kernel row_sums is `const float\* in`, and the declaration passes the output out"
+    with pytest.raises(FamilyError, match=said):
+        sum_rows(["in", "out", "rows", "cols"])
+    folder = sum_rows(["out", "in", "rows", "cols"]).save(tmp_path / "mine")
+    declared = folder / "family.yaml"
+    content = yaml.safe_load(declared.read_text())
+    content["kernels"]["row_sums"]["arguments"] = ["in", "out", "rows", "cols"]
+    declared.write_text(yaml.safe_dump(content, sort_keys=False))
+    assert ("argument-order", "error") in {(each.rule, each.severity) for each in lint(str(folder))}
+
+
+def test_an_input_that_the_kernel_writes_is_a_warning() -> None:
+    text = "__global__ void copy(float* to, float* from) { to[BS * blockIdx.x] = from[BS * blockIdx.x]; }"
+    said = r"parameter 1 of kernel copy is written \(`float\* to`\), and the declaration passes the input x"
+    with pytest.warns(UserWarning, match=said):
+        Kernel(
+            text, "copy", arguments={"x": "input float32[n]", "y": "output float32[n]"}, grid=1, block="BS",
+            policies={"BS": [32, 64]},
+        )  # fmt: skip
