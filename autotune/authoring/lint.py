@@ -22,11 +22,11 @@ from autotune.declaration import (
     SYMBOL,
     Family,
     Policy,
+    SourceText,
     families,
     kernel_text,
     load_family,
     load_workload,
-    source_files,
     workloads,
     yamlfile,
 )
@@ -174,6 +174,12 @@ class Rules:
         yield from self._find_unused_data()
         for policy in self.family.space.policies:
             yield from self._find_unread_policy(policy)
+        for name, message in self.text.find_unread():
+            yield self.file.report("unread-policy", message, "policies", name)
+        for path, line, message in self.text.find_redefined():
+            yield Finding(path, line, "error", "redefined-policy", message)
+        for path, line, is_error, message in self.text.find_misplaced():
+            yield Finding(path, line, "error" if is_error else "warning", "argument-order", message)
         yield from self._absent_values()
         yield from self._features()
         yield from self._reference()
@@ -183,17 +189,8 @@ class Rules:
         yield from self._header()
 
     @cached_property
-    def sources(self) -> Mapping[Path, str]:
-        """The kernel source and the headers that it includes, without comments and with every place where it was."""
-        paths = source_files.follow_includes([self.folder / self.family.source.name], self.folder).values()
-        texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in paths}
-        return {path: kernel_text.blank_comments(text) for path, text in texts.items()}
-
-    @cached_property
-    def python(self) -> str:
-        """The text of all Python in the folder."""
-        paths = sorted(self.folder.glob("*.py"))
-        return "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+    def text(self) -> SourceText:
+        return SourceText(self.family, self.folder)
 
     @cached_property
     def defined(self) -> frozenset[str]:
@@ -209,15 +206,11 @@ class Rules:
         """Every argument of every kernel."""
         return frozenset(name for kernel in self.family.kernels.values() for name in kernel.arguments)
 
-    def _is_named_in_python(self, name: str) -> bool:
-        """In a string, so that a plan may read it."""
-        return bool(re.search(rf"""["']{name}["']""", self.python))
-
     def _find_unused_data(self) -> Iterator[Finding]:
         family = self.family
         filled = {*family.beginnings.values(), *(n for n, how in family.accesses.items() if how == SYMBOL)}
         for name, data in family.data.items():
-            if name not in filled | self.taken and not self._is_named_in_python(name):
+            if name not in filled | self.taken and not self.text.is_named_in_python(name):
                 yield self.file.report(
                     "unused-data",
                     f"no kernel takes the {data.role} {name!r}: add it to a kernel's arguments, or delete it here",
@@ -226,7 +219,7 @@ class Rules:
                 )  # fmt: skip
 
     def _find_unread_policy(self, policy: Policy) -> Iterator[Finding]:
-        """A layout policy of data that no kernel takes; a constant that no source, launch or clearing reads."""
+        """A layout policy of data that no kernel takes."""
         family, name = self.family, policy.name
         reached_by: frozenset[str] = self.taken | family.shared.keys()
         if policy.layout == "order":
@@ -239,27 +232,6 @@ class Rules:
                 "value is the same program; name data that a kernel takes, or delete the policy",
                 "policies", name,
             )  # fmt: skip
-        if not policy.is_constant:
-            return
-        kernels, ahead = family.kernels.values(), "" if family.is_plain else r"::\s*"
-        read = [*family.zero.values()]
-        for kernel in kernels:
-            read += [*kernel.grid, *kernel.block, kernel.shared_bytes]
-        if (
-            any(name in expression.names for expression in read)
-            or any(name in kernel.template for kernel in kernels)
-            or any(re.search(rf"{ahead}\b{name}\b", text) for text in self.sources.values())
-            or self._is_named_in_python(name)
-        ):
-            return
-        called = name if family.is_plain else f"Policy::{name}"
-        files = ", ".join(path.name for path in self.sources)
-        yield self.file.report(
-            "unread-policy",
-            f"no kernel reads policy {name!r}: {called} is not in {files}, and no grid, block or shared_bytes reads "
-            "it, so its values are the same program; read it in a kernel, or delete it",
-            "policies", name,
-        )  # fmt: skip
 
     def _absent_values(self) -> Iterator[Finding]:
         """Values that the constraints on policies alone leave to no configuration."""
@@ -320,7 +292,7 @@ class Rules:
         """The parameters of a kernel as its text has them against the arguments: a launch hands over bytes, and no
         compiler compares the two. A kernel whose parameter list cannot be found is left alone."""
         arguments = self.family.kernels[kernel].parameters
-        for path, text in self.sources.items():
+        for path, text in self.text.files.items():
             if (defined := kernel_text.definition(text, kernel.rsplit("::", maxsplit=1)[-1])) is None:
                 continue
             for parameter, argument in zip(defined.parameters, arguments, strict=False):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from autotune.compile import Cache, KernelProfile, StaticProfile, default_root, static_pass
-from autotune.declaration import Configuration, Policy
+from autotune.declaration import Configuration, Policy, SourceText
 from autotune.engine import SweepRequest
 from autotune.errors import CompilerError, UsageError
 from autotune.files import data_root, writable
@@ -28,6 +28,7 @@ def run_static(
         raise UsageError("--static runs and records nothing: omit --device and --store")
     if len(request.workloads) > 1:
         raise UsageError("--static takes sizes from one --workload at most")
+    SourceText(request.family, request.family.folder).check()
     configurations = _draw(request)
     writable(request.folder)
     known = static_pass.StaticInputs.make(request.family, "".join(request.workloads), data_root(request.data))

@@ -11,6 +11,7 @@ from .family_folder import Family as Family
 from .orders import DeclaredOrder as DeclaredOrder
 from .parse import BASELINE as BASELINE, FamilyKernel as FamilyKernel
 from .source_files import CONVERT as CONVERT, LIBRARY as LIBRARY
+from .source_text import SourceText as SourceText
 from .space import (
     FULL as FULL,
     POSSIBLE as POSSIBLE,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from autotune.layout import CPP_NAMES
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_CONSTANT = re.compile(r"\bconst\b[^*]*\*|^[^*]*\bconst\b[^*]*\[")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Parameter:
     is_certain: bool = True
     text: str = field(default="", compare=False)
     at: int = field(default=0, compare=False)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a pointer to what cannot be written."""
+        return bool(_CONSTANT.search(self.text))
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,17 @@ def definition(bare: str, name: str, ahead: str = r"\b__global__\b[^;{}]*?") -> 
             at += len(part) + 1
         return Definition(tuple(parameters), begin.end(), close)
     return None
+
+
+def list_kernels(bare: str) -> list[str]:
+    """The name of each kernel that a text without comments declares or defines with ``__global__``, in its order."""
+    names = []
+    for match in re.finditer(r"\b__global__\b([^;{}]*)", bare):
+        ahead, flat = "", match[1]
+        while ahead != flat:  # the innermost brackets first; each leaves one mark
+            ahead, flat = flat, re.sub(r"\([^()]*\)", "\0", flat)
+        names += re.findall(r"(\w+)\s*\0", flat)[-1:]
+    return names
 
 
 def another_type(parameter: str, declared: str, *, is_pointer: bool) -> str:
@@ -110,8 +127,7 @@ def _parameter(text: str, body: str) -> Parameter:
     is_pointer = "*" in text or "[" in text
     if not is_pointer:
         return Parameter(name, is_pointer)
-    is_constant = bool(re.search(r"\bconst\b[^*]*\*|^[^*]*\bconst\b[^*]*\[", text))
-    return Parameter(name, is_pointer, "input") if is_constant else _classify_use(name, body)
+    return Parameter(name, is_pointer, "input") if _CONSTANT.search(text) else _classify_use(name, body)
 
 
 def _classify_use(name: str, body: str) -> Parameter:

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,9 @@ import yaml
 
 from autotune.declaration import yamlfile
 from autotune.declaration.family_folder import Family, read_family
-from autotune.declaration.kernel_text import another_type, signature
+from autotune.declaration.kernel_text import another_type, blank_comments, list_kernels, signature
 from autotune.declaration.source_files import follow_includes
+from autotune.declaration.source_text import SourceText
 from autotune.errors import FamilyError, StoreError, UsageError
 from autotune.files import is_shared_cache, others_may_write, replace_file, user_cache
 from autotune.layout import SCALAR_TYPES
@@ -79,6 +81,7 @@ class Kernel:
         texts = _texts(source, name, headers or {})
         content = _content(family or _family_name(name), next(iter(texts)), declared)
         taken = _declare(content, arguments, symbols or {})
+        _check_signature(texts, name, list(arguments))
         launch = {"arguments": taken, "grid": _to_list(grid), "block": _to_list(block)}
         if template:
             launch["template"] = list(template)
@@ -99,6 +102,10 @@ class Kernel:
         self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
         _check_types(texts, name, content, taken)
+        text = SourceText(self.family, self.folder)
+        text.check()
+        for message in text.list_warnings():
+            warnings.warn(message, stacklevel=2)
 
     @cached_property
     def family(self) -> Family:
@@ -243,6 +250,34 @@ def _declare(
     for name, argument in numbers.items():
         _declare_number(content, name, argument, name in extents or name in content.get("extents", {}))
     return taken
+
+
+def _check_signature(texts: Mapping[str, str], name: str, arguments: Sequence[str]) -> None:
+    """Raise UsageError where no text names the kernel, or where it has another number of parameters; a text that a
+    macro may change is accepted."""
+    bare = {file: blank_comments(text) for file, text in texts.items()}
+    last = name.partition("<")[0].strip().rsplit("::", maxsplit=1)[-1]
+    declared = [kernel for text in bare.values() for kernel in list_kernels(text)]
+    if declared and not any(re.search(rf"\b{re.escape(last)}\b", text) for text in bare.values()):
+        has = ", ".join(dict.fromkeys(declared))
+        raise UsageError(f"{next(iter(texts))} has no kernel {name}; it has {has}")
+    for file, text in bare.items() if declared.count(last) == 1 else ():
+        parameters = signature(text, last)
+        if len(parameters) in (0, len(arguments)) or not all(
+            re.fullmatch(r"[^#]*[\s*&\]>]\w+(\[\w*\])?", parameter.text) for parameter in parameters
+        ):
+            continue
+        names = [parameter.name for parameter in parameters]
+        absent = [each for each in names if each not in arguments]
+        extra = [each for each in arguments if each not in names]
+        how = "list each parameter in its order"
+        if len(names) > len(arguments) and absent and not extra:
+            how = f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing"
+        elif len(names) < len(arguments) and extra and not absent:
+            how = f"delete {', '.join(extra)}"
+        raise UsageError(
+            f"kernel {name} has {len(names)} parameters in {file} and {len(arguments)} arguments here: {how}"
+        )
 
 
 def _check_types(

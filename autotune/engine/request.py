@@ -21,6 +21,7 @@ from autotune.declaration import (
     Configuration,
     Family,
     Inputs,
+    SourceText,
     Space,
     Workload,
     families,
@@ -253,6 +254,7 @@ class SweepRequest:
             raise UsageError(
                 f"cannot read --clocks {self.clocks!r}: write base, max, or a whole number of MHz (1500)"
             )
+        SourceText(self.family, self.family.folder).check()
         self.family.orders  # noqa: B018 - refuses a value that stands for no order
         if self.race and self.race < 1:
             raise UsageError(

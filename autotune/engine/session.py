@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from autotune.compile import Cache, Pool, compilers, default_root, limit_processes, make_checking_command
-from autotune.declaration import Configuration, Inputs, Workload, prepare
+from autotune.declaration import Configuration, Inputs, SourceText, Workload, prepare
 from autotune.device import device_names, lock_clocks
 from autotune.engine.request import Case, SweepRequest
 from autotune.engine.runner import NO_COMPILER, launch_workers, open_devices
@@ -159,6 +159,8 @@ class Session:
         """Each case swept, until one is the last that can be; then the devices are closed while the caller goes on.
         Raises AutotuneError."""
         request, prepared = self.request, []
+        for message in SourceText(request.family, request.family.folder).list_warnings():
+            self.note(f"{request.family.name}: {message}")
         for case in self.cases:
             inputs = case.inputs or prepare(request.family, case.workload, request.root)
             answer = (

@@ -115,7 +115,8 @@ def _run(family: Family, inputs: Inputs, on: SweptDevice, cache: Cache) -> dict[
         if reason := difference(name, second[name], expected, kernel.tolerances(names)):
             raise FamilyError(
                 f"{where} gives another result when its outputs hold other content before the run, or when its "
-                f"blocks run in another order: {reason}. Where it leaves elements out, or adds to them, declare "
+                f"blocks run in another order: {reason}. First compare the order of `arguments` with the kernel's "
+                "parameters. Where it leaves elements out, or adds to them, declare "
                 "zero: '1' for "
                 f"{name}; otherwise fix the kernel, or widen the tolerance"
             )

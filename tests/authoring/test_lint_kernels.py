@@ -35,7 +35,8 @@ def test_lint_holds_a_signature_against_the_declaration(
 
 
 def test_a_choice_that_no_source_and_no_launch_reads_is_told(tmp_path: Path) -> None:
-    folder = vector_add(policies={"block_size": [64], "unroll": [1, 2]}).save(tmp_path / "mine")
+    with pytest.warns(UserWarning, match="no kernel reads policy 'unroll'"):
+        folder = vector_add(policies={"block_size": [64], "unroll": [1, 2]}).save(tmp_path / "mine")
     (found,) = (finding for finding in lint(str(folder)) if finding.rule == "unread-policy")
     assert "no kernel reads policy 'unroll': unroll is not in vector_add.cu" in found.message
 
