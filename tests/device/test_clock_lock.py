@@ -141,7 +141,7 @@ def test_a_sweep_locks_those_of_its_devices_and_is_a_study_of_its_own(
     request = SweepRequest(family=load_family(folder), clocks="1500")
     workers: list[Any] = [SimpleNamespace(device=gpu, dismiss=lambda: None) for gpu in gpus(2, 0)]
     monkeypatch.setattr("autotune.engine.session.open_devices", lambda *_: None)
-    monkeypatch.setattr(Session, "sweep", lambda *_: SimpleNamespace(is_over=True))
+    monkeypatch.setattr(Session, "sweep", lambda *_, **_named: SimpleNamespace(is_over=True))
     case: Any = SimpleNamespace(workload=None, inputs=True, reference=None)
     session: Any = Session(request, (case,), workers, None, None, "", None, print)  # type: ignore[arg-type]
     for _ in session.sweeps():
