@@ -14,7 +14,6 @@ from store_process import configurations, opened, trial
 from waiting import PATIENCE_S
 
 from autotune.errors import StoreError
-from autotune.record import postgresql as postgres
 from autotune.record.store import Store
 
 pytestmark = pytest.mark.postgresql
@@ -71,14 +70,12 @@ store.record(trial(wanted))
 """
 
 
-def test_a_process_that_stands_still_in_a_transaction_holds_nobody(
-    postgresql: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It has the row of the study, which every trial of another one needs, when it is frozen."""
-    monkeypatch.setattr(postgres, "_BEAT_S", 1.0)
+def test_a_process_that_stands_still_in_a_transaction_holds_nobody(postgresql: str) -> None:
+    """It has the row of the study, which every trial of another one needs, when it is frozen. Its heartbeat alone is
+    short: one that opens a database may take seconds on a busy machine, and this one makes the tables."""
     a, b, c = configurations(3)
     store = opened(postgresql)
-    arguments = [sys.executable, "-c", STOPPED_IN_A_TRANSACTION, postgresql, "1"]
+    arguments = [sys.executable, "-c", STOPPED_IN_A_TRANSACTION, postgresql, "5"]
     frozen = subprocess.Popen(arguments, cwd=Path(__file__).parents[1] / "support")
     try:
         _, status = os.waitpid(frozen.pid, os.WUNTRACED)
