@@ -7,16 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import write_family
-from lending import Array, World, make_world
+from lending import Array, World, make_world, write_tuned_doubler
 
 import autotune
-from autotune.declaration import load_family
 from autotune.dispatch import Drift, explain_chain
 from autotune.errors import UsageError
-from autotune.layout import layouts_digest
-from autotune.policy import Entry, PolicyFile, file_name
-from autotune.policy.file import write
+from autotune.policy import file_name
 
 
 class Instrument:
@@ -47,24 +43,12 @@ class Meter:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return make_world(monkeypatch)
+    return make_world(monkeypatch, tmp_path / "data")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, world: World) -> Path:
-    made = write_family(tmp_path / "doubler")
-    family = load_family(made)
-    entry = Entry(
-        name="n200", workload="n200", features={"n": 200}, options={},
-        configuration={"memory": "global", "block_size": 64}, median_ms=2.0, spread=0.1, samples=9,
-        source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
-    )  # fmt: skip
-    path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
-    path.parent.mkdir(parents=True)
-    write(path, PolicyFile(family="doubler", device=world.gpu.device, entries={"n200": entry},
-                           default=entry.configuration))  # fmt: skip
-    return made
+    return write_tuned_doubler(tmp_path, world, {200: "global"}, ms_of_element=0.01, spread=0.1)
 
 
 X = np.arange(200, dtype=np.float32)

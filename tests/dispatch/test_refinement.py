@@ -6,19 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import write_family
 from hypothesis import given
 from hypothesis import strategies as st
-from lending import Array, World, make_world
+from lending import Array, World, make_world, write_tuned_doubler
 
 import autotune
-from autotune.declaration import Configuration, load_family
+from autotune.declaration import Configuration
 from autotune.device import LaunchError, resident
 from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.errors import UsageError
-from autotune.layout import layouts_digest
-from autotune.policy import Entry, PolicyFile, file_name, read_policy_file
-from autotune.policy.file import write
+from autotune.policy import file_name, read_policy_file
 from autotune.policy.refined import refined_path
 
 
@@ -114,28 +111,13 @@ def test_what_is_lost_is_bounded(told: list[float], errors: list[float], delay: 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return make_world(monkeypatch)
+    return make_world(monkeypatch, tmp_path / "data")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, world: World) -> Path:
     """A family that was tuned on two sizes, with another winner each."""
-    made = write_family(tmp_path / "doubler")
-    family = load_family(made)
-    entries = {
-        f"n{size}": Entry(
-            name=f"n{size}", workload=f"n{size}", features={"n": size}, options={},
-            configuration={"memory": memory, "block_size": 64}, median_ms=size / 1000, spread=0.01, samples=9,
-            source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
-        )
-        for size, memory in ((100, "global"), (1000, "readonly"))
-    }  # fmt: skip
-    path = tmp_path / "policies" / file_name("doubler", world.gpu.device.slug)
-    path.parent.mkdir(parents=True)
-    write(path, PolicyFile(family="doubler", device=world.gpu.device, entries=entries,
-                           default=entries["n100"].configuration))  # fmt: skip
-    return made
+    return write_tuned_doubler(tmp_path, world, {100: "global", 1000: "readonly"})
 
 
 def settle() -> None:

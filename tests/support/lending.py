@@ -19,12 +19,15 @@ from fakes import FAMILY, write_family
 
 import autotune
 from autotune.compile.toolchain import Compiled
+from autotune.declaration import load_family
 from autotune.device.backend import Beginning, Constant, Launch, LaunchError, Lender
 from autotune.device.cpu.backend import CpuBackend, CpuModule, CpuPlaced
 from autotune.device.cuda.calls import ConstantWindow
 from autotune.dispatch import tuned_kernel
 from autotune.dispatch.tuned_kernel import TunedKernel
-from autotune.layout import Bytes, Stored
+from autotune.layout import Bytes, Stored, layouts_digest
+from autotune.policy import Entry, PolicyFile, file_name
+from autotune.policy.file import write
 
 ADDER = """\
 schema: 1
@@ -315,9 +318,11 @@ class World:
     opened: list[str] = field(default_factory=list)
 
 
-def make_world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """The GPU is the one that is opened, and the library is loaded."""
+def make_world(monkeypatch: pytest.MonkeyPatch, data: Path | None = None) -> World:
+    """The GPU is the one that is opened, and the library is loaded. ``data`` is then the folder of the user's data."""
     made = World(Gpu())
+    if data:
+        monkeypatch.setenv("XDG_DATA_HOME", str(data))
 
     def open_backend(name: str = "auto") -> Any:
         made.opened.append(name)
@@ -349,6 +354,42 @@ def doubler(tmp_path: Path, default: str = "global") -> Path:
     text = FAMILY.replace("texture], default: global", f"texture, constant], default: {default}")
     assert f"default: {default}" in text
     return write_family(tmp_path / "doubler", text)
+
+
+def write_tuned_doubler(
+    tmp_path: Path,
+    world: World,
+    winners: Mapping[int, str],
+    *,
+    ms_of_element: float = 0.001,
+    spread: float = 0.01,
+    places: Sequence[str] = ("policies",),
+    **of_file: Any,
+) -> Path:
+    """A family with a policy file in each of ``places``, which has an entry for each size in ``winners``, with the
+    memory of its winner; the default is that of the smallest size."""
+    made = write_family(tmp_path / "doubler")
+    family = load_family(made)
+    entries = {
+        f"n{size}": Entry(
+            name=f"n{size}", workload=f"n{size}", features={"n": size}, options={},
+            configuration={"memory": memory, "block_size": 64}, median_ms=size * ms_of_element,
+            spread=spread, samples=9,
+            source_digest=family.source_digest, layouts_digest=layouts_digest(), space_digest=family.space_digest,
+        )
+        for size, memory in winners.items()
+    }  # fmt: skip
+    default = entries[f"n{min(winners)}"].configuration
+    for place in places:
+        path = tmp_path / place / file_name("doubler", world.gpu.device.slug)
+        path.parent.mkdir(parents=True)
+        write(
+            path,
+            PolicyFile(
+                family="doubler", device=world.gpu.device, entries=entries, default=default, **of_file
+            ),
+        )
+    return made
 
 
 def write_adder(folder: Path) -> Path:
