@@ -1,6 +1,6 @@
 """Inputs and reference of the all-pairs distance family."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,16 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]
     ``seed`` and ``missing_rate`` give uniform values 0..2 with that share of 3 (missing)."""
     if "bed" in parameters:
         return {"genotypes": plink.read_bed(find_data(str(parameters["bed"]), root))}
+    return {
+        "genotypes": generate(parameters, lambda random, sizes: random.integers(0, 3, sizes, dtype=np.int32))
+    }
+
+
+def generate(
+    parameters: Mapping[str, Any], draw: Callable[[np.random.Generator, list[int]], NDArray[np.int32]]
+) -> NDArray[np.int32]:
+    """Generate genotypes: ``draw`` gives complete ones of the sizes ``instances`` and ``attributes``, and the share
+    ``missing_rate`` of them is then missing. Raises WorkloadError for parameters that do not make an input."""
     unknown = parameters.keys() - {"instances", "attributes", "seed", "missing_rate"}
     if unknown or not {"instances", "attributes"} <= parameters.keys():
         raise WorkloadError(
@@ -29,11 +39,11 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise WorkloadError(f"instances and attributes must be whole numbers of at least 1, found {sizes}")
     generator = np.random.default_rng(int(parameters.get("seed", 0)))
-    genotypes = generator.integers(0, 3, sizes, dtype=np.int32)
+    genotypes = draw(generator, sizes)
     rate = float(parameters.get("missing_rate", 0.0))
     if rate:
         genotypes[generator.random(sizes) < rate] = plink.MISSING
-    return {"genotypes": genotypes}
+    return genotypes
 
 
 def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import WorkloadError, family_module, find_data
+from autotune.family import family_module, find_data
 
-MISSING = 3
 _COUNTS = np.dtype([(name, np.int32) for name in ("ibs0", "het_het", "het_hom", "hom_het", "missing")])
 _VARIANTS = 4096  # at once, so that sums of ones in float32 stay below 2**24
 
@@ -21,35 +20,24 @@ def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, NDArray[Any]]
     between 0.05 and 0.5; ``seed`` and ``missing_rate`` are optional.
     """
     if "bed" in parameters:
-        return {"genotypes": read_bed(find_data(str(parameters["bed"]), root))}
-    unknown = parameters.keys() - {"instances", "attributes", "seed", "missing_rate"}
-    if unknown or not {"instances", "attributes"} <= parameters.keys():
-        raise WorkloadError(
-            f"parameters {sorted(parameters)} do not make an input: give bed: FILE, or instances and attributes "
-            "(with seed, missing_rate)"
-        )
-    sizes = [parameters[name] for name in ("instances", "attributes")]
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise WorkloadError(f"instances and attributes must be whole numbers of at least 1, found {sizes}")
-    generator = np.random.default_rng(int(parameters.get("seed", 0)))
+        return {"genotypes": _allpairs("plink").read_bed(find_data(str(parameters["bed"]), root))}
+    return {"genotypes": _allpairs("family").generate(parameters, _draw_families)}
+
+
+def _draw_families(generator: np.random.Generator, sizes: list[int]) -> NDArray[np.int32]:
     frequency = generator.uniform(0.05, 0.5, sizes[1])
     alleles = generator.random((2, *sizes)) < frequency
     for child in range(2, sizes[0], 3):
         for parent in range(2):
             inherited = generator.integers(0, 2, sizes[1])
             alleles[parent, child] = alleles[inherited, child - 2 + parent, np.arange(sizes[1])]
-    genotypes = alleles.sum(axis=0, dtype=np.int32)
-    rate = float(parameters.get("missing_rate", 0.0))
-    if rate:
-        genotypes[generator.random(sizes) < rate] = MISSING
-    return {"genotypes": genotypes}
+    genotypes: NDArray[np.int32] = alleles.sum(axis=0, dtype=np.int32)
+    return genotypes
 
 
 def ragged(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Parameters of small inputs around the sizes of words, blocks and tiles, with missing calls."""
-    rate = parameters.get("missing_rate", 0.05)
-    for instances, attributes in ((1, 1), (17, 31), (67, 257), (129, 33)):
-        yield {"instances": instances, "attributes": attributes, "seed": attributes, "missing_rate": rate}
+    """Parameters of small inputs: those of the family allpairs, whose inputs have the same form."""
+    yield from _allpairs("family").ragged(parameters)
 
 
 def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -63,7 +51,9 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     counts = np.zeros((people, people), _COUNTS)
     for start in range(0, genotypes.shape[1], _VARIANTS):
         part = genotypes[:, start : start + _VARIANTS]
-        none, het, both, known = ((part == v).astype(np.float32) for v in (0, 1, 2, MISSING))
+        none, het, both, known = (
+            (part == v).astype(np.float32) for v in (0, 1, 2, _allpairs("plink").MISSING)
+        )
         known = 1 - known
         opposite = none @ both.T
         counts["ibs0"] += (opposite + opposite.T).astype(np.int32)
@@ -82,12 +72,10 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     }
 
 
-def read(_name: str, text: str) -> Any:
+def read(name: str, text: str) -> Any:
     """``-i genotypes=FILE``: a PLINK .bed or a .npy array."""
-    path = Path(text)
-    is_bed = path.suffix == ".bed" or family_module("allpairs", "plink").looks_like_bed(path)
-    return read_bed(path) if is_bed else None
+    return _allpairs("family").read(name, text)
 
 
-def read_bed(path: Path) -> Any:
-    return family_module("allpairs", "plink").read_bed(path)
+def _allpairs(module: str) -> Any:
+    return family_module("allpairs", module)
