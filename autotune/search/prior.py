@@ -1,4 +1,4 @@
-"""What a search is told of times that were measured elsewhere: on other GPUs, of the same configurations.
+"""Times that a search begins from: measured elsewhere, on other GPUs, of the same configurations.
 
 Of a record only the relation of its times counts: each is the logarithm of its time over the best of its record, and
 none is above the record's median. The factor between two devices drops out; what is left is which configurations are
