@@ -3,8 +3,8 @@
     python benchmarks/why.py --device cuda --seconds 90 --out why-h200.csv
 
 A part is a family with a workload and the winner of an earlier sweep. All configurations that have, in each policy, the
-value of control or that of this winner are swept, then `autotune why` explains the way from control to the fastest of
-them. A row is a step, with its time, its sentence and the figures that were read; the file is written again after each
+value of control or that of this winner are swept, then `autotune why` explains the way from control to this winner. A
+row is a step, with its time, its sentence and the figures that were read; the file is written again after each
 part. What Nsight Compute printed lies in the same folder, as ncu-FAMILY.csv. A part that fails or has no time left is
 reported, and the next one begins.
 """
@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -90,7 +90,7 @@ def explain(
     )  # fmt: skip
     printed = _autotune(
         end, "why", str(family.folder), "--workload", workload, "--record", str(record), "--raw", str(raw), "--json",
-        *(("--device", device) if device.startswith("cuda") else ()),
+        "--of", part.winner, *(("--device", device) if device.startswith("cuda") else ()),
     )  # fmt: skip
     told: dict[str, Any] = json.loads(printed)
     return told
@@ -131,13 +131,13 @@ def _figures(step: dict[str, Any]) -> dict[str, Any]:
     return {"configuration": step["configuration"], "time_ms": step["time_ms"], **named}
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, out="why.csv")
     parser.add_argument("--device", default="cuda", help="default: cuda; on a cpu, without counters")
     parser.add_argument("--only", nargs="*", default=[part.family for part in PARTS], metavar="FAMILY")
     parser.add_argument("--workload", default="", help="in place of the parts' own")
     parser.add_argument("--seconds", type=float, default=90.0, help="for all parts; default: 90")
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     parts = [part for part in PARTS if part.family in given.only]
     if given.check:
         for part in parts:

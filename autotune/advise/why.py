@@ -34,12 +34,13 @@ class Evidence:
     faster: int = 0
     least: float = 0.0
 
-    def compute_change(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
-        """The logarithm of its ratio; 0 where one of the two does not have it."""
+    def compute_gain(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+        """The logarithm of its ratio, above 0 where it moved to make the kernel faster; 0 where it only describes, or
+        one of the two does not have it."""
         a, b = (figures.get(self.column.key) for figures in (before, after))
-        if a is None or b is None:
+        if not self.faster or a is None or b is None:
             return 0.0
-        return math.log((b + self.least) / (a + self.least))
+        return self.faster * math.log((b + self.least) / (a + self.least))
 
 
 EVIDENCE = (
@@ -135,7 +136,7 @@ def find_way(trials: Sequence[Trial], first: Configuration, last: Configuration)
     before it. Of all such ways one whose steps change as few policies together as the record allows; of these the one
     that gets fast first. Raises UsageError where one of the two was not measured, or both are the same."""
     if first == last:
-        raise UsageError(f"{first.id} is compared with itself: name another one with --of or --than")
+        raise UsageError(f"both are {first.id}: name another configuration with --of or --than")
     found: dict[frozenset[str], Trial] = {}
     for trial in trials:
         one = trial.configuration
@@ -221,19 +222,17 @@ def _describe_speed(before: Trial, after: Trial) -> str:
 
 
 def find_reasons(
-    before: Mapping[str, Any], after: Mapping[str, Any], faster: bool
+    before: Mapping[str, Any], after: Mapping[str, Any], *, faster: bool
 ) -> tuple[list[Evidence], bool]:
-    """The figures that moved most in the direction of the time, and True; where there are none, those that moved most
-    against it, and False."""
-    sign = 1 if faster else -1
-    moved = [
-        (one.compute_change(before, after) * one.faster * sign, one)
-        for one in EVIDENCE
-        if one.faster and abs(one.compute_change(before, after)) >= _MOVED
-    ]
-    ranked = [one for change, one in sorted(moved, key=lambda pair: -abs(pair[0])) if change > 0]
-    against = [one for change, one in sorted(moved, key=lambda pair: -abs(pair[0])) if change < 0]
-    return (ranked or against)[:_MOST_REASONS], bool(ranked)
+    """The figures that moved most in the direction of the time, in the order of EVIDENCE, and True; where there are
+    none, those that moved most against it, and False."""
+    changes = {one: one.compute_gain(before, after) * (1 if faster else -1) for one in EVIDENCE}
+    moved = sorted(
+        (one for one in EVIDENCE if abs(changes[one]) >= _MOVED), key=lambda one: -abs(changes[one])
+    )
+    reasons = [one for one in moved if changes[one] > 0]
+    most = (reasons or moved)[:_MOST_REASONS]
+    return [one for one in EVIDENCE if one in most], bool(reasons)
 
 
 def _describe_step(before: Trial, after: Trial, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -243,7 +242,7 @@ def _describe_step(before: Trial, after: Trial, then: Mapping[str, Any], now: Ma
     said = f"{changed}{together}: {_describe_speed(before, after)} ({times})"
     if _is_noise(before, after):
         return said
-    reasons, explain = find_reasons(then, now, after.time_ms < before.time_ms)
+    reasons, explain = find_reasons(then, now, faster=after.time_ms < before.time_ms)
     texts = [
         f"{one.column.label} {one.column.show(then[one.column.key])} → {one.column.show(now[one.column.key])}"
         for one in reasons
