@@ -62,11 +62,6 @@ PARTS = (
         "block_size=512,count_by=transform,eviction=hinted,find=table,finish=counting,generation=prefix,"
         "outputs_per_thread=16,prime_size=narrow,scan=look_back,vector_width=4,wrap=doubled",
     ),
-    Part(
-        "nbody",
-        "plummer-16k",
-        "bodies_per_thread=4,records=aosoa,staging=shared,threads_per_body=32,unroll=4",
-    ),
 )
 
 

@@ -12,7 +12,6 @@ from fakes import sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.advise import why
 from autotune.advise.why import (
     EVIDENCE,
     REASONS,
@@ -128,9 +127,12 @@ def test_every_counter_that_is_evidence_is_read() -> None:
 
 def test_reasons_go_the_way_of_the_time() -> None:
     before, after = {"dram_bytes": 8e9, "instructions": 1e9}, {"dram_bytes": 1e9, "instructions": 3e9}
-    names = lambda faster: ([one.column.key for one in find_reasons(before, after, faster=faster)[0]])  # noqa: E731
-    assert names(True) == ["dram_bytes"]
-    assert names(False) == ["instructions"]
+
+    def names(*, faster: bool) -> list[str]:
+        return [one.column.key for one in find_reasons(before, after, faster=faster)[0]]
+
+    assert names(faster=True) == ["dram_bytes"]
+    assert names(faster=False) == ["instructions"]
     reasons, explain = find_reasons({"dram_bytes": 1e9}, {"dram_bytes": 8e9}, faster=True)
     assert ([one.column.key for one in reasons], explain) == (["dram_bytes"], False)
     assert find_reasons(before, {"dram_bytes": 8.1e9}, faster=True) == ([], False)
@@ -278,7 +280,6 @@ def test_traces_stand_in_for_counters(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(why, "_MOVED", 0.2)
     words = ["why", str(folder), "--record", str(tmp_path / "out"), "--device", "cuda:77", "--json"]
     monkeypatch.setattr(ncu, "find_ncu", lambda: "/nowhere/ncu")
     assert main(words) == 0
