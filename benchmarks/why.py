@@ -5,8 +5,8 @@
 A part is a family with a workload and the winner of an earlier sweep. All configurations that have, in each policy, the
 value of control or that of this winner are swept, then `autotune why` explains the way from control to this winner. A
 row is a step, with its time, its sentence and the figures that were read; the file is written again after each
-part. What Nsight Compute printed lies in the same folder, as ncu-FAMILY.csv. A part that fails or has no time left is
-reported, and the next one begins.
+part. What Nsight Compute printed is stored in the same folder, as ncu-FAMILY.csv. A part that fails or has no time left
+is reported, and the next one begins.
 """
 
 import json
@@ -21,7 +21,7 @@ from subprocess import TimeoutExpired
 from typing import Any
 
 from harness import arguments, check, python_path
-from result_files import write_rows
+from result_files import RESULTS, read_rows, write_rows
 
 from autotune.advise.why import make_columns
 from autotune.declaration import Configuration, Family, load_family
@@ -104,15 +104,16 @@ def _autotune(end: float, *words: str) -> str:
     return done.stdout
 
 
+ABOUT = ("family", "workload", "device", "device_name", "clock_mhz")
 COLUMNS = (
-    "family", "workload", "device", "step", "change", "configuration", "time_ms", "speedup", "is_noise",
+    *ABOUT, "step", "change", "configuration", "time_ms", "speedup", "is_noise",
     *(column.key for column in make_columns()), "sentence", "notes",
 )  # fmt: skip
 
 
 def rows(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for the first configuration, then one for each step."""
-    about = {name: told[name] for name in ("family", "workload", "device")}
+    about = {name: told[name] for name in ABOUT}
     first = told["from"]
     yield {**about, "step": 0, "change": "from", **_figures(first), "notes": " | ".join(told["notes"])}
     for number, step in enumerate(told["steps"], 1):
@@ -124,6 +125,35 @@ def rows(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _figures(step: dict[str, Any]) -> dict[str, Any]:
     named = {name: value for name, value in step["figures"].items() if name in COLUMNS and value is not None}
     return {"configuration": step["configuration"], "time_ms": step["time_ms"], **named}
+
+
+def tables(path: Path = RESULTS / "why.csv") -> dict[str, str]:
+    """By family, a line for each step; of figures that were read."""
+    head = (
+        "| change | ms | faster | sectors a load | sectors a store | device memory, MB | instructions, 10⁶ "
+    )
+    head += "| occupancy | of the memory peak | of the compute peak |"
+    found: dict[str, list[str]] = {}
+    for row in read_rows(path):
+        faster = f"{float(row['speedup']):.1f} x" if row["speedup"] else ""
+        cells = [
+            f"`{row['change']}`" if row["speedup"] else "control", f"{float(row['time_ms']):.4g}", faster,
+            *(
+                f"{scale * float(row[name]):.{digits}f}{unit}" if row[name] else ""
+                for name, scale, digits, unit in _SHOWN
+            ),
+        ]  # fmt: skip
+        lines = found.setdefault(row["family"], [head, "|---|" + "---:|" * 9])
+        lines.append(f"| {' | '.join(cells)} |")
+    return {family: "\n".join(lines) for family, lines in found.items()}
+
+
+_SHOWN = (  # column, factor, digits, unit
+    ("global_sectors_per_request", 1, 1, ""), ("global_store_sectors_per_request", 1, 1, ""),
+    ("dram_bytes", 1e-6, 0, ""), ("instructions", 1e-6, 1, ""),
+    ("achieved_occupancy", 100, 0, " %"), ("memory_busy_share", 100, 0, " %"),
+    ("sm_busy_share", 100, 0, " %"),
+)  # fmt: skip
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -221,37 +221,26 @@ def _describe_speed(before: Trial, after: Trial) -> str:
     return f"{format_plain(max(ratio, 1 / ratio))} x {'faster' if ratio > 1 else 'slower'}"
 
 
-def find_reasons(
-    before: Mapping[str, Any], after: Mapping[str, Any], *, faster: bool
-) -> tuple[list[Evidence], bool]:
-    """The figures that moved most in the direction of the time, in the order of EVIDENCE, and True; where there are
-    none, those that moved most against it, and False."""
-    changes = {one: one.compute_gain(before, after) * (1 if faster else -1) for one in EVIDENCE}
-    moved = sorted(
-        (one for one in EVIDENCE if abs(changes[one]) >= _MOVED), key=lambda one: -abs(changes[one])
-    )
-    reasons = [one for one in moved if changes[one] > 0]
-    most = (reasons or moved)[:_MOST_REASONS]
-    return [one for one in EVIDENCE if one in most], bool(reasons)
+def find_reasons(before: Mapping[str, Any], after: Mapping[str, Any], *, faster: bool) -> list[Evidence]:
+    """The figures that moved most in the direction of the time, in the order of EVIDENCE."""
+    gains = {one: one.compute_gain(before, after) * (1 if faster else -1) for one in EVIDENCE}
+    most = sorted(EVIDENCE, key=lambda one: -gains[one])[:_MOST_REASONS]
+    return [one for one in EVIDENCE if one in most and gains[one] >= _MOVED]
 
 
 def _describe_step(before: Trial, after: Trial, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     changed = after.configuration.changes(before.configuration)
     together = " together" if ", " in changed else ""
     times = f"{duration(before.time_ms)} → {duration(after.time_ms)}"
-    said = f"{changed}{together}: {_describe_speed(before, after)} ({times})"
+    text = f"{changed}{together}: {_describe_speed(before, after)} ({times})"
     if _is_noise(before, after):
-        return said
-    reasons, explain = find_reasons(then, now, faster=after.time_ms < before.time_ms)
-    texts = [
+        return text
+    reasons = [
         f"{one.column.label} {one.column.show(then[one.column.key])} → {one.column.show(now[one.column.key])}"
-        for one in reasons
+        for one in find_reasons(then, now, faster=after.time_ms < before.time_ms)
     ]
-    if not explain:
-        said += "; no figure that was read explains it"
-    if texts:
-        said += f"{': ' if explain else ', '}{'; '.join(texts)}"
-    return "; ".join(filter(None, (said, _describe_limit(now))))
+    text += f": {'; '.join(reasons)}" if reasons else "; no figure that was read explains it"
+    return "; ".join(filter(None, (text, _describe_limit(now))))
 
 
 def _describe_limit(figures: Mapping[str, Any]) -> str:
@@ -324,6 +313,7 @@ def as_json(found: Explanation) -> str:
     first = found.trials[0]
     content = {
         "schema": 1, "family": study.family, "workload": study.workload, "device": study.device,
+        "device_name": study.about.device_name, "clock_mhz": study.about.clock_mhz,
         "headline": found.headline, "steps": steps, "notes": list(found.notes),
         "from": {"configuration": first.configuration.id, "time_ms": first.time_ms, "figures": dict(found.figures[0])},
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """``autotune why``: the way between two configurations, the counters that moved, and what is said without counters."""
 
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from autotune.advise.why import (
     EVIDENCE,
     REASONS,
     Explanation,
+    as_json,
     collect_figures,
     find_reasons,
     find_way,
@@ -129,13 +131,12 @@ def test_reasons_go_the_way_of_the_time() -> None:
     before, after = {"dram_bytes": 8e9, "instructions": 1e9}, {"dram_bytes": 1e9, "instructions": 3e9}
 
     def names(*, faster: bool) -> list[str]:
-        return [one.column.key for one in find_reasons(before, after, faster=faster)[0]]
+        return [one.column.key for one in find_reasons(before, after, faster=faster)]
 
     assert names(faster=True) == ["dram_bytes"]
     assert names(faster=False) == ["instructions"]
-    reasons, explain = find_reasons({"dram_bytes": 1e9}, {"dram_bytes": 8e9}, faster=True)
-    assert ([one.column.key for one in reasons], explain) == (["dram_bytes"], False)
-    assert find_reasons(before, {"dram_bytes": 8.1e9}, faster=True) == ([], False)
+    assert find_reasons({"dram_bytes": 1e9}, {"dram_bytes": 8e9}, faster=True) == []
+    assert find_reasons(before, {"dram_bytes": 8.1e9}, faster=False) == []  # hardly moved
 
 
 # ---- a record
@@ -313,3 +314,21 @@ def test_a_record_of_another_family_is_refused(
     assert load_family("allpairs").name != study.family
     assert main(["why", "allpairs", "--record", str(tmp_path / "out")]) == 7
     assert "has no study of allpairs: run autotune sweep first" in capsys.readouterr().err
+
+
+def test_the_benchmark_keeps_a_row_for_each_step(study: Study, tmp_path: Path) -> None:
+    script = importlib.import_module("why")
+    found = explain(replace(study, about=replace(study.about, counters=read_synthetic(study))))
+    rows = list(script.rows(json.loads(as_json(found))))
+    script.write_rows(tmp_path / "why.csv", rows, script.COLUMNS)
+    kept = script.read_rows(tmp_path / "why.csv")
+    assert [(row["step"], row["change"]) for row in kept] == [
+        ("0", "from"),
+        ("1", "memory=readonly"),
+        ("2", "block_size=64"),
+    ]
+    assert [float(row["global_sectors_per_request"]) for row in kept] == [32, 4, 4]
+    assert kept[1]["sentence"] == found.sentences[0]
+    table = script.tables(tmp_path / "why.csv")["doubler"].splitlines()
+    assert len(table) == 2 + 3
+    assert table[3].startswith("| `memory=readonly` | 1.5 | 3.0 x | 4.0 | ")
