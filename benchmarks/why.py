@@ -58,9 +58,9 @@ PARTS = (
     ),
     Part(  # launch stays stream: each launch is counted by itself
         "cyclospectrum",
-        "n16384",
-        "block_size=512,count_by=transform,eviction=hinted,find=table,finish=counting,generation=prefix,"
-        "outputs_per_thread=16,prime_size=narrow,scan=look_back,vector_width=4,wrap=doubled",
+        "n4096",
+        "find=table,finish=counting,generation=prefix,outputs_per_thread=16,scan=look_back,vector_width=4,window=8192,"
+        "wrap=doubled",
     ),
 )
 

@@ -334,5 +334,7 @@ def make_blocks(study: Study, _family: Family | None, _folder: Path) -> list[Blo
         return []
     trials = find_way(counted, control, winner)
     found = Explanation(study, trials, tuple(collect_figures(study, one) for one in trials))
-    text = " ".join(f"{sentence}." for sentence in (found.headline, *found.sentences))
+    steps = (f"{i}. {sentence}." for i, sentence in enumerate(found.sentences, 1))
+    headline = found.headline
+    text = " ".join((f"{headline[0].upper()}{headline[1:]}.", *steps))
     return [Block(title="Why the winner is faster", text=text, table=make_table(found), stacked=True)]
