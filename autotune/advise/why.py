@@ -108,7 +108,7 @@ class Explanation:
         }
         decision = self.study.decision
         if decision:
-            names[decision.winner.configuration] = "the winner"
+            names.setdefault(decision.winner.configuration, "the winner")
         a, b = (
             names.get(one.configuration, one.configuration.changes(self.study.control))
             for one in (first, last)
@@ -327,10 +327,8 @@ def make_blocks(study: Study, _family: Family | None, _folder: Path) -> list[Blo
     if decision is None:
         return []
     winner, control = decision.winner.configuration, study.control
-    if winner == control or winner.id not in counters or control.id not in counters:
-        return []
-    counted = [trial for trial in study.trials if trial.configuration.id in counters]
-    if not any(trial.configuration == control and trial.measurement for trial in counted):
+    counted = [trial for trial in study.trials if trial.measurement and trial.configuration.id in counters]
+    if winner == control or not {winner, control} <= {trial.configuration for trial in counted}:
         return []
     trials = find_way(counted, control, winner)
     found = Explanation(study, trials, tuple(collect_figures(study, one) for one in trials))

@@ -208,6 +208,9 @@ def test_the_report_has_the_way_where_both_ends_have_counters(study: Study, tmp_
     read = {one: of for one, of in read.items() if one in ends}
     (block,) = make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
     assert block.table and len(block.table.rows) == 2 and " together: " in block.text
+    for one in list(read):
+        left = {name: of for name, of in read.items() if name != one}
+        assert make_blocks(replace(study, about=replace(study.about, counters=left)), None, tmp_path) == []
 
 
 # ---- the command
