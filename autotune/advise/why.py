@@ -101,12 +101,7 @@ class Explanation:
     def headline(self) -> str:
         """The whole difference in a sentence."""
         first, last = self.trials[0], self.trials[-1]
-        names = {
-            one.configuration: "the control"
-            for one in (first, last)
-            if one.configuration == self.study.control
-        }
-        decision = self.study.decision
+        names, decision = {self.study.control: "the control"}, self.study.decision
         if decision:
             names.setdefault(decision.winner.configuration, "the winner")
         a, b = (
