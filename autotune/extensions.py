@@ -8,7 +8,7 @@ Without its line, and its folder, a package is gone and the rest works on. Its m
 - ``loads``: ``load(folder, device, policies, cache)`` of the package for folders that have a file of that name;
 - ``ranks``: ``agreement.check_ranks(files, families, out)`` for ``autotune check --ranks``;
 - ``names``: what ``autotune`` itself gives by these names;
-- ``reports``: ``make_blocks(study, family, folder)`` of that module, for the report of a record in ``folder``.
+- ``reports``: ``make_blocks(study, family, folder)`` of these modules, for the report of a record in ``folder``.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Extension:
     records: tuple[str, ...] = ()
     loads: str = ""
     names: tuple[str, ...] = ()
-    reports: str = ""
+    reports: tuple[str, ...] = ()
     ranks: bool = False
 
 
@@ -41,9 +41,10 @@ EXTENSIONS = {
     ),
     "advise": Extension(
         commands={
-            "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family."
+            "advise": "Which layouts would help, without a GPU. From traced accesses of a plain kernel or a family.",
+            "why": "Explain why one configuration is faster than another. Policy by policy, with hardware counters.",
         },
-        reports="receipt",
+        reports=("why", "receipt"),
     ),
     "authoring": Extension(
         commands={
@@ -108,7 +109,7 @@ def reader_of(path: str, module: Literal["families", "records"]) -> Any:
 
 def blocks_of(study: Any, family: Any, folder: Path) -> list[Any]:
     """What extensions add to the report on a study of ``family`` (None where it is not known)."""
-    modules = [f"autotune.{name}.{one.reports}" for name, one in EXTENSIONS.items() if one.reports]
+    modules = [f"autotune.{name}.{module}" for name, one in EXTENSIONS.items() for module in one.reports]
     return [block for name in modules for block in import_module(name).make_blocks(study, family, folder)]
 
 

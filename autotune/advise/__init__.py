@@ -1,4 +1,4 @@
-"""Which layouts would help, from the traced accesses of a plain kernel or a family's control, without a GPU."""
+"""Which layouts would help, traced without a GPU; and why one configuration is faster than another."""
 
 import lazy_loader
 

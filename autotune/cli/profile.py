@@ -75,25 +75,33 @@ def profile_command(
     store = Store(record)
     named = load_workload(loaded, workload) if workload else None
     study = find_recorded(store, loaded, named.name if named else "", record)
-    cold = (named or load_workload(loaded, study.workload)).cold
     which = choose(study, loaded, configurations, top)
+    out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
     task = WatchedTask(
         family=str(loaded.folder), workload=workload or study.workload,
         data=str(data or ""), device=device, compiler=compiler,
         configurations=tuple(one.id for one in which), result="",
     )  # fmt: skip
-    out.print(f"{loaded.name} on {study.workload}: {len(which)} configurations under {command}")
-    launches, result = ncu.profile(task, tuple(loaded.kernels), command, cold=cold)
-    for one, reason in result.failed.items():
-        out.print(f"not profiled {one}: {reason}")
-    if not launches:
-        raise DeviceError("ncu counted no kernel of the family; nothing was kept")
-    keep(store, study, launches, result)
+    launches, _ = count_and_keep(store, study, loaded, task, command)
     print_counters(launches, out)
     if "://" not in record:
         from autotune.cli.report import report
 
         report([record], None, out)
+
+
+def count_and_keep(
+    store: Store, study: Study, family: Family, task: WatchedTask, command: str, raw: Path | None = None
+) -> tuple[ncu.Counters, Study]:
+    """Read the hardware counters of ``task``, which runs configurations of ``study``, with the ncu ``command``, and put
+    them into the record. Returns them and the study with them. Raises DeviceError, StoreError."""
+    cold = load_workload(family, task.workload).cold
+    launches, result = ncu.profile(task, tuple(family.kernels), command, cold=cold, raw=raw)
+    for one, reason in result.failed.items():
+        options.err.print(f"not profiled {one}: {reason}")
+    if not launches:
+        raise DeviceError("ncu counted no kernel of the family; nothing was kept")
+    return launches, keep(store, study, launches, result)
 
 
 def find_recorded(store: Store, family: Family, workload: str, record: str) -> Study:

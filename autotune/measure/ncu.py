@@ -17,6 +17,7 @@ import pandas as pd
 
 from autotune.compile import toolkit_program
 from autotune.errors import DeviceError
+from autotune.files import write_text
 from autotune.measure.profiled_process import WatchedResult, WatchedTask, run_watched
 from autotune.processes import python
 
@@ -43,6 +44,10 @@ METRICS = (
 
 MORE_METRICS = (
     "l1tex__t_sector_hit_rate.pct", "lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "smsp__inst_executed.sum",
+    "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
     *(_STALL.format(reason) for reason in _STALLS),
 )  # fmt: skip
 
@@ -83,6 +88,21 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
         "global_sectors_per_request": (
             _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
             "sectors of a warp's load from global memory: 4 for 32 floats in a row, 32 where each thread has its own",
+        ),
+        "global_store_sectors_per_request": (
+            _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"),
+            "sectors of a warp's store to global memory, as of a load",
+        ),
+        "bank_conflicts": (
+            _sum("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"), "passes of shared memory that conflicts add"
+        ),
+        "instructions": (_sum("smsp__inst_executed.sum"), "instructions that warps executed"),
+        "issue_busy_share": (
+            _sum("smsp__issue_active.avg.pct_of_peak_sustained_active", scale=0.01), "of issue slots used, 0 to 1"
+        ),
+        "memory_busy_share": (
+            _sum("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", scale=0.01),
+            "of its peak, that of the busiest cache or memory",
         ),
         "texture_bytes": (_sum("l1tex__t_sectors_pipe_tex.sum", scale=_SECTOR_BYTES), "read through the texture units"),
         "l1_hit_share": (_sum("l1tex__t_sector_hit_rate.pct", scale=0.01), "of sectors found in L1, 0 to 1"),
@@ -193,11 +213,19 @@ def find_ncu() -> str:
 
 
 def profile(
-    task: WatchedTask, kernels: Sequence[str], ncu: str, *, cold: bool, seconds: float = _SECONDS
+    task: WatchedTask,
+    kernels: Sequence[str],
+    ncu: str,
+    *,
+    cold: bool,
+    seconds: float = _SECONDS,
+    raw: Path | None = None,
 ) -> tuple[Counters, WatchedResult]:
     """Run ``task`` under ``ncu``: configuration id -> kernel -> counter -> value, and what ran. ``cold`` has caches
-    flushed before each run of a kernel. Raises DeviceError with what to do when ncu or the driver refuses."""
-    for metrics in ((*METRICS, *MORE_METRICS), METRICS):
+    flushed before each run of a kernel; what ncu printed goes to the file ``raw``, too. Raises DeviceError with what to
+    do when ncu or the driver refuses, StoreError when ``raw`` cannot be written."""
+    metrics: tuple[str, ...] = (*METRICS, *MORE_METRICS)
+    while True:
         told = partial(build_command, ncu, metrics, kernels, cold=cold)
         seen = run_watched(task, told, "the profiled run", seconds)
         if "ERR_NVGPUCTRPERM" in seen.said:
@@ -205,8 +233,13 @@ def profile(
                 "the driver keeps hardware counters for administrators (ERR_NVGPUCTRPERM): run as root, or have "
                 "an administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0"
             )
-        if seen.code == 0 or "metric" not in seen.said.lower():
-            break  # else a metric that this device or version does not know: the sure ones alone
+        errors = "\n".join(line for line in seen.said.splitlines() if "metric" in line.lower())
+        if seen.code == 0 or not errors or metrics == METRICS:
+            break
+        known = tuple(name for name in metrics if name in METRICS or name.partition(".")[0] not in errors)
+        metrics = known if len(known) < len(metrics) else METRICS  # without those that ncu does not know here
+    if raw:
+        write_text(raw, seen.log)
     if seen.code != 0 or seen.result is None:
         raise DeviceError(f"the profiled run failed (exit code {seen.code}): {seen.tail}")
     result = seen.result

@@ -77,6 +77,23 @@ def test_a_profiled_run_from_end_to_end(folder: Path, tmp_path: Path) -> None:
     assert result.source_digest == family.source_digest
 
 
+def test_metrics_that_ncu_names_as_unknown_are_left_out_alone(folder: Path, tmp_path: Path) -> None:
+    """The others are asked for once more, and what was printed is kept."""
+    unknown = MORE_METRICS[1]
+    base = unknown.partition(".")[0]
+    begin = (
+        f"asked = options['--metrics'].split(',')\n"
+        f"open({str(tmp_path / 'asked')!r}, 'a').write(str(len(asked)) + ' ')\n"
+        f"if {unknown!r} in asked: sys.exit('==ERROR== Failed to find metric {base}')"
+    )
+    raw = tmp_path / "raw.csv"
+    profile(task(folder, "control"), ("doubler",), ncu(tmp_path, begin), cold=True, raw=raw)
+    every = len(METRICS) + len(MORE_METRICS)
+    left = [name for name in MORE_METRICS if not name.startswith(base)]
+    assert (tmp_path / "asked").read_text().split() == [str(every), str(len(METRICS) + len(left))]
+    assert '"Kernel Name"' in raw.read_text()
+
+
 @pytest.mark.parametrize(
     ("begin", "message"),
     [
@@ -192,7 +209,7 @@ def test_the_command(
 ) -> None:
     asked: list[WatchedTask] = []
 
-    def profiled(given: WatchedTask, kernels: Any, ncu: str, *, cold: bool) -> Any:
+    def profiled(given: WatchedTask, kernels: Any, ncu: str, *, cold: bool, raw: Path | None) -> Any:
         asked.append(given)
         of = {"l2_hit_share": 0.25, "stall_wait_warps": 1.5}
         return {one: {"doubler": of} for one in given.configurations}, ran(swept)

@@ -1,0 +1,337 @@
+"""``autotune why``: the way between two configurations, the counters that moved, and what is said without counters."""
+
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import sweep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.advise.why import (
+    EVIDENCE,
+    REASONS,
+    Explanation,
+    as_json,
+    collect_figures,
+    find_reasons,
+    find_way,
+    make_blocks,
+    merge_kernels,
+)
+from autotune.cli.commands import main
+from autotune.declaration import Configuration, load_family
+from autotune.errors import DeviceError, UsageError
+from autotune.measure import WatchedResult, WatchedTask, ncu
+from autotune.measure.ncu import COUNTERS, counters, parse
+from autotune.record import Store, Study, Trial
+from autotune.record.trial import Measurement
+
+SYNTHETIC = Path(__file__).parents[1] / "support" / "ncu-synthetic.csv"
+LAUNCHES = {"global,128": "Va1", "readonly,128": "Vb2", "readonly,64": "Vc3"}  # of it
+
+# ---- the way
+
+
+def trial(values: Mapping[str, int], ms: float) -> Trial:
+    return Trial(
+        family="f", workload="w", device="d", configuration=Configuration(values), state="measured",
+        measurement=Measurement(median_ms=ms, minimum_ms=ms, spread=0.001, samples=9),
+    )  # fmt: skip
+
+
+NAMES = "abcd"
+PLACES = [frozenset(some) for n in range(len(NAMES) + 1) for some in combinations(NAMES, n)]
+
+
+def longest(known: set[frozenset[str]], place: frozenset[str]) -> int:
+    """The most steps from ``place`` to all of NAMES."""
+    return max((1 + longest(known, then) for then in known if place < then), default=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(PLACES[1:-1]), st.integers(1, 9)), st.integers(1, 9), st.integers(1, 9)
+)
+def test_a_way_grows_and_has_as_many_steps_as_the_record_allows(
+    between: dict[frozenset[str], int], first: int, last: int
+) -> None:
+    times = {PLACES[0]: first, **between, PLACES[-1]: last}
+    trials = [trial({n: int(n in place) for n in NAMES}, float(ms)) for place, ms in times.items()]
+    stranger = trial(dict.fromkeys(NAMES, 2), 0.5)
+    way = find_way([stranger, *trials], *(Configuration(dict.fromkeys(NAMES, value)) for value in (0, 1)))
+    places = [frozenset(n for n in NAMES if one.configuration[n]) for one in way]
+    assert places[0] == PLACES[0] and places[-1] == PLACES[-1]
+    assert all(before < after for before, after in pairwise(places))
+    assert len(way) - 1 == longest(set(times), PLACES[0])
+
+
+def test_of_equal_ways_that_which_gets_fast_first() -> None:
+    trials = [
+        trial({"a": a, "b": b}, ms) for a, b, ms in ((0, 0, 8.0), (1, 0, 7.0), (0, 1, 2.0), (1, 1, 1.0))
+    ]
+    way = find_way(trials, trials[0].configuration, trials[3].configuration)
+    assert [one.time_ms for one in way] == [8.0, 2.0, 1.0]
+    back = find_way(trials, trials[3].configuration, trials[0].configuration)
+    assert [one.time_ms for one in back] == [1.0, 2.0, 8.0]
+    failed = replace(trials[2], state="crashed", measurement=None)
+    assert failed not in find_way(
+        [failed, *trials[:2], trials[3]], trials[0].configuration, trials[3].configuration
+    )
+    with pytest.raises(UsageError, match="both are a=0,b=0"):
+        find_way(trials, trials[0].configuration, trials[0].configuration)
+    with pytest.raises(UsageError, match="a=1,b=1 has no time in the record"):
+        find_way(trials[:3], trials[0].configuration, trials[3].configuration)
+
+
+# ---- figures
+
+
+def test_kernels_are_added_up_and_shares_weighted_by_time() -> None:
+    one = {
+        "profiled_ms": 3.0,
+        "dram_bytes": 10.0,
+        "l1_hit_share": 0.2,
+        "stall_wait_warps": 1.0,
+        "bank_conflicts": 4.0,
+    }
+    two = {
+        "profiled_ms": 1.0,
+        "dram_bytes": 30.0,
+        "l1_hit_share": 0.6,
+        "stall_wait_warps": 5.0,
+        "launches": 2.0,
+    }
+    assert merge_kernels({"k": one, "l": two}) == pytest.approx(
+        {"profiled_ms": 4.0, "dram_bytes": 40.0, "l1_hit_share": 0.3, "stall_wait_warps": 2.0}
+    )
+    assert merge_kernels({}) == {}
+
+
+def test_every_counter_that_is_evidence_is_read() -> None:
+    known = {name for name in COUNTERS if name.startswith("stall_")}
+    assert {f"stall_{name}_warps" for name in REASONS} == known
+    own = {
+        "traced_sectors_per_request",
+        "traced_bytes",
+        "traced_conflicts",
+        "occupancy",
+        "registers",
+        "shared_bytes",
+    }
+    assert {one.column.key for one in EVIDENCE} - own <= set(COUNTERS)
+
+
+def test_reasons_go_the_way_of_the_time() -> None:
+    before, after = {"dram_bytes": 8e9, "instructions": 1e9}, {"dram_bytes": 1e9, "instructions": 3e9}
+
+    def names(*, faster: bool) -> list[str]:
+        return [one.column.key for one in find_reasons(before, after, faster=faster)]
+
+    assert names(faster=True) == ["dram_bytes"]
+    assert names(faster=False) == ["instructions"]
+    assert find_reasons({"dram_bytes": 1e9}, {"dram_bytes": 8e9}, faster=True) == []
+    assert find_reasons(before, {"dram_bytes": 8.1e9}, faster=False) == []  # hardly moved
+
+
+# ---- a record
+
+
+@pytest.fixture
+def study(folder: Path, tmp_path: Path) -> Study:
+    """Control (global, 128), readonly at 128 in a third of the time, and the winner (readonly, 64)."""
+    sweep(folder, tmp_path).run()
+    (found,) = Store(tmp_path / "out").studies()
+    return found
+
+
+def read_synthetic(study: Study) -> dict[str, dict[str, dict[str, float]]]:
+    """Configuration id -> kernel -> counters, as the file has them."""
+    ids = {
+        f"{t.configuration['memory']},{t.configuration['block_size']}": t.configuration.id
+        for t in study.trials
+    }
+    runs = [(ids[one], struct, ["doubler"]) for one, struct in LAUNCHES.items()]
+    return counters(parse(SYNTHETIC.read_text(encoding="utf-8")), runs, ("doubler",))
+
+
+def explain(study: Study) -> Explanation:
+    assert study.decision
+    way = find_way(study.trials, study.control, study.decision.winner.configuration)
+    return Explanation(study, way, tuple(collect_figures(study, one) for one in way))
+
+
+def test_a_step_says_which_policy_moved_what(study: Study) -> None:
+    counted = replace(study, about=replace(study.about, counters=read_synthetic(study)))
+    found = explain(counted)
+    assert (
+        found.headline
+        == "the winner (1.00 ms) compared with the control (4.50 ms): 4.50 x faster, in 2 steps"
+    )
+    first, second = found.sentences
+    assert first == (
+        "memory=readonly: 3.00 x faster (4.50 ms → 1.50 ms): sectors a load 32.0 → 4.00; device memory traffic "
+        "7.51 GiB → 1010 MiB; read from L2 7.75 GiB → 977 MiB; now at 66 % of the memory peak"
+    )
+    assert second.startswith(
+        "block_size=64: 1.50 x faster (1.50 ms → 1.00 ms): sectors a store 32.0 → 4.00; "
+    )
+    figures = dict(found.figures[0])
+    assert figures["waits"] == "global memory 40.0, an instruction's latency 2.10"
+    assert figures["registers"] == 32 and figures["limited_by"]
+    slow = [dict(one, memory_busy_share=0.3, sm_busy_share=0.1) for one in found.figures]
+    assert (
+        replace(found, figures=tuple(slow))
+        .sentences[0]
+        .endswith("now at 30 % of the memory peak, and waiting for global memory")
+    )
+
+
+def test_a_step_that_nothing_explains_says_so(study: Study) -> None:
+    found = explain(study)
+    assert "no figure that was read explains it" in found.sentences[0]
+    same = replace(found, trials=(found.trials[0], found.trials[0]), figures=found.figures[:2])
+    assert "no difference beyond noise" in same.sentences[0]
+
+
+def test_the_report_has_the_way_where_both_ends_have_counters(study: Study, tmp_path: Path) -> None:
+    assert make_blocks(study, None, tmp_path) == []
+    read = read_synthetic(study)
+    (block,) = make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
+    assert block.table and len(block.table.rows) == 3
+    ends = {one.configuration.id for one in (explain(study).trials[0], explain(study).trials[-1])}
+    read = {one: of for one, of in read.items() if one in ends}
+    (block,) = make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
+    assert block.table and len(block.table.rows) == 2 and " together: " in block.text
+    for one in list(read):
+        left = {name: of for name, of in read.items() if name != one}
+        assert make_blocks(replace(study, about=replace(study.about, counters=left)), None, tmp_path) == []
+
+
+# ---- the command
+
+
+@pytest.fixture
+def profiled(study: Study, monkeypatch: pytest.MonkeyPatch) -> list[WatchedTask]:
+    """What ncu is asked for, which answers from the synthetic file."""
+    asked: list[WatchedTask] = []
+    digests = {
+        name: getattr(study.about, name) for name in ("source_digest", "space_digest", "workload_digest")
+    }
+
+    def profile(task: WatchedTask, _kernels: Any, _ncu: str, **_: Any) -> Any:
+        asked.append(task)
+        found = {one: of for one, of in read_synthetic(study).items() if one in task.configurations}
+        return found, WatchedResult(device=study.device, **digests, runs=[], failed={})
+
+    monkeypatch.setattr(ncu, "profile", profile)
+    monkeypatch.setattr(ncu, "find_ncu", lambda: "ncu")
+    return asked
+
+
+def test_the_command_reads_what_the_record_lacks_and_keeps_it(
+    folder: Path, tmp_path: Path, profiled: list[WatchedTask], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["why", str(folder), "--record", str(out)]
+    assert main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [step["set"] for step in told["steps"]] == [{"memory": "readonly"}, {"block_size": 64}]
+    assert told["from"]["figures"]["global_sectors_per_request"] == 32
+    assert told["steps"][0]["figures"]["global_sectors_per_request"] == 4
+    assert told["notes"] == []
+    assert [len(task.configurations) for task in profiled] == [3]
+    assert main(words) == 0  # the record has them
+    assert len(profiled) == 1
+    said = capsys.readouterr().out
+    assert "1. memory=readonly: 3.00 x faster" in said and "sectors a load" in said
+    assert "Why the winner is faster" in (out / "report.html").read_text(encoding="utf-8")
+    assert main([*words, "--than", "memory=readonly", "--of", "memory=texture,block_size=64"]) == 0
+    assert [len(task.configurations) for task in profiled] == [3, 1]
+
+
+def test_without_ncu_it_says_what_is_missing_and_traces(
+    folder: Path,
+    tmp_path: Path,
+    study: Study,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse() -> str:
+        raise DeviceError("Nsight Compute (ncu) was not found: install it")
+
+    monkeypatch.setattr(ncu, "find_ncu", refuse)
+    monkeypatch.setattr("autotune.advise.advice.find_clang", refuse)
+    words = ["why", str(folder), "--record", str(tmp_path / "out")]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "no hardware counters: Nsight Compute (ncu) was not found: install it" in said
+    assert "no traces either" in said and "occupancy limited by" in said
+    assert study.about.counters == {}
+
+
+@pytest.mark.clang
+@pytest.mark.tracing
+def test_traces_stand_in_for_counters(
+    folder: Path,
+    tmp_path: Path,
+    study: Study,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["why", str(folder), "--record", str(tmp_path / "out"), "--device", "cuda:77", "--json"]
+    monkeypatch.setattr(ncu, "find_ncu", lambda: "/nowhere/ncu")
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "cannot start /nowhere/ncu" in told["notes"][0]
+    assert "traced on the cpu device" in told["notes"][1]
+    assert told["from"]["figures"]["traced_sectors_per_request"] == 4  # 32 floats in a row
+    assert study.device == told["device"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--than", "memory=readonly,block_size=64"], 2, "name another configuration with --of or --than"),
+        (["--of", "memory=shared"], 2, "memory"),
+        (["--workload", "small", "--record", "none"], 7, "none"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(
+    words: list[str], code: int, message: str, folder: Path, tmp_path: Path, study: Study,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    assert study.decision
+    assert main(["why", str(folder), "--record", str(tmp_path / "out"), *words]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_record_of_another_family_is_refused(
+    tmp_path: Path, study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert load_family("allpairs").name != study.family
+    assert main(["why", "allpairs", "--record", str(tmp_path / "out")]) == 7
+    assert "has no study of allpairs: run autotune sweep first" in capsys.readouterr().err
+
+
+def test_the_benchmark_keeps_a_row_for_each_step(study: Study, tmp_path: Path) -> None:
+    script = importlib.import_module("why")
+    found = explain(replace(study, about=replace(study.about, counters=read_synthetic(study))))
+    rows = list(script.rows(json.loads(as_json(found))))
+    script.write_rows(tmp_path / "why.csv", rows, script.COLUMNS)
+    kept = script.read_rows(tmp_path / "why.csv")
+    assert [(row["step"], row["change"]) for row in kept] == [
+        ("0", "from"),
+        ("1", "memory=readonly"),
+        ("2", "block_size=64"),
+    ]
+    assert [float(row["global_sectors_per_request"]) for row in kept] == [32, 4, 4]
+    assert kept[1]["sentence"] == found.sentences[0]
+    table = script.tables(tmp_path / "why.csv")["doubler"].splitlines()
+    assert len(table) == 2 + 3
+    assert table[3].startswith("| `memory=readonly` | 1.5 | 3.0 x | 4.0 | ")
