@@ -37,10 +37,12 @@ from typing import Any
 from harness import arguments, is_there, python_path
 from result_files import write_rows
 
+from autotune.errors import AutotuneError
+
 ENGINES = ("autotune", "triton")
 ENGINE = os.environ.get("TRITON_PUBLIC_ENGINE", "autotune")
 ROUNDS = 5
-PLACE = "cuda"
+PLACE = os.environ.get("TRITON_PUBLIC_DEVICE", "cuda")  # the cpu, with TRITON_INTERPRET=1, to try this script
 
 if find_spec("triton") and find_spec("torch"):
     import torch
@@ -187,6 +189,11 @@ def numbers(*shape: int, kind: str = "float16", scale: float = 0.5) -> Any:
     return (torch.randn(shape, device=PLACE, dtype=torch.float32) * scale).to(getattr(torch, kind))
 
 
+def wait() -> None:
+    if PLACE == "cuda":
+        torch.cuda.synchronize()
+
+
 def falling(*shape: int, axis: int) -> Any:
     """What a sum of decays is: it falls along the axis."""
     return -(torch.rand(shape, device=PLACE) * 0.01).cumsum(axis)
@@ -230,7 +237,8 @@ def dyt(module: Any) -> Callable[[], object]:
 
 
 def bmm_chunk(module: Any) -> Callable[[], object]:
-    a, b = numbers(4, 4096, 2, 128), numbers(4, 4096, 2, 128)
+    shape = (4, 4096, 2, 128) if PLACE == "cuda" else (1, 64, 1, 32)
+    a, b = numbers(*shape), numbers(*shape)
     return lambda: module._bmm_chunk_fwd(a, b, 256)  # noqa: SLF001
 
 
@@ -294,12 +302,12 @@ def tune(name: str) -> dict[str, Any]:
     else:
         module, kernel = tuner_of(CASES[name])
         work = CASES[name].prepare(module)
-    torch.cuda.synchronize()
+    wait()
     with warnings.catch_warnings(record=True) as said, phases() as spent:
         warnings.simplefilter("always")
         begin = time.perf_counter()
         work()
-        torch.cuda.synchronize()
+        wait()
         seconds = time.perf_counter() - begin
     note = next((str(one.message) for one in said if "is not tuned" in str(one.message)), "")
     best = kernel.best_config.all_kwargs()
@@ -425,7 +433,8 @@ class Comparison:
         subprocess.run(
             [sys.executable, "-c", "import torch, triton, autotune"], check=False, env=os.environ | _PATH
         )
-        for number, (engines, some) in enumerate(((ENGINES, names[:half]), (ENGINES[::-1], names[half:]))):
+        halves = ((ENGINES, [*names[:half]]), (ENGINES[::-1], [*names[half:]]))
+        for number, (engines, some) in enumerate(halves):
             until = began + room * (number + 1) / 2
             found: dict[str, dict[str, Any]] = {}
             for engine in engines:
@@ -436,7 +445,7 @@ class Comparison:
                 found[engine] = {one["kernel"]: one for one in self.apart(words, engine, f"{engine}{number}")}
                 some[:] = [name for name in some if name in found[engine]]
             both = [[found[engine][name] for engine in ENGINES] for name in some]
-            for one in self.apart(["--time", json.dumps(both)], "triton", "timing") if both else ():
+            for one in self.apart(["--time", json.dumps(both)], "triton", f"triton{number}") if both else ():
                 ours, own = (found[engine][one["kernel"]] for engine in ENGINES)
                 rows.append(_row(ours, own, one["ms"], engines[0]))
                 write_rows(self.out, rows)
@@ -476,8 +485,10 @@ class Comparison:
 
         for one in self.apart(["--tune", "faulty"], "autotune", "faulty"):
             print(f"faulty: {one['seconds']:.1f} s {one['note']}")
-        record = next(Path(self.folder, "autotune-results").glob("*faulty*"))
-        (study,) = read_record(str(record))
+        try:
+            (study,) = read_record(str(next(Path(self.folder, "autotune-results").glob("*faulty*"))))
+        except (StopIteration, AutotuneError) as problem:
+            return {"all": f"nothing was tried: {problem}"}
         return {
             str(trial.configuration["HOW"]): f"{trial.state} {trial.reason[:90]}" for trial in study.trials
         }

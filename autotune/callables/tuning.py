@@ -266,7 +266,7 @@ def tune_problem(
         ahead = () if "search" in given else _build_ahead(problem, our, listed)
         our.workers[0].ask(1, _open_libraries)  # while others compile
         seconds.record_phase("libraries")
-        wait(ahead[:1])  # it is found in the library's cache
+        wait(ahead[:1], given.get("trial_seconds"))  # the first call finds it in the library's cache
         seconds.record_phase("first_compiled")
         declared, roles = _run_first_call(problem, our.workers[0], contents)
         seconds.record_phase("first_call")
