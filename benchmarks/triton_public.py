@@ -406,8 +406,10 @@ def sample_stacks() -> None:
                     f"{count * 100 / counts.total():5.1f}% {where}" for where, count in counts.most_common(40)
                 ]
                 text = "\n".join([f"{written:.1f} s, {counts.total()} samples, {sys.argv}", *lines])
+                place = Path(folder, f"stacks-{os.getpid()}.txt")
                 with suppress(OSError):
-                    Path(folder, f"stacks-{os.getpid()}.txt").write_text(text)
+                    place.with_suffix(".new").write_text(text)
+                    place.with_suffix(".new").replace(place)
 
     _sampling.append(threading.Thread(target=watch, daemon=True))
     _sampling[0].start()
@@ -597,6 +599,8 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("--sources is missing: a folder with the files that SOURCES and FILES name")
     with tempfile.TemporaryDirectory() as folder:
         profile = str(Path(asked.profile).resolve()) if asked.profile else ""
+        if profile:
+            Path(profile).mkdir(parents=True, exist_ok=True)
         comparison = Comparison(
             asked.sources.resolve(), Path(folder), asked.out.resolve(), begin + asked.seconds, profile
         )
