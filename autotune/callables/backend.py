@@ -45,10 +45,6 @@ class Calls:
         """Import all that building needs, in a process that builds. Raises what that does."""
         getattr(self.function.load(), "import_libraries", lambda: None)()
 
-    def open_libraries(self) -> None:
-        """Make what a library makes once in a process that calls, before its first call."""
-        getattr(self.function.load(), "open_libraries", lambda: None)()
-
     def build(self, arch: str, values: Mapping[str, Any]) -> None:
         """Build a configuration by the function's own means, where it has any. Raises BuildError with its message."""
         build = getattr(self.function.load(), "build", None)

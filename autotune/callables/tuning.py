@@ -439,7 +439,8 @@ def _build_ahead(
 
 
 def _open_libraries(measuring: Any) -> None:
-    measuring.swept.backend.calls.open_libraries()
+    """Have the function make what it makes once in a process, if anything."""
+    getattr(measuring.swept.backend.function, "open_libraries", lambda: None)()
 
 
 def _sweep(request: SweepRequest, case: Case, our: Crew, progress: bool | Watched) -> Swept:
