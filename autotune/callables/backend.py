@@ -21,7 +21,7 @@ from autotune.callables.declared import name_after
 from autotune.callables.functions import Importable
 from autotune.callables.libraries import Kind, Memory
 from autotune.compile import Batch, BuildError, Built, Compiled
-from autotune.device import Backend, Execution, LaunchError, linear
+from autotune.device import Backend, Execution, LaunchError, Resident, linear
 from autotune.errors import AutotuneError, cause
 from autotune.layout import handle
 
@@ -99,13 +99,25 @@ class CallBackend:
 
     def __init__(self, inner: Backend, calls: Calls, function: Callable[..., Any] | None = None) -> None:
         self.inner, self.device = inner, inner.device
+        self._resident: Resident | None = None
+        self.held: Execution | None = None
         self.turn_to(calls, function)
 
     def turn_to(self, calls: Calls, function: Callable[..., Any] | None = None) -> None:
         """Call that from now on. Raises UsageError where it cannot be imported."""
+        self.release()
         self.calls, self.function = calls, function or calls.function.load()
         self._made: Any = None
         self._latest: Execution | None = None
+
+    def hold(self, resident: Resident, execution: Execution) -> None:
+        """Keep those for the first calls of a function, until ``release``; ``held`` is the execution."""
+        self._resident, self.held = resident, execution
+
+    def release(self) -> None:
+        if self._resident is not None:
+            self._resident.close()
+        self._resident, self.held = None, None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

@@ -8,9 +8,10 @@ was.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from autotune.callables.declared import name_after
 from autotune.callables.libraries import Kind
 from autotune.compile import Compiled, Variant
 from autotune.declaration import Family
-from autotune.device import LaunchError, Resident
+from autotune.device import Execution, LaunchError, Resident
 from autotune.engine import ProcessWorker, SharedInputs
 from autotune.errors import UsageError
 from autotune.measure import GUARD_BYTES
@@ -46,37 +47,56 @@ class Seen:
 
 
 def call_once(
-    measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False
+    measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False,
+    known: Mapping[str, int] = MappingProxyType({}),
 ) -> Seen:  # fmt: skip
     """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
-    another number in each, and 0 in whole numbers, which may be indices, and no results are kept. It is asked of a
-    measuring process, whose ``measuring`` has the device; every argument is declared as read and written. Raises
-    LaunchError."""
+    another number in each, and 0 in whole numbers, which may be indices, and no results are kept. Nor are those with
+    the checksums ``known``. It is asked of a measuring process, whose ``measuring`` has the device; every argument is
+    declared as read and written. Raises LaunchError."""
     backend: Any = measuring.swept.backend
+    execution: Execution = backend.held or _place(backend, given)
+    family = execution.variant.family
+    for number, one in enumerate(execution.beginnings):
+        execution.begin(one.name)
+        if one.source_name in patterned:
+            is_index = family.data[one.source_name].dtype.kind != "f"
+            moderate = 0 if is_index else _MODERATE + number % 8
+            backend.fill(one.placed, moderate if harmless else byte)
+    before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
+    with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
+        execution.run()
+    backend.synchronize()
+    sums = {name: backend.checksum(execution.placed[name_after(name)]) for name in before}
+    changed = tuple(name for name, one in before.items() if sums[name] != one)
+    folder.mkdir(exist_ok=True)
+    returned = {} if harmless else backend.given_back
+    results = {name: array for name, (_, array) in returned.items()}
+    for name in dict.fromkeys((*changed, *patterned)) if not harmless else ():
+        if known.get(name) != sums[name]:
+            shape = family.data[name].shape_for(execution.names)
+            results[name] = execution.restore(name_after(name), shape)
+    for name, array in results.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    return Seen(folder, changed, sums, tuple((name, kind) for name, (kind, _) in returned.items()))
+
+
+def _place(backend: Any, given: SharedInputs) -> Execution:
+    """The default configuration with the arrays, held on the device for the next calls."""
     family, inputs = given.load("the first call")
     variant = Variant.make(family, family.space.control, inputs.options)
-    with closing(Resident(backend, inputs, guard=GUARD_BYTES)) as resident:
+    resident = Resident(backend, inputs, guard=GUARD_BYTES)
+    try:
         execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
-        for number, one in enumerate(execution.beginnings):
-            execution.begin(one.name)
-            if one.source_name in patterned:
-                is_index = family.data[one.source_name].dtype.kind != "f"
-                moderate = 0 if is_index else _MODERATE + number % 8
-                backend.fill(one.placed, moderate if harmless else byte)
-        before = {one.source_name: backend.checksum(one.placed) for one in execution.beginnings}
-        with warnings.catch_warnings(action="ignore") if patterned else nullcontext():
-            execution.run()
-        backend.synchronize()
-        sums = {name: backend.checksum(execution.placed[name_after(name)]) for name in before}
-        changed = tuple(name for name, one in before.items() if sums[name] != one)
-        folder.mkdir(exist_ok=True)
-        returned = {} if harmless else backend.given_back
-        results = {name: array for name, (_, array) in returned.items()}
-        for name in dict.fromkeys((*changed, *patterned)) if not harmless else ():
-            results[name] = execution.restore(name_after(name), family.data[name].shape_for(inputs.sizes))
-        for name, array in results.items():
-            np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    return Seen(folder, changed, sums, tuple((name, kind) for name, (kind, _) in returned.items()))
+    except BaseException:
+        resident.close()
+        raise
+    backend.hold(resident, execution)
+    return execution
+
+
+def _release(measuring: Any) -> None:
+    measuring.swept.backend.release()
 
 
 @dataclass(frozen=True)
@@ -116,7 +136,9 @@ def roles_of(
     if written:
         try:
             runs = [
-                worker.ask(1, call_once, given, folder / f"pattern{byte}", tuple(written), byte)
+                worker.ask(
+                    1, call_once, given, folder / f"pattern{byte}", tuple(written), byte, False, first.sums
+                )
                 for byte in PATTERNS
             ]
         except LaunchError:  # it reads what it writes, as an index perhaps
@@ -127,6 +149,7 @@ def roles_of(
                 for run in runs
             ]
             written[name] = not near or not all(near)
+    worker.ask(1, _release)
     results = {name: get_left(name) for name in (*written, *(name for name, _ in first.returned))}
     return Roles(written, dict(first.returned), results)
 

@@ -7,12 +7,13 @@ and recorded; the winner of each key goes to a policy file, which later programs
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from autotune.callables import functions
@@ -136,7 +137,8 @@ class TunedKernelCall:
         try:
             decider = Decider(choices=Alternatives.read(listed), **self._deciding)
             problem, inputs = self._problem(named, len(args), configs, listed, grid, decider.choices)
-            values = decider.decide(problem, inputs)
+            with _driver_opens():
+                values = decider.decide(problem, inputs)
         except AutotuneError as problem_met:
             warnings.warn(
                 f"{self.__name__} is not tuned: {problem_met}; it runs the first of its configurations",
@@ -249,19 +251,25 @@ class TritonLaunch:
             hooks.after({**given, **dict(zip(self.positional, args, strict=True)), **values}, exception=None)
 
     def import_libraries(self) -> None:
-        """Import the kernel, and Triton's compiler with it."""
+        """Import the kernel, and Triton's compiler with it; hash that, which takes a while, once for all who build."""
         self.tuned  # noqa: B018 - it is imported
-        import_module("triton.backends.compiler")
+        _hash_compiler()
+
+    def open_libraries(self) -> None:
+        """Initialise the device for torch, and Triton's driver."""
+        if not _is_interpreted():
+            import_module("torch").cuda.init()
+            _open_driver()
 
     def build(self, arch: str, **arguments: Any) -> None:
         """Compile a configuration into Triton's cache, without a GPU. Raises what Triton does."""
-        if not arch.startswith("sm_") or os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
+        if not arch.startswith("sm_") or _is_interpreted():
             return
         runtime, torch = import_module("triton.runtime"), import_module("torch")
         target = import_module("triton.backends.compiler").GPUTarget
         tensor = import_module("triton.runtime.jit").MockTensor
         runtime.driver.set_active(_Compiler(target("cuda", int(arch.removeprefix("sm_").rstrip("af")), 32)))
-        _, _, constants = self._split(arguments)
+        values, _, constants = self._split(arguments)
         kinds = {n: tensor(getattr(torch, one), list(self.views[n][0])) for n, one in self.elements.items()}
         given = {**arguments, **kinds}
         args = [given.pop(name) for name in self.positional]
@@ -269,7 +277,9 @@ class TritonLaunch:
             with suppress(
                 AttributeError, KeyError, TypeError
             ):  # needs more than the types of tensors: see the call
-                self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **constants)
+                built = self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **constants)
+                if self._make_key(values) == self.grids[0][0]:  # all configurations have the same launcher
+                    _build_launcher(built)
         finally:
             runtime.driver.set_active(None)  # the next launch here asks for the device's own
 
@@ -300,6 +310,46 @@ class TritonLaunch:
 
     def _tensor(self, name: str, value: Any) -> Any:
         return value.as_strided(*self.views[name]) if name in self.views else value
+
+
+def _is_interpreted() -> bool:
+    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
+
+
+def _hash_compiler() -> None:
+    """A part of every key of Triton's cache: it reads hundreds of megabytes."""
+    module = import_module("triton.runtime.cache")
+    if not hasattr(module, "triton_key"):  # before Triton 3.5
+        module = import_module("triton.compiler.compiler")
+    with suppress(AttributeError):  # of another version, which does so at the first launch
+        module.triton_key()
+
+
+def _open_driver() -> None:
+    """Triton compiles a part of its driver, once for each cache."""
+    with suppress(Exception):  # of no device: the launch says so
+        import_module("triton.runtime").driver.active.utils  # noqa: B018 - it is made
+    _hash_compiler()
+
+
+@contextmanager
+def _driver_opens() -> Iterator[None]:
+    """Meanwhile: the launch behind the block finds it open."""
+    opening = Thread(target=_open_driver)
+    if not _is_interpreted():
+        opening.start()
+    try:
+        yield
+    finally:
+        if opening.ident:
+            opening.join()
+
+
+def _build_launcher(built: Any) -> None:
+    """What passes arguments to the kernel, and a C compiler builds into Triton's cache: it would be built at the first
+    launch."""
+    with suppress(Exception):  # which says so again
+        import_module("triton.backends.nvidia.driver").CudaLauncher(built.src, built.metadata)
 
 
 class _Compiler:

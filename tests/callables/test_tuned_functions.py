@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from called_functions import accumulated, changing, copied, ranked, scaled, silent, summed
+from called_functions import Opened, accumulated, changing, copied, ranked, scaled, silent, summed
 
 import autotune
 from autotune.callables import TunedCall
@@ -91,6 +91,11 @@ def test_what_held_the_result_already_is_seen_to_be_written() -> None:
     places = np.arange(1, 10, dtype=np.int32)
     found = tuned(ranked, {"parts": [1]}, x=np.arange(9, dtype=np.float32), out=places)
     assert found.declared.arrays["out"].role == "output"
+
+
+def test_libraries_are_opened_before_the_first_call() -> None:
+    found = tuned(Opened(), {"chunk": [1, 2]}, x=X, y=np.zeros_like(X))
+    assert {state for state, _ in states(found, "chunk").values()} == {"measured"}
 
 
 def test_what_is_given_back_is_verified() -> None:

@@ -108,6 +108,7 @@ CHECKED = {
     "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
     "triton_peers": "",
+    "triton_public": "",
     "why": "",
     "winner_agreement": "",
 }

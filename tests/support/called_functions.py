@@ -104,3 +104,18 @@ def fragile(x: Numbers, y: Numbers, *, parts: int) -> None:
     if x[0] != 0:
         os.abort()
     y[:] = x + 1
+
+
+class Opened:
+    """Doubles, in a process in which its libraries were opened before."""
+
+    __name__ = "opened"
+    is_open = False
+
+    def open_libraries(self) -> None:
+        Opened.is_open = True
+
+    def __call__(self, x: Numbers, y: Numbers, *, chunk: int) -> None:
+        if not Opened.is_open:
+            raise RuntimeError("it was not opened")
+        y[:] = x * 2

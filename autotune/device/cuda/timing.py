@@ -62,10 +62,11 @@ class Probe:
         """``count`` times of ``plan`` in milliseconds.
 
         All samples wait behind a delay, so that none has the host's queueing in it. Where the delay turns out too
-        short for this plan, and the device was not busy all the while, they are taken again behind a longer one."""
+        short for this plan, and the device was not busy all the while, they are taken again, and then once more behind
+        a longer one."""
         events = [(self._driver.Event(), self._driver.Event()) for _ in range(count)]
-        for _ in range(2):
-            delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
+        delay_ns = min(2 * count * self._queue_ns, _LONGEST_DELAY_NS)
+        for attempt in range(3):
             self.delay(delay_ns)
             begin = time.perf_counter_ns()
             for start, end in events:
@@ -75,10 +76,12 @@ class Probe:
                 plan()
                 end.record()
             queued_ns = time.perf_counter_ns() - begin
-            self._queue_ns = max(_QUEUE_NS // 2, queued_ns // count)
             events[-1][1].synchronize()
             if queued_ns < delay_ns or events[-1][1].time_since(events[0][0]) * 1e6 > 2 * queued_ns:
                 break
+            if attempt:  # the first one may have loaded what it launches
+                delay_ns = min(2 * queued_ns, _LONGEST_DELAY_NS)
+        self._queue_ns = max(_QUEUE_NS // 2, queued_ns // count)
         return [end.time_since(start) for start, end in events]
 
     def floor_ms(self, count: int) -> float:
