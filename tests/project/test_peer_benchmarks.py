@@ -19,6 +19,7 @@ def test_the_polynomial_of_a_split_and_the_rest_make_one_over_r(share: float) ->
     exact = np.array([math.erfc(x / (split.smooth * math.sqrt(2))) for x in r]) / r
     assert np.abs(near - exact).max() <= 2 * share / split.reach
     assert math.erfc(split.reach / (split.smooth * math.sqrt(2))) <= share
+    assert math.exp(-((math.pi * split.smooth / split.step) ** 2) / 2) == pytest.approx(share)
     assert split.width * split.step / 2 >= split.sigma * math.sqrt(2 * math.log(1 / share))
 
 
