@@ -113,8 +113,12 @@ def found_shares(frame: pd.DataFrame, **known: Any) -> list[float]:
 
 
 def regrets(frame: pd.DataFrame, rule: str) -> list[float]:
-    """What a rule of selection loses: median, geometric mean, 95 % and worst, as shares."""
-    regret = frame[frame["rule"] == rule]["regret"]
+    """What a rule of selection loses, as ``losses`` has it."""
+    return losses(frame[frame["rule"] == rule]["regret"])
+
+
+def losses(regret: pd.Series) -> list[float]:
+    """Median, geometric mean (of 1 + regret), 95 % and worst of regrets, as shares."""
     mean = math.expm1(sum(map(math.log1p, regret)) / len(regret))
     return [regret.median(), mean, regret.quantile(0.95), regret.max()]
 

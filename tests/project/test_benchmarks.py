@@ -38,6 +38,8 @@ SMALL = {
     "update=lazy,launch=persistent,tile_records=soa,tile=6",
     "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
     "method=expansions,cell=8,order=8,separation=30",
+    "coulomb_map_peers": "--device cpu --workload 1a63-map --strides 2 4 --points 20 --rounds 1 --peers jzfmm "
+    "--out {out} --configuration method=expansions,cell=8,order=8,separation=30",
     "coulomb_peers": "--device cpu --workload 1a63-slice --rounds 1 --out {out}",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
@@ -86,6 +88,7 @@ CHECKED = {
     "cold_lines": "",
     "coulomb_ions": "--workload 1a63-ions",
     "coulomb_map": "--workload 1a63-map",
+    "coulomb_map_peers": "--workload 1a63-map",
     "coulomb_peers": "--workload 1a63-slice",
     "coulomb_published": "--workload 1a63-slice",
     "crossover": "allpairs --parameter instances=28,56 --parameter attributes=64",
@@ -97,7 +100,7 @@ CHECKED = {
     "equal_choices": "",
     "engine_peers": "",
     "eri_libcint": "--workload water2",
-    "eri_matrices": "--workload water8-jk --configuration control",
+    "eri_matrices": "--family eri_sp --workload water27-jk --configuration control",
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
