@@ -123,6 +123,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--policies", type=Path, default=Path("policies"))
     parser.add_argument("--configuration", help="in place of the policy file's choice")
     parser.add_argument("--tuned-on", help="the device whose entries are run; default: this one")
+    parser.add_argument("--no-rungs", action="store_true", help="leave the primer's rungs out")
     parser.add_argument("--cutlass", type=Path, action="append", default=[], help="a library")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", action="append")
@@ -144,7 +145,7 @@ def main(words: Sequence[str] | None = None) -> int:
             )
             chosen: dict[str, Configuration | str] = {
                 TUNED: tuned,
-                **{f"autotune: {rung}": rung for rung in RUNGS},
+                **{f"autotune: {rung}": rung for rung in (() if given.no_rungs else RUNGS)},
             }
             rows += compare(backend, name, inputs, chosen, given.rounds, given.cutlass)
             write_rows(given.out, rows)
