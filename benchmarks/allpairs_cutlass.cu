@@ -9,16 +9,16 @@
 // band of rows by band of rows, what is on and above the diagonal, and the epilogue stores each pair twice.
 // Bits on the tensor cores (mma.m16n8k256, AND and population count): rows of A have a bit for each attribute and value
 // that is had, rows of B for each that is not, and D is the product itself.
-#include <cstdint>
-
 #include <cutlass/cutlass.h>
+#include <cutlass/epilogue/thread/linear_combination.h>
+#include <cutlass/gemm/device/gemm.h>
+#include <cutlass/gemm/device/gemm_universal_adapter.h>
+
+#include <cstdint>
 #include <cutlass/epilogue/collective/collective_builder.hpp>
 #include <cutlass/epilogue/fusion/operations.hpp>
 #include <cutlass/epilogue/fusion/sm90_callbacks_tma_warpspecialized.hpp>
-#include <cutlass/epilogue/thread/linear_combination.h>
 #include <cutlass/gemm/collective/collective_builder.hpp>
-#include <cutlass/gemm/device/gemm.h>
-#include <cutlass/gemm/device/gemm_universal_adapter.h>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 
 #ifndef TILE
@@ -57,8 +57,8 @@ struct Product {
   static constexpr auto rounding = cutlass::FloatRoundStyle::round_to_nearest;
   using Distances = fusion::Sm90EVT<fusion::Sm90Compute<Distance<RANK>::template Of, int, int, rounding>,
                                     fusion::Sm90AccFetch, fusion::Sm90ScalarBroadcast<int>>;
-  using Mirrored = fusion::Sm90EVT<
-      fusion::Sm90AuxStore<0, void, int, rounding, Column, void, void, 1, false>, Distances>;
+  using Mirrored =
+      fusion::Sm90EVT<fusion::Sm90AuxStore<0, void, int, rounding, Column, void, void, 1, false>, Distances>;
   using Epilogue = cute::conditional_t<IS_MIRRORED, Mirrored, Distances>;
   using Store = typename cutlass::epilogue::collective::CollectiveBuilder<
       cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
@@ -89,7 +89,11 @@ struct Product {
         cutlass::gemm::GemmUniversalMode::kGemm,
         {rows, columns, depth, 1},
         {u + int64_t{first} * depth, rows_of(depth), w + int64_t{column} * depth, rows_of(depth)},
-        {epilogue(most, mirrored, instances), nullptr, {}, d + int64_t{first} * instances + column, rows_of(instances)}};
+        {epilogue(most, mirrored, instances),
+         nullptr,
+         {},
+         d + int64_t{first} * instances + column,
+         rows_of(instances)}};
     Gemm gemm;
     if (Gemm::get_workspace_size(arguments)) return 1000;
     if (const auto status = gemm.can_implement(arguments); status != cutlass::Status::kSuccess) return int(status);
@@ -106,8 +110,7 @@ int distances(const int8_t* u, const int8_t* w, int* d, int instances, int depth
   const int band = (instances / bands + 255) / 256 * 256;
   for (int first = 0; first < instances; first += band) {
     const int rows = first + band < instances ? band : instances - first;
-    if (const int status =
-            Product<RANK, true>::run(u, w, d, instances, depth, most, first, rows, first, stream))
+    if (const int status = Product<RANK, true>::run(u, w, d, instances, depth, most, first, rows, first, stream))
       return status;
   }
   return 0;
@@ -130,11 +133,13 @@ extern "C" int distances_of_bits(const void* a, const void* b, int* d, int insta
       cutlass::gemm::GemmShape<128, 256, 512>, cutlass::gemm::GemmShape<64, 64, 512>,
       cutlass::gemm::GemmShape<16, 8, 256>,
       cutlass::epilogue::thread::LinearCombination<int, 4, int, int, cutlass::epilogue::thread::ScaleType::Nothing>,
-      cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, 3, 128, 128, false,
-      cutlass::arch::OpAndPopc>;
+      cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, 3, 128, 128, false, cutlass::arch::OpAndPopc>;
   Gemm gemm;
-  typename Gemm::Arguments arguments{{instances, instances, depth}, {static_cast<Bit*>(const_cast<void*>(a)), depth},
-                                     {static_cast<Bit*>(const_cast<void*>(b)), depth}, {d, instances},
-                                     {d, instances}, {}};
+  typename Gemm::Arguments arguments{{instances, instances, depth},
+                                     {static_cast<Bit*>(const_cast<void*>(a)), depth},
+                                     {static_cast<Bit*>(const_cast<void*>(b)), depth},
+                                     {d, instances},
+                                     {d, instances},
+                                     {}};
   return int(gemm(arguments, nullptr, static_cast<cudaStream_t>(stream)));
 }

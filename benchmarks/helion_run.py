@@ -16,6 +16,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,7 @@ from autotune.declaration import load_family
 
 def compiler_of(work: Task) -> tuple[Callable[[Any], Callable[..., Any]], Any]:
     """What compiles a configuration into a function of a tensor that gives the output, and the expected output."""
-    import cupy
-    import torch
-
+    cupy, torch = import_module("cupy"), import_module("torch")
     resident: dict[int, Any] = {}
     (place,) = (number for number, wanted in enumerate(work.answer) if wanted is not None)
     expected = torch.from_numpy(work.answer[place]).cuda()
@@ -82,21 +81,18 @@ def main(words: Sequence[str] | None = None) -> int:
         return check(family, [inputs], configurations, peers=("helion", "torch", "cupy"))
 
     began = time.perf_counter()
-    import torch
-    from helion import Config
-    from helion.autotuner import EnumFragment
-    from helion.autotuner.external import autotune
-
+    torch, config = import_module("torch"), import_module("helion").Config
+    fragment = import_module("helion.autotuner").EnumFragment
     compile_one, expected = compiler_of(work)
     numbers = range(len(work.configurations))
     log = asked.out.with_suffix(".log")
-    autotune(
-        {INDEX: EnumFragment(tuple(numbers))},
+    import_module("helion.autotuner.external").autotune(
+        {INDEX: fragment(tuple(numbers))},
         compile_one,
         (expected,),
         baseline_fn=torch.clone,
         algorithm="FiniteSearch",
-        configs=[Config.from_dict({INDEX: number}) for number in numbers],
+        configs=[config.from_dict({INDEX: number}) for number in numbers],
         autotune_benchmark_subprocess=False,
         autotune_progress_bar=False,
         autotune_baseline_atol=0.0,

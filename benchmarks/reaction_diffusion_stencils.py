@@ -114,7 +114,7 @@ def build_ebisu(folder: Path, arch: str, checkout: Path, scratch: Path) -> Path:
     header.write_text(header.read_text().replace("__CUDA_ARCH__==800", "__CUDA_ARCH__>=800"))
     shared = ["-std=c++17", "-O3", f"-arch={arch}", "-D_TIMER_", "-DEBISU", "-I", source]
     shared += ["-I", source / "2d5pt", "-I", source.parent]
-    parts = {
+    parts: dict[str, list[Any]] = {
         "jacobi-temporal-traditional.cu": ["-rdc=true", "-DTRATEMPORAL"],
         "jacobi-2d.cu": ["-rdc=true"],
         "jacobi.driver.cpp": ["-include", source / "shim.h"],
