@@ -1,6 +1,6 @@
 // All-pairs distance as one CUTLASS product whose epilogue gives D, for allpairs_peers.py.
 //
-//     nvcc -std=c++17 -O3 -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -I CUTLASS/include
+//     nvcc -std=c++17 -O3 -DNDEBUG -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -I CUTLASS/include
 //       -DTILE=128,256,128 -DCLUSTER=2,1,1 benchmarks/allpairs_cutlass.cu -o cutlass.so
 //
 // int8 on warp-group products (TMA, warp-specialized, persistent): U W^T, where a row of U and a row of W have `rank`
