@@ -1,13 +1,16 @@
-"""All-pairs distance beside torch, in one run: our tuned configuration, the primer's rungs, torch.cdist(p=0), and
-the strongest general formulation, torch._int_mm on a rank-2 int8 encoding.
+"""All-pairs distance beside torch and CUTLASS, in one run: our tuned configuration, the primer's rungs,
+torch.cdist(p=0), torch._int_mm on an int8 encoding, and CUTLASS products whose epilogue gives the distance.
 
-    python benchmarks/allpairs_peers.py --policies policies --data DATA --out benchmarks/results/allpairs-peers.csv
+    python benchmarks/allpairs_peers.py --policies policies --data DATA --cutlass cutlass.so --out peers.csv
 
-Needs a CUDA device, PyCUDA and torch. Every result is compared with ours exactly before it is timed; rounds are
-interleaved; inputs are resident on the device for all; the median and the 95 % interval are kept. ``--device cpu``
-leaves torch out, and shows that the script works.
+Needs a CUDA device, PyCUDA and torch; allpairs_cutlass.cu says how nvcc makes the library of --cutlass, which may be
+given several times, for several shapes of tiles: its rows have the library's name. Every result is compared with ours
+exactly before it is timed, and one that differs is left out; rounds are interleaved; inputs are resident on the device
+for all, encoded as each of them wants; the median and the 95 % interval are kept. Where a GPU has no policy file,
+--tuned-on names the one whose entries are run. ``--device cpu`` leaves the peers out, and shows that the script works.
 """
 
+import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -28,39 +31,90 @@ from autotune.measure import Verifier, compute_expected, spread
 FAMILY = load_family("allpairs")
 RUNGS = ("naive", "coalesced", "char", "register", "shared")
 TUNED = "autotune: tuned"
+BANDS = 8  # of rows, where CUTLASS computes half of the pairs
+ROWS, BITS = 32, 128  # what extents are padded to a multiple of
 
 
-def rank_2(genotypes: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """U, W int8 (N, 2A): u_a . w_b is 2 when a == b, else -1, so D = (2A - U W^T) / 3 exactly (values 0..2)."""
+Peer = tuple[Callable[[], Any], Callable[[Any], Any]]  # what is timed, and how its result becomes D
+
+
+def encode_as_products(genotypes: np.ndarray[Any, Any], rank: int) -> tuple[Any, ...]:
+    """U, W int8 (N, rank A): u_a . w_b is rank when a == b, else -1, so D = (rank A - U W^T) / (rank + 1) exactly."""
     torch = import_module("torch")
-    u = np.array([(2, -1), (-1, 2), (-1, -1)], np.int8)[genotypes].reshape(len(genotypes), -1)
-    w = np.array([(1, 0), (0, 1), (-1, -1)], np.int8)[genotypes].reshape(len(genotypes), -1)
-    pad = [(0, -len(u) % 32), (0, -u.shape[1] % 32)]
-    return tuple(torch.from_numpy(np.pad(m, pad)).cuda() for m in (u, w))
+    own = np.vstack([np.eye(rank), np.full(rank, -1)])
+    other = np.vstack([(rank + 1) * np.eye(rank) - 1, np.full(rank, -1)])
+    sides = (table.astype(np.int8)[genotypes].reshape(len(genotypes), -1) for table in (other, own))
+    return tuple(torch.from_numpy(_padded(side, ROWS)).cuda() for side in sides)
 
 
-def torch_plans(genotypes: np.ndarray[Any, Any]) -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """Name -> (what is timed, how its result becomes D)."""
+def encode_as_bits(genotypes: np.ndarray[Any, Any], values: int) -> tuple[Any, ...]:
+    """A, B (N, values A / 8) bytes, bits [a == v] and [b != v] of each value: D[i, j] = bits of A[i] & B[j]."""
+    torch = import_module("torch")
+    has = genotypes[:, :, None] == np.arange(values)
+    sides = (side.reshape(len(genotypes), -1) for side in (has, ~has))
+    return tuple(torch.from_numpy(np.packbits(_padded(side, BITS), axis=1)).cuda() for side in sides)
+
+
+def _padded(side: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:
+    return np.pad(side, [(0, -side.shape[0] % ROWS), (0, -side.shape[1] % columns)])
+
+
+def torch_plans(genotypes: np.ndarray[Any, Any]) -> dict[str, Peer]:
     torch = import_module("torch")
     n, attributes = genotypes.shape
     values = torch.from_numpy(genotypes.astype(np.float32)).cuda()
-    plans: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-        "torch.cdist(p=0)": (lambda: torch.cdist(values, values, p=0), lambda d: d.round().int())
+    rank = max(2, int(genotypes.max()))
+    u, w = encode_as_products(genotypes, rank)
+    wt = w.t()
+
+    def product() -> Any:
+        return torch._int_mm(u, wt)  # noqa: SLF001 - torch has no public name for it
+
+    def distance() -> Any:
+        return product().neg_().add_(rank * attributes).floor_divide_(rank + 1)[:n, :n]
+
+    return {
+        "torch.cdist(p=0)": (lambda: torch.cdist(values, values, p=0), lambda d: d.round().int()),
+        f"torch._int_mm rank-{rank} + epilogue": (distance, lambda d: d),
+        f"torch._int_mm rank-{rank}, product alone": (
+            product, lambda p: ((rank * attributes - p) // (rank + 1))[:n, :n]
+        ),
+    }  # fmt: skip
+
+
+def cutlass_plans(genotypes: np.ndarray[Any, Any], library: Path) -> dict[str, Peer]:
+    torch = import_module("torch")
+    made = ctypes.CDLL(str(library.resolve()))
+    n, attributes = genotypes.shape
+    rank = max(2, int(genotypes.max()))
+    u, w = encode_as_products(genotypes, rank)
+    a, b = encode_as_bits(genotypes, rank + 1)
+    padded, depth, bits = len(u), u.shape[1], 8 * a.shape[1]
+    d = torch.zeros((padded, padded), dtype=torch.int32, device="cuda")
+
+    def call(function: Any, *given: Any) -> Any:
+        words = [
+            ctypes.c_void_p(g.data_ptr()) if isinstance(g, torch.Tensor) else ctypes.c_int(g) for g in given
+        ]
+
+        def launch() -> Any:
+            if status := function(*words, ctypes.c_void_p(0)):
+                raise RuntimeError(f"CUTLASS says {status}")
+            return d
+
+        return launch, lambda d: d[:n, :n]
+
+    products = made.distances_of_products
+    plans = {
+        f"{library.stem}: int8, distance in the epilogue": call(
+            products, u, w, d, padded, depth, rank, attributes, 1
+        ),
+        f"{library.stem}: bits, distance is the product": call(made.distances_of_bits, a, b, d, padded, bits),
     }
-    if genotypes.max() <= 2:
-        u, w = rank_2(genotypes)
-        wt = w.t()
-
-        def product() -> Any:
-            return torch._int_mm(u, wt)  # noqa: SLF001 - torch has no public name for it
-
-        def distance() -> Any:
-            return product().neg_().add_(2 * attributes).floor_divide_(3)[:n, :n]
-
-        plans["torch._int_mm rank-2 + epilogue"] = (distance, lambda d: d)
-        plans["torch._int_mm rank-2, product alone"] = (
-            product, lambda p: ((2 * attributes - p) // 3)[:n, :n]
-        )  # fmt: skip
+    if n > BANDS * 256:
+        plans[f"{library.stem}: int8, the triangle in {BANDS} bands"] = call(
+            products, u, w, d, padded, depth, rank, attributes, BANDS
+        )
     return plans
 
 
@@ -68,6 +122,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "allpairs-peers.csv")
     parser.add_argument("--policies", type=Path, default=Path("policies"))
     parser.add_argument("--configuration", help="in place of the policy file's choice")
+    parser.add_argument("--tuned-on", help="the device whose entries are run; default: this one")
+    parser.add_argument("--no-rungs", action="store_true", help="leave the primer's rungs out")
+    parser.add_argument("--cutlass", type=Path, action="append", default=[], help="a library")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--workload", action="append")
     parser.add_argument("--device", default="cuda")
@@ -76,25 +133,32 @@ def main(words: Sequence[str] | None = None) -> int:
     workloads = given.workload or ("primer", "hapmap3", "wide")
     every = {name: inputs_of(FAMILY, name, given.data) for name in workloads}
     if given.check:
+        for library in given.cutlass:
+            print(f"{library}: {'here' if library.exists() else 'not here'}")
         texts = [*RUNGS, *([given.configuration] if given.configuration else [])]
         return check(FAMILY, every.values(), texts, peers=("torch",), device=given.device)
     rows = []
     with closing(open_backend(given.device)) as backend, backend.current():
         for name, inputs in every.items():
             tuned: Configuration | str = given.configuration or entry(
-                FAMILY, given.policies, backend.device.slug, name
+                FAMILY, given.policies, given.tuned_on or backend.device.slug, name
             )
             chosen: dict[str, Configuration | str] = {
                 TUNED: tuned,
-                **{f"autotune: {rung}": rung for rung in RUNGS},
+                **{f"autotune: {rung}": rung for rung in (() if given.no_rungs else RUNGS)},
             }
-            rows += compare(backend, name, inputs, chosen, given.rounds)
-    write_rows(given.out, rows)
+            rows += compare(backend, name, inputs, chosen, given.rounds, given.cutlass)
+            write_rows(given.out, rows)
     return 0
 
 
 def compare(
-    backend: Backend, workload: str, inputs: Inputs, chosen: dict[str, Configuration | str], rounds: int
+    backend: Backend,
+    workload: str,
+    inputs: Inputs,
+    chosen: dict[str, Configuration | str],
+    rounds: int,
+    libraries: Sequence[Path],
 ) -> list[dict[str, Any]]:
     expected, _ = compute_expected(FAMILY, inputs, default_root())
     resident = Resident(backend, inputs, most=len(chosen) + 1)
@@ -110,8 +174,19 @@ def compare(
         torch = import_module("torch")
         version = torch.__version__
         want = torch.from_numpy(expected["distance"]).cuda()
-        for name, (plan, finish) in torch_plans(inputs.arrays["genotypes"]).items():
-            assert torch.equal(finish(plan()), want), f"{name} differs"
+        genotypes = inputs.arrays["genotypes"]
+        peers = torch_plans(genotypes)
+        for library in libraries:
+            peers |= cutlass_plans(genotypes, library)
+        for name, (plan, finish) in peers.items():
+            try:
+                equal = torch.equal(finish(plan()), want)
+            except RuntimeError as problem:
+                print(f"{name}: left out: {problem}")
+                continue
+            if not equal:
+                print(f"{name}: left out: its distances differ from ours")
+                continue
             plans[name] = plan
         torch.cuda.synchronize()
     times: dict[str, list[float]] = {name: [] for name in plans}
@@ -124,7 +199,7 @@ def compare(
     about = backend.describe()
     return [_row(workload, inputs, name, values, median(times[TUNED]), {
         "device": backend.device.name, "driver": about.get("driver", ""),
-        "clock_mhz": about.get("clock_mhz", ""), "torch": version,
+        "clock_mhz": about.get("clock_mhz", ""), "torch": version, "configuration": str(chosen[TUNED]),
     }) for name, values in times.items()]  # fmt: skip
 
 

@@ -1,7 +1,8 @@
-"""The sweep engine beside Kernel Tuner 1.5.0: one run, the same kernel text, configurations, inputs and samples.
+"""The sweep engine beside Kernel Tuner 1.5.0 and Helion: one run, the same kernel text, configurations and inputs.
 
     python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
 
+Kernel Tuner and ours take as many samples; Helion, with ``--peers nvcuda,helion``, times each for 50 ms, as it does.
 Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches; all verify every configuration.
 ``wall_s`` is that process from start to end: reading the input, computing the expected output, tuning, reports.
 ``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
@@ -160,6 +161,19 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path, gpu: str = "") -> Run
     )
 
 
+def helion(asked: Asked, folder: Path, gpu: str = "") -> Run:
+    """Helion's tuner for kernels of others, on all configurations; it says no time but its medians."""
+    out = folder / "helion.json"
+    command = [sys.executable, str(HERE / "helion_run.py"), "--family", asked.family, *asked.common]
+    wall_s = call([*command, "--out", str(out)], folder, gpu)
+    result = json.loads(out.read_text())
+    times = {row["configuration"]: statistics.median(row["times_ms"]) for row in result["rows"]}
+    if not times:
+        raise RuntimeError("Helion logged no time of any configuration")
+    name = f"Helion {result['helion']}, FiniteSearch"
+    return Run(name, wall_s, result["wall_s"], 0, 0, 0, 0, times, result["device"], result["given"])
+
+
 def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
     """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one. A control that
     the sweep times beside a selection is no configuration that the peers were given, and is not among them."""
@@ -190,7 +204,7 @@ def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
 
 def write(runs: Sequence[Run], out: Path) -> None:
     """``<out>.csv``: a row a tuner; ``<out>-times.csv``: a row a configuration, a column a tuner."""
-    peers = [run for run in runs if run.tuner.startswith("Kernel Tuner")]
+    peers = [run for run in runs if not run.tuner.startswith("autotune")]
     rows = [run.row(peers or runs[:1]) for run in runs]
     write_rows(out.with_name(f"{out.name}.csv"), rows)
     every = sorted({c for run in runs for c in run.times_ms})
@@ -281,7 +295,9 @@ def asking(doc: str | None, out: str) -> argparse.ArgumentParser:
     parser.add_argument("--preset", default="tiles", help="with --set: 96 configurations of allpairs")
     parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--peers", default="nvcuda,cupy", help="Kernel Tuner's backends; none on a cpu")
+    parser.add_argument(
+        "--peers", default="nvcuda,cupy", help="Kernel Tuner's backends, and helion; none on a cpu"
+    )
     parser.add_argument("--data", type=Path)
     return parser
 
@@ -326,7 +342,16 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
             return path
 
         for name in peers_of(given):
-            runs.append(kernel_tuner(asked, name, folder(name)))
+            try:
+                one = (
+                    helion(asked, folder(name))
+                    if name == "helion"
+                    else kernel_tuner(asked, name, folder(name))
+                )
+            except RuntimeError as problem:  # a peer that fails must not cost the others
+                print(f"{name}: left out: {problem}", flush=True)
+                continue
+            runs.append(one)
         runs.append(ours(asked, folder("samples")))
         runs.append(ours(full, folder("full")))
     write(runs, given.out)

@@ -109,7 +109,7 @@ def _program(files: tuple[str, ...], folder: Path | None) -> tuple[str, str] | N
             continue
         digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
         listed = _listed(Path(own) / "versions.txt").get(file) if str(Path(path).parent) == own else None
-        return path, (told[1] if told else None) or listed or _packaged(path) or f"untold, sha256 {digest}"
+        return path, listed or (told[1] if told else None) or _packaged(path) or f"untold, sha256 {digest}"
     return None
 
 

@@ -13,8 +13,8 @@ reads: mummergpu_reads.py.
 
 Programs are looked for in --peers and then on PATH, as mummer3, mummer4, mummer (either), copmem2, e-mem and
 essamem; one that
-is not there has a row that says so. A file versions.txt in --peers, lines of `name version`, names what a program
-cannot tell. The exit code is 1 where outputs differ or a command failed.
+is not there has a row that says so. A file versions.txt in --peers, lines of `name version`, says more than a
+program does: its commit, and how it was built. The exit code is 1 where outputs differ or a command failed.
 """
 
 import argparse

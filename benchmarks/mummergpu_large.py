@@ -8,7 +8,13 @@ changed once more with a chance of 0.05, as the copies of a repeat differ (a tan
 change has a million matches with a read of it). Reads are 150 letters of it, every other one of the other strand. A row
 has the seconds of the command by a clock outside it and by what it prints, and the most memory that it took on the
 host. 3.1 billion letters take 3.2 GB of disk in --scratch, 7 GB of the host's memory and up to 110 GB of the device's.
-The exit code is 1 where a read was not found.
+The exit code is 1 where a read was not found, or where a program's matches are not ours.
+
+    python benchmarks/mummergpu_large.py --peers FOLDER --limit 40 --scratch /dev/shm --out beside-peers.csv
+
+With --peers copMEM2 and MUMmer4, looked for as mummergpu_end_to_end.py does, get the same files, both strands and all
+cores; a program that is not done after --limit seconds is ended, and has a row that says so. All matches are compared
+by their number and a sum over them that their order does not change.
 """
 
 import os
@@ -18,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,14 +33,18 @@ from typing import Any, NamedTuple
 import mummergpu_index as genomes
 import numpy as np
 from harness import arguments, python_path
+from mummergpu_commands import OURS, Command, peers
 from mummergpu_end_to_end import configuration, machine, phases
 from numpy.typing import NDArray
 from result_files import write_rows
+
+import autotune
 
 SEED = 20261122
 READ_LETTERS = 150
 CHANGED = 13  # of 256
 PIECE = 1 << 24
+THEIRS = ("copMEM2", "MUMmer4")
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
@@ -55,25 +66,42 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--min-match-length", type=int, default=100)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--scratch", type=Path, help="a folder for the reference and the output")
+    parser.add_argument("--peers", type=Path, help="a folder of programs to run beside ours")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of peers")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a peer is ended")
     given = parser.parse_args(words)
     if given.check:
         print(f"{given.letters:,} letters in {given.records} records")
         return 0
-    rows = []
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(dir=given.scratch) as name:
         folder = Path(name)
         reads = write_reference(folder / "reference.fa", given.letters, given.records, given.reads)
         write_reads(folder / "reads.fa", reads)
-        for _ in range(given.runs):
-            row = run(folder, given.device, given.min_match_length)
-            matches, found = found_in(folder / "output.mems", reads)
-            of_run = {"letters": given.letters, "records": given.records, "reads": len(reads.record)}
-            rows.append(
-                {**machine(len(os.sched_getaffinity(0))), **of_run, **row, "matches": matches, "found": found}
-            )
+        of_all = {
+            **machine(len(os.sched_getaffinity(0))), "letters": given.letters, "records": given.records,
+            "reads": len(reads.record),
+        }  # fmt: skip
+
+        def add(row: dict[str, Any]) -> None:
+            if not row["problem"]:
+                found = found_in(folder / "output.mems", reads)
+                row |= {"matches": found.matches, "found": found.reads, "checksum": f"{found.checksum:016x}"}
+            rows.append({**of_all, **row})
             print(*(f"{key}: {value}" for key, value in rows[-1].items()), sep="\n", flush=True)
-    write_rows(given.out, rows)
-    return int(any(row["found"] < row["reads"] for row in rows))
+            write_rows(given.out, rows)
+
+        for _ in range(given.runs):
+            add(run(folder, given.device, given.min_match_length))
+        if given.peers:
+            made, missing = peers(given.threads, given.peers, given.min_match_length, [given.threads])
+            for command in made:
+                if command.tool in THEIRS:
+                    add(run_peer(folder, command, given.min_match_length, given.limit))
+            print(*(f"{tool}: not here" for tool in missing if tool in THEIRS), sep="\n")
+    done = [row for row in rows if not row["problem"]]
+    sums = {(row["matches"], row["checksum"]) for row in done}
+    return int(len(sums) > 1 or any(row["found"] < row["reads"] for row in done))
 
 
 # ---- inputs
@@ -138,27 +166,68 @@ def run(folder: Path, device: str, min_match_length: int) -> dict[str, Any]:
     printed = re.search(r"^seconds +([0-9.]+):", text, re.MULTILINE)
     assert pages and printed
     return {
-        "min_match_length": min_match_length, "strands": 2, "pages": int(pages[1]), "seconds": round(seconds, 2),
-        "seconds_printed": float(printed[1]), "phases": phases(text), "host_mib": host,
-        "configuration": configuration(text),
+        **_row(OURS, autotune.__version__, 0, min_match_length, seconds), "host_mib": host, "pages": int(pages[1]),
+        "seconds_printed": float(printed[1]), "phases": phases(text), "configuration": configuration(text),
     }  # fmt: skip
 
 
-def found_in(path: Path, reads: Read) -> tuple[int, int]:
-    """How many matches an output has, and how many reads it has where they were taken from, whole."""
-    matches, seen = 0, np.zeros(len(reads.record), bool)
-    read, is_reverse = -1, False
+def run_peer(folder: Path, command: Command, min_match_length: int, limit: float) -> dict[str, Any]:
+    """A program once, on both strands."""
+    output = folder / "output.mems"
+    output.unlink(missing_ok=True)
+    names = {"reference": folder / "reference.fa", "queries": folder / "reads.fa", "length": min_match_length}
+    program, *words = (word.format(**names, output=output) for word in command.arguments)
+    begin, problem = time.perf_counter(), ""
+    with (Path(os.devnull) if str(output) in words else output).open("wb") as printed:
+        process = subprocess.Popen([program, "-b", *words], stdout=printed, stderr=subprocess.PIPE)
+        try:
+            _, errors = process.communicate(timeout=limit)
+            if process.returncode:
+                problem = f"exit code {process.returncode}: {errors.decode(errors='replace')[-200:]}"
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            problem = f"not done in {limit:g} s"
+    seconds = time.perf_counter() - begin
+    return {
+        **_row(command.tool, command.version, command.threads, min_match_length, seconds),
+        "problem": problem,
+    }
+
+
+def _row(tool: str, version: str, threads: int, min_match_length: int, seconds: float) -> dict[str, Any]:
+    return {
+        "tool": tool, "version": version, "threads": threads or "", "min_match_length": min_match_length,
+        "strands": 2, "seconds": round(seconds, 2), "problem": "", "matches": "", "found": "", "checksum": "",
+        "pages": "", "seconds_printed": "", "phases": "", "host_mib": "", "configuration": "",
+    }  # fmt: skip
+
+
+class Found(NamedTuple):
+    """How many matches an output has, how many reads it has where they were taken from, whole, and a sum over them."""
+
+    matches: int
+    reads: int
+    checksum: int
+
+
+def found_in(path: Path, reads: Read) -> Found:
+    matches, checksum, seen = 0, 0, np.zeros(len(reads.record), bool)
+    read, is_reverse, header = -1, False, b""
     with path.open("rb") as lines:
         for line in lines:
             words = line.split()
             if line.startswith(b">"):
+                header = b" ".join(words)
                 read, is_reverse = int(words[1][1:]), len(words) > 2
                 continue
             matches += 1
+            match = b" ".join([header, *words])
+            checksum += zlib.crc32(match) << 32 | zlib.adler32(match)
             own = reads.is_reverse[read] == is_reverse and words[0] == b"chr%02d" % reads.record[read]
             if own and int(words[1]) == reads.position[read] + 1 and int(words[3]) == READ_LETTERS:
                 seen[read] = True
-    return matches, int(seen.sum())
+    return Found(matches, int(seen.sum()), checksum % 2**64)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--interval", type=int, default=100, help="steps from one sample to the next")
     parser.add_argument("--preset", default="fast", help="of times and eigenmode")
+    parser.add_argument("--configuration", action="append", help="in place of the preset")
     parser.add_argument(
         "--count", type=int, default=40, help="of equal: configurations of each kind of input"
     )
@@ -79,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     family = load_family("reaction_diffusion")
     if chosen.check:
         inputs = experiment(family, (rows, columns), chosen, outline=False)
-        return check(family, [inputs], configurations_of(family, chosen.preset), device=chosen.device)
+        return check(family, [inputs], configurations_of(family, chosen), device=chosen.device)
     with closing(open_backend(chosen.device)) as backend, backend.current():
         if chosen.part == "equal":
             return equal(backend, family, (rows, columns), chosen)
@@ -186,10 +187,11 @@ def unequal(found: list[NDArray[Any]], expected: list[NDArray[Any]]) -> int:
     )
 
 
-def configurations_of(family: Family, preset: str) -> list[Configuration]:
-    """A graph of one-step launches first, then the preset."""
+def configurations_of(family: Family, chosen: argparse.Namespace) -> list[Configuration]:
+    """A graph of one-step launches first, then those that were named, or the preset."""
     first = family.space.configuration(",".join(f"{name}={value}" for name, value in ONE_STEP.items()))
-    return [first, *(c for c in family.space.configurations(preset) if c != first)]
+    named = [family.space.configuration(text) for text in chosen.configuration or ()]
+    return [first, *(c for c in named or family.space.configurations(chosen.preset) if c != first)]
 
 
 # ---- the parts
@@ -231,9 +233,7 @@ def eigenmode(backend: Backend, family: Family, shape: tuple[int, int], chosen: 
         f"{'L2 error':>10} {'mass error':>10} {'smallest':>9} {'largest':>9} (in the beginning 0.5 and 1.5)"
     )
     worst = 0.0
-    for configuration, execution in executions(
-        backend, family, inputs, configurations_of(family, chosen.preset)
-    ):
+    for configuration, execution in executions(backend, family, inputs, configurations_of(family, chosen)):
         found = results(backend, family, inputs, execution)
         expected = expected or found
         c, fluorescence = found
@@ -249,9 +249,7 @@ def times(backend: Backend, family: Family, shape: tuple[int, int], chosen: argp
     rows: list[Row] = []
     expected: dict[str, Placed] = {}
     best, one_step = math.inf, 0.0
-    for configuration, execution in executions(
-        backend, family, inputs, configurations_of(family, chosen.preset)
-    ):
+    for configuration, execution in executions(backend, family, inputs, configurations_of(family, chosen)):
         outputs = {data.name: execution.placed[data.name] for data in family.outputs}
         for placed in outputs.values():
             backend.fill(placed, 0xFF)

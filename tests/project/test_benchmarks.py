@@ -62,6 +62,8 @@ SMALL = {
     "reaction_diffusion_experiment": "times --device cpu --grid 7x9 --steps 4 --interval 2 --preset control "
     "--out {out}",
     "reaction_diffusion_peers": "--peers numpy --grid 8 --seconds 0 --out {out}",
+    "reaction_diffusion_stencils": "--programs {tmp} --device cpu --grid 9 --steps 4 --configuration time_block=1 "
+    "--out {out}",
     "renew_alike": "HEAD",
     "search_replay": f"{RESULTS}/stencil-h200.csv --seeds 1 --methods random --strategies random_sample "
     "--budget 0.1 --seconds 2 --processes 1 --out {out}",
@@ -103,11 +105,13 @@ CHECKED = {
     "eri_matrices": "--family eri_sp --workload water27-jk --configuration control",
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
+    "helion_run": "--workload ragged --set memory=global --cache {tmp}",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "layout_costs": "",
     "programs": "--workload small",
     "reaction_diffusion_experiment": "times --grid 16",
     "reaction_diffusion_peers": "--peers numpy,cupy,torch",
+    "reaction_diffusion_stencils": "--programs {tmp}",
     "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
     "triton_peers": "",
