@@ -233,14 +233,14 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--taught", type=Path, required=True)
-    parser.add_argument("--asked", type=Path)
+    parser.add_argument("--taught", type=Path, nargs="+", required=True)
+    parser.add_argument("--asked", type=Path, nargs="+", default=[])
     parser.add_argument("--family", action="append", help="again for more; default: all there are")
     parser.add_argument("--rule", action="append", choices=RULES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(words)
-    taught = selection_record.read(options.taught)
-    drawn = selection_record.read(options.asked) if options.asked else {}
+    taught = selection_record.read(*options.taught)
+    drawn = selection_record.read(*options.asked)
     rules = options.rule or RULES
     rows: list[dict[str, object]] = []
     for name in options.family or taught:
