@@ -4,7 +4,7 @@
     python benchmarks/selection_sweep.py allpairs lookup --drawn 6 --seed 61 --known round/taught.csv --out round
 
 The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread`` ones
-behind the first ``--skip``, which it is taught with. Without ``--known`` the first ``--whole`` inputs are swept on
+that are not ``--known``, which it is taught with. Without ``--known`` the first ``--whole`` inputs are swept on
 ``--most`` configurations (of the family's presets below, and others; the whole space where it has at most 1,000), the
 rest on what came near the best there. With it each is swept on the ``--best`` of those in the tables of earlier sweeps
 and on ``--others``. What takes more than twice the best in its first run is timed once.
@@ -16,6 +16,7 @@ a table has is not swept again.
 import argparse
 import math
 import random
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -123,49 +124,57 @@ def swept(options: argparse.Namespace, name: str) -> Iterator[tuple[str, Mapping
     began = time.perf_counter()
     range_ = RANGES[name]
     family = load_family(range_.family)
-    points = [("asked", point) for point in drawn(range_, options.drawn, options.seed)]
-    points += [("taught", p) for p in spread(range_, options.skip + options.spread)[options.skip :]]
+    before = [each for path in options.known for each in selection_record.read(path).get(name, [])]
+    points = find_points(options, name, [dict(point) for point, _ in before])
+    if not points:
+        return
+    first = first_pool(options, family, [study for _, study in before])
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(range_, [point for _, point in points], Path(folder))
+        request = SweepRequest(
+            family=family, workloads=tuple(map(str, paths)), device=options.device, out=Path(folder) / "record",
+            trial_seconds=30, chosen=first,
+        )  # fmt: skip
+        request.check()
+        found: list[Study] = []
+        with open_session(request, request.cases(), _unwatched, print) as session:
+            open_devices(session.workers, request.compiler)
+            asked = {each.name: getattr(session, each.name) for each in fields(Session)}
+            for at, ((kind, point), path) in enumerate(zip(points, paths, strict=True)):
+                if time.perf_counter() - began > options.seconds:
+                    print(f"{name}: time is up, {len(points) - at} inputs are left", flush=True)
+                    break
+                is_narrowed = not before and len(found) >= options.whole
+                chosen = near_the_best(found, options.near) if is_narrowed else first
+                try:
+                    workload = load_workload(family, path)
+                    narrowed = {**asked, "request": replace(request, chosen=chosen)}
+                    case = _Quick(**narrowed, finalists=options.finalists)
+                    one = case.sweep(workload, prepare(family, workload, find_bundled("workloads") / "data"))
+                except AutotuneError as problem:
+                    print(f"{name} {path.stem}: {problem}", flush=True)
+                    continue
+                found.append(one.study)
+                _tell(name, len(chosen), one)
+                yield kind, point, one.study
+                if one.is_over:
+                    break
+            for worker in session.workers:
+                worker.dismiss()
+
+
+def find_points(
+    options: argparse.Namespace, name: str, known: Sequence[Mapping[str, int]]
+) -> list[tuple[str, dict[str, int]]]:
+    """What is to be swept, asked for or taught: no point of earlier sweeps, nor one that a table of --out has."""
     tables = {kind: table_of(options, kind) for kind in ("asked", "taught")}
     done = {
         k: [p for p, _ in selection_record.read(t).get(name, [])] for k, t in tables.items() if t.exists()
     }
-    points = [(kind, point) for kind, point in points if point not in done.get(kind, [])]
-    paths = write(range_, [point for _, point in points], options.out / "inputs")
-    known = [study for path in options.known for _, study in selection_record.read(path).get(name, [])]
-    first = first_pool(options, family, known)
-    request = SweepRequest(
-        family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
-        trial_seconds=30, chosen=first,
-    )  # fmt: skip
-    if not points:
-        return
-    request.check()
-    found: list[Study] = []
-    with open_session(request, request.cases(), _unwatched, print) as session:
-        open_devices(session.workers, request.compiler)
-        asked = {each.name: getattr(session, each.name) for each in fields(Session)}
-        for at, ((kind, point), path) in enumerate(zip(points, paths, strict=True)):
-            if time.perf_counter() - began > options.seconds:
-                print(f"{name}: time is up, {len(points) - at} inputs are left")
-                break
-            is_narrowed = not known and len(found) >= options.whole
-            chosen = near_the_best(found, options.near) if is_narrowed else first
-            try:
-                workload = load_workload(family, path)
-                case = _Quick(
-                    **asked | {"request": replace(request, chosen=chosen)}, finalists=options.finalists
-                )
-                one = case.sweep(workload, prepare(family, workload, find_bundled("workloads") / "data"))
-            except AutotuneError as problem:
-                print(f"{name} {path.stem}: {problem}")
-                continue
-            found.append(one.study)
-            _tell(name, len(chosen), one)
-            yield kind, point, one.study
-            if one.is_over:
-                break
-        for worker in session.workers:
-            worker.dismiss()
+    even = [p for p in spread(RANGES[name], len(known) + options.spread) if p not in known][: options.spread]
+    points = [("asked", point) for point in drawn(RANGES[name], options.drawn, options.seed)]
+    points += [("taught", point) for point in even]
+    return [(kind, point) for kind, point in points if point not in done.get(kind, [])]
 
 
 def table_of(options: argparse.Namespace, kind: str) -> Path:
@@ -188,7 +197,6 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--drawn", type=int, default=0, help="inputs that a rule is asked for")
     parser.add_argument("--seed", type=int, default=0, help="of those, and of --others")
     parser.add_argument("--spread", type=int, default=0, help="inputs that a rule is taught with")
-    parser.add_argument("--skip", type=int, default=0, help="of those, the first, which were swept before")
     parser.add_argument("--known", type=Path, nargs="+", default=[], help="tables of earlier sweeps")
     parser.add_argument("--best", type=int, default=300, help="configurations of those")
     parser.add_argument("--others", type=int, default=100, help="configurations beside them")

@@ -84,6 +84,7 @@ CHECKED = {
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "cold_lines": "",
+    "copied_winners": "",
     "coulomb_ions": "--workload 1a63-ions",
     "coulomb_map": "--workload 1a63-map",
     "coulomb_peers": "--workload 1a63-slice",
