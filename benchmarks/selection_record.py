@@ -13,17 +13,21 @@ import argparse
 import csv
 import json
 import math
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from result_files import read_rows, write_rows
 from selection_inputs import RANGES
+from selection_inputs import write as write_inputs
 
 from autotune.compile import KernelProfile, Variant
-from autotune.declaration import Configuration, Family, load_family
+from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.errors import UnknownName
+from autotune.files import find_bundled
 from autotune.layout import layouts_digest
+from autotune.policy import feature_values
 from autotune.record import Measurement, Provenance, Study, Trial
 
 COLUMNS = (
@@ -77,17 +81,21 @@ def append(path: Path, name: str, point: Mapping[str, int], study: Study) -> Non
         csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows_of(name, point, study))
 
 
-def read(*paths: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
-    """By family, what made each input and its study, as a sweep of today's sources would record it. A policy gone
-    since counts with its best value; what has a value or a kernel that is gone is left out."""
+def read(*paths: Path, only: str = "") -> dict[str, list[tuple[Mapping[str, int], Study]]]:
+    """By family (``only`` one, if named), what made each input and its study, as today's sources would have
+    it. A policy gone since counts with its best value; what has a value or a kernel that is gone is left out."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in (row for path in paths for row in read_rows(path)):
+    for row in (row for path in paths for row in read_rows(path) if only in ("", row["family"])):
         groups.setdefault((row["family"], row["input"]), []).append(row)
     families = {name: load_family(RANGES[name].family) for name in dict.fromkeys(name for name, _ in groups)}
     found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
     for (name, workload), rows in groups.items():
         about = json.loads(rows[0]["about"])
         family = families[name]
+        if family.features.keys() - feature_values(
+            family.features, {**about["scalars"], **about["features"]}
+        ):
+            about["features"] |= find_sizes(name, about["point"])
         today: dict[Configuration, Mapping[str, str]] = {}
         for row in sorted(rows, key=lambda row: float(row["time_ms"])):
             kernels = {row["kernel"], *json.loads(row["needs"] or "{}")} - {""}
@@ -96,6 +104,14 @@ def read(*paths: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
                 today.setdefault(configuration, row)
         found.setdefault(name, []).append((about["point"], _study(family, workload, about, today)))
     return found
+
+
+def find_sizes(name: str, point: Mapping[str, int]) -> Mapping[str, int]:
+    """The extents of an input, as the family has them today."""
+    family = load_family(RANGES[name].family)
+    with tempfile.TemporaryDirectory() as folder:
+        (path,) = write_inputs(RANGES[name], [point], Path(folder))
+        return prepare(family, load_workload(family, path), find_bundled("workloads") / "data").sizes
 
 
 def _configuration(family: Family, text: str) -> Configuration | None:

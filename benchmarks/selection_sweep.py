@@ -4,10 +4,11 @@
     python benchmarks/selection_sweep.py allpairs lookup --drawn 6 --seed 61 --known round/taught.csv --out round
 
 The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread`` ones
-that are not ``--known``, which it is taught with. Without ``--known`` the first ``--whole`` inputs are swept on
-``--most`` configurations (of the family's presets below, and others; the whole space where it has at most 1,000), the
-rest on what came near the best there. With it each is swept on the ``--best`` of those in the tables of earlier sweeps
-and on ``--others``. What takes more than twice the best in its first run is timed once.
+that are not ``--known``, which it is taught with. Each is swept on the ``--best`` configurations of earlier sweeps (the
+tables ``--known``), what the family's file in ``--policies`` names, and ``--others``. Without these two the first
+``--whole`` inputs are swept on ``--most`` configurations (of the family's presets below, and others; the whole space
+where it has at most 1,000), the rest on what came near the best there. What takes more than twice the best in its first
+run is timed once.
 
 When an input is done, its rows are appended to OUT/asked.csv or OUT/taught.csv (``selection_record.py``). An input that
 a table has is not swept again.
@@ -32,13 +33,25 @@ from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
 from autotune.files import find_bundled
 from autotune.measure import GivenOutputs
+from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, Trial
 
 _LISTED = 1000  # a space of more is not swept whole
 
 # What is known to be worth trying in spaces that are too large to be tried whole.
-_PRESETS = {"reaction_diffusion": ("textbook", "fast", "large"), "coulomb": ("paper", "fast"),
-            "mummergpu": ("mummergpu-1.0", "mummergpu-2.0"), "allpairs": ("short",)}  # fmt: skip
+_PRESETS = {
+    "allpairs": ("fast",),
+    "coulomb": ("fast",),
+    "cyclospectrum": (
+        "short-passes",
+        "short-looking-back",
+        "short-listing",
+        "short-transform",
+        "short-transform-listing",
+    ),
+    "mummergpu": ("beyond",),
+    "reaction_diffusion": ("fast", "small", "sizes", "large"),
+}
 
 # Hopeless by more than a hundred times wherever they take a noticeable time.
 _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=constant",)}
@@ -76,18 +89,18 @@ def _unwatched(_title: str, _total: int | None) -> Iterator[_Silent]:
 def pool(
     family: Family, most: int, seed: int, known: Sequence[Configuration] = ()
 ) -> tuple[Configuration, ...]:
-    """At most ``most`` configurations: those ``known``, or where there are none the family's presets; and others drawn.
-    Without known ones the whole space, where it has at most ``_LISTED``."""
+    """At most ``most`` configurations: those ``known``, and others of the family's presets, or of the whole space where
+    it has none. Without known ones the whole space, where that has at most ``_LISTED``; else the presets and others."""
     space = family.space
     full = space.configurations("full")
     whole = [c for c in full if not _is_hopeless(family, c)]
     if len(full) <= _LISTED and not known:
         return tuple(whole)
     chosen = dict.fromkeys(known)
+    promising = [c for preset in _PRESETS.get(family.name, ()) for c in space.configurations(preset)]
     if not known:
-        for preset in _PRESETS.get(family.name, ()):
-            chosen |= dict.fromkeys(space.configurations(preset))
-    rest = [c for c in whole if c not in chosen]
+        chosen |= dict.fromkeys(promising)
+    rest = [c for c in dict.fromkeys((known and promising) or whole) if c not in chosen]
     chosen |= dict.fromkeys(random.Random(seed).sample(rest, max(0, min(len(rest), most - len(chosen)))))
     return tuple(chosen)
 
@@ -112,11 +125,29 @@ def first_pool(
     options: argparse.Namespace, family: Family, known: Sequence[Study]
 ) -> tuple[Configuration, ...]:
     """The configurations that the inputs of a family are swept on at first."""
-    if known:
-        best = near_the_best(known, options.best, math.inf)
-        return pool(family, len(best) + options.others, options.seed, best)
     listed = options.pool.read_text(encoding="utf-8").split() if options.pool else []
-    return pool(family, options.most, options.seed, [family.space.configuration(line) for line in listed])
+    chosen = [family.space.configuration(line) for line in listed]
+    if options.policies:
+        chosen += named_in(options.policies / file_name(family.name, "nvidia-h200"), family)
+    chosen += near_the_best(known, options.best, math.inf)
+    chosen = list(dict.fromkeys(chosen))
+    is_known = bool(known or options.policies)
+    return pool(family, len(chosen) + options.others if is_known else options.most, options.seed, chosen)
+
+
+def named_in(path: Path, family: Family) -> list[Configuration]:
+    """The winners and runners-up of a policy file, and what it keeps for prediction; nothing where there is no file."""
+    if not path.is_file():
+        return []
+    file = read_policy_file(path)
+    entries = file.entries.values()
+    texts = [entry.runner_up for entry in entries if entry.runner_up]
+    kept = file.prediction.kept.values() if file.prediction else ()
+    named = [
+        *(Configuration(one.configuration) for one in (*entries, *kept)),
+        *map(family.space.configuration, texts),
+    ]
+    return list(dict.fromkeys(named))
 
 
 def swept(options: argparse.Namespace, name: str) -> Iterator[tuple[str, Mapping[str, int], Study]]:
@@ -124,7 +155,7 @@ def swept(options: argparse.Namespace, name: str) -> Iterator[tuple[str, Mapping
     began = time.perf_counter()
     range_ = RANGES[name]
     family = load_family(range_.family)
-    before = [each for path in options.known for each in selection_record.read(path).get(name, [])]
+    before = [each for path in options.known for each in selection_record.read(path, only=name).get(name, [])]
     points = find_points(options, name, [dict(point) for point, _ in before])
     if not points:
         return
@@ -144,7 +175,7 @@ def swept(options: argparse.Namespace, name: str) -> Iterator[tuple[str, Mapping
                 if time.perf_counter() - began > options.seconds:
                     print(f"{name}: time is up, {len(points) - at} inputs are left", flush=True)
                     break
-                is_narrowed = not before and len(found) >= options.whole
+                is_narrowed = not before and not options.policies and len(found) >= options.whole
                 chosen = near_the_best(found, options.near) if is_narrowed else first
                 try:
                     workload = load_workload(family, path)
@@ -169,7 +200,9 @@ def find_points(
     """What is to be swept, asked for or taught: no point of earlier sweeps, nor one that a table of --out has."""
     tables = {kind: table_of(options, kind) for kind in ("asked", "taught")}
     done = {
-        k: [p for p, _ in selection_record.read(t).get(name, [])] for k, t in tables.items() if t.exists()
+        k: [p for p, _ in selection_record.read(t, only=name).get(name, [])]
+        for k, t in tables.items()
+        if t.exists()
     }
     even = [p for p in spread(RANGES[name], len(known) + options.spread) if p not in known][: options.spread]
     points = [("asked", point) for point in drawn(RANGES[name], options.drawn, options.seed)]
@@ -198,7 +231,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of those, and of --others")
     parser.add_argument("--spread", type=int, default=0, help="inputs that a rule is taught with")
     parser.add_argument("--known", type=Path, nargs="+", default=[], help="tables of earlier sweeps")
-    parser.add_argument("--best", type=int, default=300, help="configurations of those")
+    parser.add_argument("--policies", type=Path, help="folder of policy files that name configurations, too")
+    parser.add_argument("--best", type=int, default=300, help="configurations of those tables")
     parser.add_argument("--others", type=int, default=100, help="configurations beside them")
     parser.add_argument(
         "--whole", type=int, default=5, help="inputs that the first configurations are tried on"
