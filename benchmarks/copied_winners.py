@@ -6,7 +6,7 @@
 For each workload, FAMILY:NAME:PRESET, the preset is swept with ``--from`` the policy file of the GPU ``--of``, within
 its share of ``--seconds``. A row has the best that was found and the copied winner, both timed in turns where that is
 among the finalists. ``regret`` is its time over the best, minus 1: what a program loses that runs the other GPU's
-entry, as programs do on a GPU of the same compute capability.
+entry, as programs do on a GPU of the same compute capability. Records and policy files are left in --sweeps.
 """
 
 import sys
@@ -41,7 +41,9 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--policies", type=Path, default=find_bundled("policies"))
     parser.add_argument("--data", type=Path, help="folder with mache.pqr; default: what ships")
-    parser.add_argument("--sweeps", type=Path, default=Path("copied-winners"), help="folder of the records")
+    parser.add_argument(
+        "--sweeps", type=Path, default=Path("copied-winners"), help="folder of records and policies"
+    )
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args(words)
@@ -83,6 +85,7 @@ def _row(asked: Namespace, family: str, workload: str, preset: str, seconds: flo
         device=asked.device, budget=max(2.0, 0.7 * seconds), search="exhaustive", trial_seconds=20, data=asked.data,
         out=asked.sweeps / f"{family}-{workload}", progress=False,
     )  # fmt: skip
+    swept.save_policy(asked.sweeps / "policies")
     measured = {t.configuration: t.measurement for t in swept.trials if t.measurement}
     times = {c: _time(m, swept.record.about.retime_ratio or 1.0) for c, m in measured.items()}
     best = min(times, key=lambda c: times[c])
