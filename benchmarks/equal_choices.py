@@ -207,7 +207,7 @@ def answer(ask: Callable[[], list[str]]) -> list[str]:
     """What it gives, or why it failed: the other ways go on."""
     try:
         return ask()
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - a row of the table says it
         traceback.print_exc()
         return [f"{FAILED}{type(problem).__name__}: {problem}"]
 
@@ -272,7 +272,8 @@ class Start:
             return [self.mpiexec, "-n", str(self.ranks), sys.executable, *words]
         program = Path(sys.executable).with_name("torchrun")
         torchrun = [str(program)] if program.exists() else [sys.executable, "-m", "torch.distributed.run"]
-        return [*torchrun, "--standalone", "--nproc-per-node", str(self.ranks), *words]
+        one_host = ["--standalone", "--local-addr", "127.0.0.1"]
+        return [*torchrun, *one_host, "--nproc-per-node", str(self.ranks), *words]
 
     def environment(self, place: Path) -> dict[str, str]:
         policies = place / f"tuned-{self.by}-{self.ranks}-{self.number}"

@@ -1,4 +1,4 @@
-"""What a sweep begins from: times of other devices, out of records and policy files."""
+"""What a sweep begins from: times of other devices, out of records and policy files; and what these say alone."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -9,7 +9,8 @@ from autotune.declaration import Configuration, Family
 from autotune.engine import Elsewhere, SweepRequest
 from autotune.errors import AutotuneError, UsageError
 from autotune.policy import read_policy_file
-from autotune.record import read_record
+from autotune.record import read_first_guesses, read_record
+from autotune.search import FIVE, Prior
 
 
 def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
@@ -35,6 +36,34 @@ def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
             )
         found += [one for one in fitting if one[1]]
     return tuple(found)
+
+
+def name_five(request: SweepRequest, workload: str) -> tuple[str, tuple[Configuration, ...]]:
+    """Name the five configurations that should be fastest, with nothing measured.
+
+    Args:
+        request: a sweep as asked for.
+        workload: the name of the workload.
+
+    Returns:
+        What names them: ``records`` of other devices, else the ``ranking`` of a static pass in the same folder. And
+        the configurations, the one expected to be fastest first.
+
+    Raises:
+        StoreError, PolicyFileError: as ``read_prior``.
+        UsageError: there is neither, or a record is of another family.
+    """
+    family, elsewhere = request.family, read_prior(request)
+    known = [times for of, times in elsewhere if of == workload] or [times for _, times in elsewhere]
+    if prior := Prior(known):
+        members = request.configurations or list(dict.fromkeys(one for times in known for one in times))
+        return "records", tuple(prior.rank(members)[:FIVE])
+    if five := read_first_guesses(request.folder, family, workload, FIVE):
+        return "ranking", tuple(five)
+    raise UsageError(
+        f"nothing says which configurations of {family.name} are fast on {workload}: name a record of another device "
+        f"with --from, or rank them: autotune rank {family.name} --workload {workload}"
+    )
 
 
 def _read(family: Family, source: str) -> Iterator[tuple[str, Mapping[str, float]]]:
