@@ -227,7 +227,7 @@ def loaded(place: Path, device: str, policies: Path, **how: Any) -> list[str]:
     with autotune.load(place / "halves", device=device, policies=policies, **how) as kernel:
         for sizes in ASKED:
             x = make_ones(sizes, device)
-            taken, _ = kernel.explain(kernel.bind(x))
+            taken, _ = kernel.explain(kernel.bind(np.ones(sizes, np.float32)))
             assert taken.configuration is not None
             found.append(f"{taken.match}: {taken.configuration.id}")
             with kernel.prepare(x) as handle:
