@@ -164,7 +164,7 @@ def halved(x: Any, *, parts: int) -> Any:  # noqa: ARG001 - all of them do the s
 
 
 @contextmanager
-def joined(by: str) -> Iterator[tuple[int, int]]:
+def joined(by: str, device: str) -> Iterator[tuple[int, int]]:
     """This process among the others: its number, and its number on this host."""
     if not IS_TORCH:
         from autotune.spread.ranks import Ranks
@@ -175,7 +175,7 @@ def joined(by: str) -> Iterator[tuple[int, int]]:
     from torch import cuda, distributed
 
     number, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
-    if by == "nccl":
+    if device != "cpu":
         cuda.set_device(local)
     distributed.init_process_group(by)
     try:
@@ -188,7 +188,7 @@ def rank_main(place: Path, device: str, by: str, ways: Sequence[str]) -> None:
     """Print on the first rank, by way, what each rank chose."""
     from autotune.spread.ranks import device_of
 
-    with joined(by) as (number, local):
+    with joined(by, device) as (number, local):
         name = device_of(device, local)
         ties, own = place / "ties", place / ("other" if number else "ties")
         answers: dict[str, Callable[[], list[str]]] = {
