@@ -384,7 +384,10 @@ def enlarge(family: Family, most: float, path: Path) -> Path:
     """A workload as the adopted one, with its sizes doubled as often as ``most`` bytes of inputs allow."""
     once, twice = (count_bytes(family, write_sizes(family, factor, path)) for factor in (1, 2))
     doublings = math.log(most / once) / math.log(twice / once) if twice > once else 0
-    return write_sizes(family, 2 ** max(0, min(MOST_DOUBLED, int(doublings))), path)
+    factor = 2 ** max(0, min(MOST_DOUBLED, int(doublings)))
+    while factor > 1 and count_bytes(family, write_sizes(family, factor, path)) > most:
+        factor //= 2  # not all arrays grow by as much
+    return write_sizes(family, factor, path)
 
 
 def write_sizes(family: Family, factor: int, path: Path) -> Path:

@@ -84,7 +84,7 @@ def test_the_first_suggestion_is_timed(folder: Path, tmp_path: Path) -> None:
     (row,) = read_rows(out)
     assert (row["kernel"], row["reason"]) == ("mine", "")
     assert "m_axes=reversed" in row["advised"]
-    assert row["sizes"].startswith("n=1024 ")  # as adopted: no byte is left for more
+    assert row["sizes"].startswith("n=37 w=23 ")  # as adopted: no byte is left for more
     assert all(float(row[name]) > 0 for name in ("plain_ms", "control_ms", "advised_ms", "gain"))
     assert advise.main([*words, "--seconds", "-1"]) == 0  # too late for it
     assert read_rows(out) == [row]
@@ -96,10 +96,9 @@ def test_inputs_are_enlarged_as_far_as_bytes_allow(folder: Path, tmp_path: Path)
     family, path = load_family(str(folder)), tmp_path / "timed.yaml"
     least = advise.count_bytes(family, advise.write_sizes(family, 1, path))
     most = advise.count_bytes(family, advise.write_sizes(family, 4, path))
-    for allowed, expected in ((most, most), (most - 1, None), (0.5 * least, least)):
-        found = advise.count_bytes(family, advise.enlarge(family, allowed, path))
-        assert least <= found <= max(allowed, least)
-        assert expected in (None, found)
+    for allowed, factor in ((most, 4), (most - 1, 2), (0.5 * least, 1)):
+        enlarged = advise.enlarge(family, allowed, path).read_text()
+        assert enlarged == advise.write_sizes(family, factor, tmp_path / "expected.yaml").read_text()
 
 
 @pytest.mark.parametrize(
