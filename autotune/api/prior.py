@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from autotune.declaration import Configuration, Family
 from autotune.engine import Elsewhere, SweepRequest
@@ -39,20 +38,9 @@ def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
 
 
 def name_five(request: SweepRequest, workload: str) -> tuple[str, tuple[Configuration, ...]]:
-    """Name the five configurations that should be fastest, with nothing measured.
-
-    Args:
-        request: a sweep as asked for.
-        workload: the name of the workload.
-
-    Returns:
-        What names them: ``records`` of other devices, else the ``ranking`` of a static pass in the same folder. And
-        the configurations, the one expected to be fastest first.
-
-    Raises:
-        StoreError, PolicyFileError: as ``read_prior``.
-        UsageError: there is neither, or a record is of another family.
-    """
+    """Name the five configurations that should be fastest on a workload, best first, with nothing measured: by the
+    ``records`` of other devices, else by the ``ranking`` of a static pass in the same folder, which is returned first.
+    Raises UsageError where there is neither, and as ``read_prior``."""
     family, elsewhere = request.family, read_prior(request)
     known = [times for of, times in elsewhere if of == workload] or [times for _, times in elsewhere]
     if prior := Prior(known):
@@ -75,12 +63,9 @@ def _read(family: Family, source: str) -> Iterator[tuple[str, Mapping[str, float
     file = read_policy_file(Path(source))
     kept = file.prediction.kept if file.prediction else {}
     for entry in file.entries.values() if file.family == family.name else ():
-        times = {_id(kept[name].configuration): ms for name, ms in entry.times_ms.items() if name in kept}
-        yield entry.workload, times | {_id(entry.configuration): entry.median_ms}
-
-
-def _id(configuration: Mapping[str, Any]) -> str:
-    return Configuration(configuration).id
+        found = [(kept[name].configuration, ms) for name, ms in entry.times_ms.items() if name in kept]
+        found.append((entry.configuration, entry.median_ms))
+        yield entry.workload, {Configuration(values).id: ms for values, ms in found}
 
 
 def _of_space(family: Family, times: Mapping[str, float]) -> dict[Configuration, float]:

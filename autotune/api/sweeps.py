@@ -24,7 +24,6 @@ from autotune.engine import (
     Case,
     Option,
     SweepRequest,
-    Swept,
     Watched,
     open_session,
     raise_unless_measured,
@@ -113,9 +112,16 @@ def sweep(
     case = _case(request, workload, given, cold, reference if expected is None else expected)
     if request.strategy.seconds == 0:
         name = case.workload.name
-        record = Study(family=loaded.name, workload=name, device="", identity="", control=loaded.space.control)
+        record = Study(
+            family=loaded.name, workload=name, device="", identity="", control=loaded.space.control
+        )
         return SweepResult(loaded, record, request, 0.0, {}, name_five(request, name)[1])
-    swept = _sweep(request, case, progress)
+    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
+    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
+        (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
@@ -165,17 +171,6 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
         if name in family.data or name in family.scalars:
             told = f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
         raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
-
-
-def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
-    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
-    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
-    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
-        (swept,) = session.sweeps()
-    if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
-    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
-    return swept
 
 
 def _family(named: Any) -> Family:
