@@ -143,7 +143,7 @@ def find_floor(kernel: str, gpu: str) -> float:
 
 
 def scale(record: Times, kernel: str, source: str, target: str, threshold: float | None) -> Times:
-    """A record as it might be on another GPU: by two factors, told apart by ``threshold``; by the floor without."""
+    """A record as it might be on another GPU: by two factors, distinguished by ``threshold``; by the floor without."""
     bandwidth, rate = (there / here for there, here in zip(CEILINGS[source], CEILINGS[target], strict=True))
     if threshold is None:
         return {one: max(find_floor(kernel, target), ms * rate) for one, ms in record.items()}
