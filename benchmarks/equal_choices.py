@@ -275,8 +275,13 @@ class Start:
         one_host = ["--standalone", "--local-addr", "127.0.0.1"]
         return [*torchrun, *one_host, "--nproc-per-node", str(self.ranks), *words]
 
-    def environment(self, place: Path) -> dict[str, str]:
-        policies = place / f"tuned-{self.by}-{self.ranks}-{self.number}"
+    def make_folder(self, place: Path) -> Path:
+        """Of this start alone, with its records: else only the first one would tune."""
+        folder = place / f"{self.by}-{self.ranks}-{self.number}"
+        folder.mkdir()
+        return folder
+
+    def environment(self, place: Path, policies: Path) -> dict[str, str]:
         found = {
             "GLOO_SOCKET_IFNAME": "lo",
             "NCCL_SOCKET_IFNAME": "lo",
@@ -294,9 +299,10 @@ def run(start: Start, place: Path, seconds: float, end: float) -> Mapping[str, l
     """What the ranks of one start chose, by way; or why it failed, empty where it was too late for it."""
     if time.monotonic() > end:
         return ""
+    folder = start.make_folder(place)
     with subprocess.Popen(
-        start.command(place), cwd=place, env=start.environment(place), text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, start_new_session=True,
+        start.command(place), cwd=folder, env=start.environment(place, folder / "policies"), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     ) as program:  # fmt: skip
         try:
             out, problems = program.communicate(timeout=seconds)
