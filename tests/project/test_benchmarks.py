@@ -129,6 +129,7 @@ ELSEWHERE = {
     "hub_t1": "project/test_kernel_tuner_benchmarks.py",
     "drawn_sweep": "project/test_kernel_tuner_benchmarks.py",
     "pages": "project/test_pages.py",
+    "selection_sweep": "project/test_benchmarks.py",
     "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
 }
 NEEDS = {"coulomb_published": pytest.mark.nvrtc}
