@@ -25,7 +25,7 @@ AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a :
 template <class... GROUPS>
 struct Apart {
   static constexpr int lanes = 1;
-  static constexpr bool is_grouped = true;
+  static constexpr bool is_whole = false, is_grouped = true;
   static constexpr int parts = (GROUPS::count + ...);
   template <int PARTS>
   static constexpr bool has_runs = true;

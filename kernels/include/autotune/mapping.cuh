@@ -27,6 +27,7 @@ struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
 
   // That of `axis` where it is a constant, else 0.
   AUTOTUNE_EVERYWHERE static constexpr Number known(int axis) { return known(axis, UpTo<count>()); }
+  AUTOTUNE_EVERYWHERE static constexpr Number volume() { return (static_cast<Number>(1) * ... * KNOWN); }
 
   AUTOTUNE_EVERYWHERE constexpr Number operator[](int axis) const {
     if constexpr (given == 0) {
@@ -82,6 +83,7 @@ struct Shape : ExtentsOf, StridesOf {
   using Stride = typename StridesOf::number_type;
   static constexpr bool passes_all = StridesOf::all;
   using Offset = OffsetOf<Stride>;
+  static constexpr bool is_strided = false;  // whether an offset is a sum of strides
 
   AUTOTUNE_EVERYWHERE constexpr ExtentsOf& extents() { return *this; }
   AUTOTUNE_EVERYWHERE constexpr const ExtentsOf& extents() const { return *this; }
@@ -89,10 +91,28 @@ struct Shape : ExtentsOf, StridesOf {
   AUTOTUNE_EVERYWHERE constexpr const StridesOf& strides() const { return *this; }
 };
 
+namespace detail {
+
+// Of the index as an array: what a mapping that changes it asks of the one that it is composed with.
+template <class Mapping, class Offset, int RANK, int... AXES>
+AUTOTUNE_DEVICE Offset offset_of(const Mapping& mapping, const Offset (&index)[RANK], Integers<AXES...>) {
+  return mapping.offset(index[AXES]...);
+}
+
+}  // namespace detail
+
 // offset(i0, i1, …) = sum of i_k * strides[k].
 template <class ExtentsOf, class StridesOf>
 struct Strided : Shape<ExtentsOf, StridesOf> {
   using typename Shape<ExtentsOf, StridesOf>::Offset;
+  static constexpr bool is_strided = true;
+
+  // An axis whose neighbours are stored side by side; the rank where tiles are what lies side by side.
+  AUTOTUNE_EVERYWHERE static constexpr int contiguous() {
+    int axis = 0;
+    while (axis < ExtentsOf::count && StridesOf::known(axis) != 1) ++axis;
+    return axis;
+  }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
@@ -100,19 +120,12 @@ struct Strided : Shape<ExtentsOf, StridesOf> {
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
     const Offset index[] = {static_cast<Offset>(indices)...};
     constexpr int side_by_side = contiguous();
-    Offset sum = index[side_by_side];
+    Offset sum = 0;
+    if constexpr (side_by_side < rank) sum = index[side_by_side];
 #pragma unroll
     for (int axis = 0; axis < rank; ++axis)
       if (axis != side_by_side) sum += index[axis] * this->strides()[axis];
     return sum;
-  }
-
- private:
-  // An axis whose neighbours lie side by side; every array has one.
-  AUTOTUNE_DEVICE static constexpr int contiguous() {
-    int axis = 0;
-    while (StridesOf::known(axis) != 1) ++axis;
-    return axis;
   }
 };
 
