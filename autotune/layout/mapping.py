@@ -217,8 +217,8 @@ class Mapping:
         sizes = f"autotune::Extents<{', '.join(map(str, tile))}>"
         made = f"autotune::Strided<{extents}, {strides}>"
         if self.curve:
-            along = f"autotune::Axes<{', '.join(map(str, self.along))}>"
-            made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {along}, {sizes}, {made}>"
+            along = ", ".join(map(str, self.along))
+            made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {sizes}, {made}, {along}>"
         if self.tile:
             within = ", ".join(map(str, Mapping(self.axes).compute_known_strides(tile)))
             made = f"autotune::Tiled<autotune::Strided<{sizes}, autotune::Strides<unsigned, {within}>>, {made}>"

@@ -118,9 +118,9 @@ extern "C" __global__ void scale_tiles(Array<float, Global<Texel<4>>, Tiles> mat
   if (column < matrix.extent(1)) matrix.store(by * matrix.load(row, column), row, column);
 }
 
-// == Curved Morton Axes
+// == Curved Morton
 using Blocks = Strided<Extents<0, 0>, Strides<unsigned, 0, 256>>;  // of 16 x 16, by rows
-using OnMorton = Curved<Morton, 16, Axes<0, 1>, Extents<1, 1>, Blocks>;
+using OnMorton = Curved<Morton, 16, Extents<1, 1>, Blocks, 0, 1>;
 
 extern "C" __global__ void scale_on_morton(Array<float, Global<Texel<4>>, OnMorton> matrix, float by) {
   const unsigned row = blockIdx.x, column = threadIdx.x;
@@ -128,7 +128,7 @@ extern "C" __global__ void scale_on_morton(Array<float, Global<Texel<4>>, OnMort
 }
 
 // == Hilbert
-using OnHilbert = Curved<Hilbert, 16, Axes<0, 1>, Extents<1, 1>, Blocks>;
+using OnHilbert = Curved<Hilbert, 16, Extents<1, 1>, Blocks, 0, 1>;
 
 extern "C" __global__ void scale_on_hilbert(Array<float, Global<Texel<4>>, OnHilbert> matrix, float by) {
   const unsigned row = blockIdx.x, column = threadIdx.x;

@@ -20,8 +20,6 @@ struct Handle {
   Memory memory;
 };
 
-}  // namespace detail
-
 // Texels of the run of one part, where Records has to know it.
 template <class Value, class Memory, class Mapping, class Records>
 static constexpr bool has_runs =
@@ -30,15 +28,17 @@ template <class Value, class Memory, class Mapping, class Records>
 using PartStride =
     PerAxis<struct PartRole, false, typename Mapping::Stride, has_runs<Value, Memory, Mapping, Records> ? 0 : 1>;
 
+}  // namespace detail
+
 // Value: what the kernel reads (a number, a record struct, a Packed). Memory: one of memory.cuh, which fixes
 // the texel. A value is `parts` texels, placed by Records; Grouping places the element among its group.
 template <class Value, class Memory, class Mapping, class Dims = Dims1D, class Records = Aos, class Grouping = Split>
-struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mapping, Records> {
+struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory, Mapping, Records> {
   using value_type = Value;
   using memory_type = Memory;
   using Texel = typename Memory::texel_type;
   using Offset = typename Mapping::Offset;
-  using Runs = PartStride<Value, Memory, Mapping, Records>;
+  using Runs = detail::PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
   static_assert(detail::is_mapping<Mapping>, "this Mapping lacks what requirements.cuh says of one");

@@ -5,8 +5,7 @@
 
 namespace autotune {
 
-template <int... AXES>
-using Axes = Integers<AXES...>;
+namespace detail {
 
 // The bits of a number RANK places apart: bit k goes to bit RANK * k.
 template <int RANK>
@@ -42,13 +41,15 @@ AUTOTUNE_DEVICE unsigned spread(unsigned bits) {
   return (bits | bits << 2) & 0x09249249u;
 }
 
+}  // namespace detail
+
 // The indices' bits by turns, that of the first, which is the slowest, highest.
 struct Morton {
   template <int RANK, class Index>
   AUTOTUNE_DEVICE static Index place(const Index (&cell)[RANK], Index) {
     Index joined = 0;
 #pragma unroll
-    for (int axis = 0; axis < RANK; ++axis) joined = joined << 1 | spread<RANK>(cell[axis]);
+    for (int axis = 0; axis < RANK; ++axis) joined = joined << 1 | detail::spread<RANK>(cell[axis]);
     return joined;
   }
 };
@@ -86,10 +87,8 @@ struct Hilbert {
 // The mapping of blocks, Outer, composed with a Curve through `side` places along each of the axes ALONG (slowest
 // first). SIDE 0 is the smallest power of two that takes the fewest places along one of these axes. A place has a whole
 // Cell: Extents of a tile, whose number each index is then (tile.cuh), or 1 along each axis.
-template <class Curve, unsigned SIDE, class Along, class Cell, class Outer>
-struct Curved;
-template <class Curve, unsigned SIDE, int... ALONG, class Cell, class Outer>
-struct Curved<Curve, SIDE, Axes<ALONG...>, Cell, Outer> : Outer {
+template <class Curve, unsigned SIDE, class Cell, class Outer, int... ALONG>
+struct Curved : Outer {
   using typename Outer::Offset;
   using typename Outer::Stride;
   static constexpr bool is_strided = false;

@@ -6,6 +6,8 @@
 
 namespace autotune {
 
+namespace detail {
+
 // How a field is moved: pieces of one size, each of them within a texel.
 template <class Type, class Texel>
 struct Pieces {
@@ -15,6 +17,8 @@ struct Pieces {
   Piece piece[count];
 };
 
+}  // namespace detail
+
 template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
           class... Indices>
 AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
@@ -22,7 +26,7 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Texel = typename Accessor::Texel;
   using Type = typename FieldOf<FIELD>::type;
-  using Read = Pieces<Type, Texel>;
+  using Read = detail::Pieces<Type, Texel>;
   const auto element = array.element_at(indices...);
   const unsigned begin = offset_of<FIELD, Value>();
   Read read;
@@ -62,7 +66,7 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
                                  const typename FieldOf<FIELD>::type& value, Indices... indices) {
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Texel = typename Accessor::Texel;
-  using Written = Pieces<typename FieldOf<FIELD>::type, Texel>;
+  using Written = detail::Pieces<typename FieldOf<FIELD>::type, Texel>;
   const auto element = array.element_at(indices...);
   const unsigned begin = offset_of<FIELD, Value>();
   const auto memory = bit_cast<typename Memory::template rebind<typename Written::Piece>>(array.memory);

@@ -15,12 +15,10 @@ struct Given {
 template <class Role, class Number>
 struct Given<Role, Number, 0> {};
 
-}  // namespace detail
-
 // A number for each axis of an array. What is not 0 in KNOWN is a constant; the others alone are passed to a kernel, or
 // ALL.
 template <class Role, bool ALL, class Number, unsigned long long... KNOWN>
-struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
+struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   using number_type = Number;
   static constexpr bool all = ALL;
   static constexpr int count = sizeof...(KNOWN), given = (0 + ... + (ALL || KNOWN == 0));
@@ -57,14 +55,18 @@ struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   }
 };
 
+}  // namespace detail
+
 // Elements along each axis; how many elements apart neighbours along each axis lie.
 template <unsigned... KNOWN>
-using Extents = PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
+using Extents = detail::PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
 template <class Index, unsigned long long... KNOWN>
-using Strides = PerAxis<struct StrideRole, false, Index, KNOWN...>;
+using Strides = detail::PerAxis<struct StrideRole, false, Index, KNOWN...>;
 // Of an array of which no extent is known: what its policies were measured with.
 template <class Index, unsigned long long... KNOWN>
-using AllStrides = PerAxis<struct StrideRole, true, Index, KNOWN...>;
+using AllStrides = detail::PerAxis<struct StrideRole, true, Index, KNOWN...>;
+
+namespace detail {
 
 #ifdef AUTOTUNE_CPU
 template <class Index>
@@ -91,8 +93,6 @@ struct Shape : ExtentsOf, StridesOf {
   AUTOTUNE_EVERYWHERE constexpr const StridesOf& strides() const { return *this; }
 };
 
-namespace detail {
-
 // Of the index as an array: what a mapping that changes it asks of the one that it is composed with.
 template <class Mapping, class Offset, int RANK, int... AXES>
 AUTOTUNE_DEVICE Offset offset_of(const Mapping& mapping, const Offset (&index)[RANK], Integers<AXES...>) {
@@ -103,8 +103,8 @@ AUTOTUNE_DEVICE Offset offset_of(const Mapping& mapping, const Offset (&index)[R
 
 // offset(i0, i1, …) = sum of i_k * strides[k].
 template <class ExtentsOf, class StridesOf>
-struct Strided : Shape<ExtentsOf, StridesOf> {
-  using typename Shape<ExtentsOf, StridesOf>::Offset;
+struct Strided : detail::Shape<ExtentsOf, StridesOf> {
+  using typename detail::Shape<ExtentsOf, StridesOf>::Offset;
   static constexpr bool is_strided = true;
 
   // An axis whose neighbours are stored side by side; the rank where tiles are what lies side by side.
@@ -132,7 +132,7 @@ struct Strided : Shape<ExtentsOf, StridesOf> {
 // Not an offset but the two indices themselves, row above column, for a texture with the array's own rows and columns
 // (dims.cuh: DimsRows). They may lie outside of it.
 template <class ExtentsOf>
-struct Coordinates : Shape<ExtentsOf, Strides<unsigned, 1, 1>> {
+struct Coordinates : detail::Shape<ExtentsOf, Strides<unsigned, 1, 1>> {
   using Offset = unsigned long long;
 
   template <class Row, class Column>
