@@ -326,7 +326,7 @@ def _cells(row: Mapping[str, str]) -> str:
 def times(pairs: Sequence[Pair], device: str, rounds: int, end: float, out: Path) -> int:
     """Write a row for each pair until ``end``, seconds of the monotonic clock; how many pairs have none."""
     rows: list[dict[str, Any]] = []
-    with closing(open_backend(device)) as backend, ThreadPoolExecutor() as threads:
+    with closing(open_backend(device)) as backend, backend.current(), ThreadPoolExecutor() as threads:
         waiting = [threads.submit(readied, pair, backend) for pair in pairs]
         for number, (pair, ready) in enumerate(zip(pairs, waiting, strict=True)):
             try:
