@@ -58,10 +58,12 @@ _OPEN = next(
 )
 PLANTED: dict[str, tuple[Layout, str, str, str]] = {
     "tiles whose rows overlap": (
-        laid(plain(2), tiles="8x4"), "tile.cuh", "indices % Sizes::known(AXES)", "indices % (Sizes::known(AXES) / 2)",
+        laid(plain(2), tiles="8x4"), "tile.cuh", "tile[axis] % Sizes::known(axis)",
+        "tile[axis] % (Sizes::known(axis) / 2)",
     ),
     "tiles that count from the next": (
-        laid(plain(2), tiles="8x4"), "tile.cuh", "indices / Sizes::known(AXES)", "(indices + 1) / Sizes::known(AXES)",
+        laid(plain(2), tiles="8x4"), "tile.cuh", "tile[axis] /= Sizes::known(axis)",
+        "tile[axis] = (tile[axis] + 1) / Sizes::known(axis)",
     ),
     "places of a curve without their tiles": (_OPEN, "curve.cuh", " * Cell::volume()", ""),
     "blocks of a curve in its places": (_OPEN, "curve.cuh", "index[ALONG] >>= bits", "index[ALONG] >>= 0"),

@@ -14,14 +14,15 @@ struct Tiled : Outer {
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
-    return cut(UpTo<sizeof...(Indices)>(), static_cast<Offset>(indices)...);
-  }
-
- private:
-  template <int... AXES, class... Indices>
-  AUTOTUNE_DEVICE Offset cut(Integers<AXES...>, Indices... indices) const {
     using Sizes = typename Inner::extents_type;
-    return Outer::offset(indices / Sizes::known(AXES)...) + Inner().offset(indices % Sizes::known(AXES)...);
+    Offset tile[] = {static_cast<Offset>(indices)...}, within[sizeof...(Indices)];
+#pragma unroll
+    for (int axis = 0; axis < static_cast<int>(sizeof...(Indices)); ++axis) {
+      within[axis] = tile[axis] % Sizes::known(axis);
+      tile[axis] /= Sizes::known(axis);
+    }
+    constexpr UpTo<sizeof...(Indices)> all{};
+    return detail::offset_of<Outer>(*this, tile, all) + detail::offset_of<Inner>(Inner(), within, all);
   }
 };
 
