@@ -1,7 +1,7 @@
 """What an accessor costs: registers and SASS instructions of kernels with accessors, beside those with plain pointers.
 
     python benchmarks/accessor_costs.py [--arch sm_80 ...] [--only KERNEL ...] [--out COSTS.csv]
-    python benchmarks/accessor_costs.py --times [--device cuda] [--rounds 15] [--out TIMES.csv]
+    python benchmarks/accessor_costs.py --times [--device cuda] [--seconds 60] [--families FOLDER] [--out TIMES.csv]
     python benchmarks/accessor_costs.py --types --out benchmarks/results/type-costs.csv
 
 Each pair is compiled with NVRTC in the configuration that changes nothing (control); no GPU is needed. ``readme`` is
@@ -11,19 +11,27 @@ what `autotune adopt` makes of it: the same statements. Instructions are those o
 behind it.
 
 With ``--types`` it is the examples of the header reference, one for each public type, from sm_90 on, which one of them
-needs. With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less.
+needs. With ``--times`` the pairs of one program run by turns on a GPU, at sizes of some milliseconds or less, once
+their results are the same; the table is written after each pair. ``low`` and ``high`` are the 95 % interval of the
+median of the rounds' ratios. Adopted families are read from ``--families`` where they are there, and else written there
+by `autotune adopt`, which needs libclang and a C++ compiler; with ``--check`` this is all that is done.
 """
 
 import hashlib
+import math
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import yaml
 from harness import arguments, bound, check
 from result_files import RESULTS, read_rows, write_rows
@@ -33,8 +41,8 @@ from autotune.adopt.process import AdoptRequest, adopt
 from autotune.compile import Cache, Compiled, Variant, batch, compile_batch, default_root
 from autotune.compile.nvrtc import Nvrtc
 from autotune.compile.toolchain import Batch, VariantSource
-from autotune.declaration import Family, Workload, load_family, load_workload, prepare
-from autotune.device import Resident, open_backend
+from autotune.declaration import Family, Inputs, Workload, load_family, load_workload, prepare
+from autotune.device import Backend, Resident, open_backend
 from autotune.files import find_bundled, include_dir
 
 ROOT = Path(__file__).parents[1]
@@ -60,37 +68,48 @@ class Plain:
 
 FILTER = "examples/recursive_filter/plain.cu"
 FRAMES = {"frames": 8, "rows": 1024, "columns": 1024, "passes": 2}
+FRAME_VALUES = 8 << 20
 ADOPTED: Mapping[str, Plain] = {
     "bilateral": Plain("examples/bilateral/plain.cu", {"height": 2048, "width": 2048, "range_size": 256}),
-    "blur": Plain("docs/guides/tiles.md", {"height": 4096, "width": 4096}, "blur/plain.cu"),
-    "closest": Plain("docs/guides/layouts.md", {"count": 1 << 20, "clusters": 64, "axes": 3}, "closest/closest.cu"),
+    "blur": Plain(
+        "docs/guides/tiles.md", {"height": 8192, "width": 8192, "image_rows": 8192}, "blur/plain.cu"
+    ),
+    "closest": Plain("docs/guides/layouts.md", {"count": 1 << 22, "clusters": 64, "axes": 3}, "closest/closest.cu"),
     "hash_grid": Plain(
-        "examples/hash_grid/plain.cu", {"entries": 1, "count": 1 << 20, "levels": 16, "table_size": 1 << 16}
+        "examples/hash_grid/plain.cu", {"entries": 1 << 16, "count": 1 << 20, "levels": 16, "table_size": 1 << 20}
     ),
     "lattice_boltzmann": Plain("examples/lattice_boltzmann/plain.cu", {"rows": 2048, "columns": 2048}),
     "lookup": Plain(
-        "examples/lookup/plain.cu", {"entries": 1 << 20, "query_count": 1 << 22, "keys_size": 1 << 20}
+        "examples/lookup/plain.cu", {"entries": 1 << 20, "query_count": 1 << 24, "keys_size": 1 << 20}
     ),
     "nbody": Plain("examples/nbody/plain.cu", {"count": 16384}),
-    "nearest": Plain("docs/getting-started.md", {"points": 1 << 20, "centres": 64, "coordinates": 3}, "plain.cu"),
+    "nearest": Plain("docs/getting-started.md", {"points": 1 << 22, "centres": 64, "coordinates": 3}, "plain.cu"),
     "rms_norm": Plain(
-        "docs/guides/torch.md", {"columns": 4096}, "rms_norm/plain.cu", grid="ceil_div(columns, 4)", block="128"
+        "docs/guides/torch.md", {"columns": 16384, "x_rows": 4096}, "rms_norm/plain.cu", grid="ceil_div(columns, 4)",
+        block="128",
     ),
     "sharpen": Plain(
-        FILTER, {"rows": 1024, "columns": 1024}, kernel="sharpen",
+        FILTER, {"rows": 2048, "columns": 2048, "image_rows": 3}, kernel="sharpen",
         grid="ceil_div(columns, 32), ceil_div(rows, 8), 3", block="32, 8",
     ),
-    "smooth_columns": Plain(FILTER, FRAMES, kernel="smooth_columns"),
-    "smooth_rows": Plain(FILTER, FRAMES, kernel="smooth_rows"),
-    "spmv": Plain("examples/spmv/plain.cu", {}),
+    "smooth_columns": Plain(
+        FILTER, {**FRAMES, "image_size": FRAME_VALUES, "down_size": FRAME_VALUES}, kernel="smooth_columns"
+    ),
+    "smooth_rows": Plain(
+        FILTER, {**FRAMES, "down_size": FRAME_VALUES, "across_size": FRAME_VALUES}, kernel="smooth_rows"
+    ),
+    "spmv": Plain("examples/spmv/plain.cu", {"rows": 1 << 20, "columns_size": 1 << 24, "x_size": 1 << 20}),
     "stencil": Plain(
         "examples/stencil/plain.cu", {"planes": 256, "rows": 512, "columns": 512, "field_rows": 256}
     ),
     "times": Plain(
-        "docs/guides/unmodified-kernel.md", {"m": 4096, "n": 4096}, "times.cu", "times<4>", ("-Dtile_size=64",),
-        "ceil_div(m, 256)", "64",
+        "docs/guides/unmodified-kernel.md",
+        {"m": 4096, "n": 4096, "matrix_size": 1 << 24, "x_size": 4096, "y_size": 4096},
+        "times.cu", "times<4>", ("-Dtile_size=64",), "ceil_div(m, 256)", "64",
     ),
-    "turn": Plain("docs/guides/images.md", {"height": 2048, "width": 2048}, "turn/plain.cu"),
+    "turn": Plain(
+        "docs/guides/images.md", {"height": 8192, "width": 8192, "image_rows": 8192}, "turn/plain.cu"
+    ),
 }  # fmt: skip
 INSTRUCTION, NO_OPERATION = 16, 0x918  # bytes; the low bits of one that does nothing
 LENGTHS = """
@@ -133,22 +152,26 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--kinds", nargs="*", default=("readme", "example", "adopted"))
     parser.add_argument("--times", action="store_true", help="run the pairs of one program on a device")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=100, help="of a pair, at most; default: 100")
+    parser.add_argument("--seconds", type=float, default=60, help="of all pairs together; default: 60")
+    parser.add_argument("--families", type=Path, help="folder of adopted families; default: a temporary one")
     parser.add_argument("--types", action="store_true", help="the examples of docs/reference")
     given = parser.parse_args(words)
     if given.types:
         write_rows(given.out, type_costs(given.arch))
         return 0
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         pairs = [
             pair
-            for pair in made(Path(folder), given.only, given.kinds)
-            if not given.times or pair.family.baseline
+            for pair in made(given.families or Path(folder), given.only, given.kinds)
+            if not given.times or (pair.family.baseline and pair.kind != "example")
         ]
         if given.check:
             return sum(check(pair.family, (), ["control"], device=given.device) for pair in pairs)
-        rows = times(pairs, given.device, given.rounds) if given.times else costs(pairs, given.arch)
-    write_rows(given.out, rows)
+        if given.times:
+            return times(pairs, given.device, given.rounds, begin + given.seconds, given.out)
+        write_rows(given.out, costs(pairs, given.arch))
     return 0
 
 
@@ -165,7 +188,9 @@ def made(folder: Path, names: Sequence[str], kinds: Sequence[str]) -> Iterator[P
 
 
 def adopted(name: str, kernel: Plain, folder: Path) -> Family:
-    """What `autotune adopt` makes of a plain kernel."""
+    """What `autotune adopt` makes of a plain kernel, or made of it before."""
+    if (folder / name / "family.yaml").exists():
+        return load_family(str(folder / name))
     source = ROOT / kernel.file
     if kernel.listing:
         page = source.read_text(encoding="utf-8")
@@ -298,39 +323,79 @@ def _cells(row: Mapping[str, str]) -> str:
 # -- times ----------------------------------------------------------------------------------------------------
 
 
-def times(pairs: Sequence[Pair], device: str, rounds: int) -> list[dict[str, Any]]:
-    backend = open_backend(device)
-    rows = []
-    for pair in pairs:
-        family, baseline = pair.family, pair.family.baseline
-        assert baseline is not None
-        inputs = prepare(family, timed(pair, is_small=device == "cpu"), find_bundled("workloads") / "data")
-        resident = Resident(backend, inputs, most=3)
+def times(pairs: Sequence[Pair], device: str, rounds: int, end: float, out: Path) -> int:
+    """Write a row for each pair until ``end``, seconds of the monotonic clock; how many pairs have none."""
+    rows: list[dict[str, Any]] = []
+    with closing(open_backend(device)) as backend, backend.current(), ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(readied, pair, backend) for pair in pairs]
+        for number, (pair, ready) in enumerate(zip(pairs, waiting, strict=True)):
+            try:
+                inputs = ready.result(end - time.monotonic())  # raises TimeoutError where none is left
+                share = (end - time.monotonic()) / (len(pairs) - number)
+                rows.append(row(pair, inputs, backend, rounds, time.monotonic() + share))
+            except Exception as problem:  # noqa: BLE001 - of this pair; the others are measured
+                print(f"{pair.family.name:20} {type(problem).__name__}: {problem}", flush=True)
+            else:
+                write_rows(out, rows)
+        threads.shutdown(wait=False, cancel_futures=True)
+    for made in rows:
+        print("{kernel:20} {ms:10.5f} ms  plain {plain_ms:10.5f} ms  {ratio:.4f} ({low:.4f} .. {high:.4f})  "
+              "{rounds} rounds  {clock_mhz} MHz".format(**made))  # fmt: skip
+    print(f"{sum(made['ratio'] <= 1.01 for made in rows)} of {len(pairs)} within 1 % of plain, or faster")
+    return len(pairs) - len(rows)
+
+
+def readied(pair: Pair, backend: Backend) -> Inputs:
+    """The inputs; both programs are in the cache of compiled kernels then."""
+    for family in both(pair).values():
+        compile_batch(control(family), backend.toolchain(), Cache(default_root()))
+    return prepare(
+        pair.family, timed(pair, is_small=backend.device.kind == "cpu"), find_bundled("workloads") / "data"
+    )
+
+
+def both(pair: Pair) -> dict[str, Family]:
+    assert pair.family.baseline is not None
+    return {"accessor": pair.family, "plain": pair.family.baseline}
+
+
+def row(pair: Pair, inputs: Inputs, backend: Backend, rounds: int, end: float) -> dict[str, Any]:
+    """Run both by turns, at least once. Raises AssertionError where their results differ."""
+    taken: dict[str, list[list[float]]] = {what: [] for what in both(pair)}
+    with closing(Resident(backend, inputs, most=3)) as resident:
         plans = {}
-        for what, one in (("accessor", family), ("plain", baseline)):
-            variant = Variant.make(one, one.space.control, one.choose_options({}))
+        made: dict[str, list[Any]] = {}
+        for what, family in both(pair).items():
+            variant = Variant.make(family, family.space.control, family.choose_options({}))
             (execution,) = bound(resident, (variant,))
+            execution.run()
+            made[what] = [execution.restore(d.name, d.shape_for(inputs.sizes)) for d in family.outputs]
             plans[what] = execution.run
-        taken: dict[str, list[float]] = {what: [] for what in plans}
-        for _ in range(rounds):
-            for what, plan in plans.items():
-                taken[what] += backend.sample(plan, 3, True)
-        ms, plain_ms = (median(taken[what]) for what in ("accessor", "plain"))
-        rows.append({
-            "kernel": family.name, "kind": pair.kind, "ms": round(ms, 6), "plain_ms": round(plain_ms, 6),
-            "ratio": round(ms / plain_ms, 4), "samples": len(taken["plain"]), "device": backend.device.name,
-        })  # fmt: skip
-        print(f"{family.name:20} {pair.kind:8} {ms:10.5f} ms  plain {plain_ms:10.5f} ms  {ms / plain_ms:.4f}")
-        resident.close()
-    backend.close()
-    return rows
+        for ours, theirs in zip(*made.values(), strict=True):
+            for name in ours.dtype.names or ((),):
+                assert np.allclose(ours[name], theirs[name], 1e-4, 1e-5, equal_nan=True), "the results differ"
+        while len(taken["plain"]) < rounds and (not taken["plain"] or time.monotonic() < end):
+            for what in sorted(plans, reverse=len(taken["plain"]) % 2 == 1):
+                taken[what].append(backend.sample(plans[what], 3, True))
+        clocks = backend.describe()
+    ours, theirs = (np.median(taken[what], axis=1) for what in ("accessor", "plain"))
+    ratios, count = np.sort(ours / theirs), len(ours)
+    away = 0.98 * math.sqrt(count)  # of the interval's ends from the middle, among the sorted ratios
+    low, high = ratios[max(0, int(count / 2 - away))], ratios[min(count - 1, math.ceil(count / 2 + away))]
+    return {
+        "kernel": pair.family.name, "kind": pair.kind,
+        "ms": round(median(ours), 6), "plain_ms": round(median(theirs), 6),
+        "ratio": round(median(ratios), 4), "low": round(low, 4), "high": round(high, 4), "rounds": count,
+        "device": backend.device.name,
+        **{name: clocks.get(name, "") for name in ("clock_mhz", "clock_max_mhz", "throttle_reasons")},
+    }  # fmt: skip
 
 
 def timed(pair: Pair, is_small: bool) -> Workload:
     """The first workload of the family, at the sizes of ADOPTED unless it ``is_small``."""
     family = pair.family
     workload = load_workload(family, min((family.folder / "workloads").glob("*.yaml")).stem)
-    if is_small or pair.kind == "example":
+    if is_small:
         return workload
     if pair.kind == "readme":
         points = {**workload.arrays["points"], "shape": [1 << 24, 3]}

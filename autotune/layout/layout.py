@@ -435,7 +435,8 @@ class Layout:
         if self.data.pitch:
             strides = (*(0 for _ in extents[1:]), 1)
         has_runs = self.stored_scales or self.field_groups or (self.lanes == 0 and self.parts > 1)
-        return Known(extents, strides, 0 if has_runs else 1, not any(extents))
+        are_passed = self.mapping.is_strided and not any(extents)
+        return Known(extents, strides, 0 if has_runs else 1, are_passed)
 
     @property
     def cpp(self) -> str:

@@ -213,17 +213,15 @@ class Mapping:
 
     def cpp(self, extents: str, strides: str) -> str:
         """The C++ type, of the types of its extents and strides."""
-        numbers = f"{extents}, {strides}"
-        axes = f"autotune::Axes<{', '.join(map(str, self.axes))}>"
-        tile = f"autotune::Tile<{', '.join(map(str, self.tile or (1,) * len(self.axes)))}>"
+        tile = self.tile or (1,) * len(self.axes)
+        sizes = f"autotune::Extents<{', '.join(map(str, tile))}>"
+        made = f"autotune::Strided<{extents}, {strides}>"
         if self.curve:
-            along = f"autotune::Axes<{', '.join(map(str, self.along))}>"
-            kind, side = self.curve.cpp, self.curve.side
-            made = f"autotune::Curved<{kind}, {side}, {along}, {axes}, {tile}, {numbers}>"
-        elif self.tile:
-            made = f"autotune::Tiled<{axes}, {tile}, {numbers}>"
-        else:
-            made = f"autotune::Strided<{numbers}>"
+            along = ", ".join(map(str, self.along))
+            made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {sizes}, {made}, {along}>"
+        if self.tile:
+            within = ", ".join(map(str, Mapping(self.axes).compute_known_strides(tile)))
+            made = f"autotune::Tiled<autotune::Strided<{sizes}, autotune::Strides<unsigned, {within}>>, {made}>"
         for step in reversed(self.steps):
             made = step.cpp(made, self.axes)
         return made

@@ -109,8 +109,9 @@ extern "C" __global__ void weigh(Weights weights, GlobalArray<float> values) {
   values.store(sum, i);
 }
 
-// == Tiled Axes Tile
-using Tiles = Tiled<Axes<0, 1>, Tile<8, 8>, Extents<0, 0>, Strides<unsigned, 0, 64>>;
+// == Tiled
+using OneTile = Strided<Extents<8, 8>, Strides<unsigned, 8, 1>>;
+using Tiles = Tiled<OneTile, Strided<Extents<0, 0>, Strides<unsigned, 0, 64>>>;  // tiles by rows
 
 extern "C" __global__ void scale_tiles(Array<float, Global<Texel<4>>, Tiles> matrix, float by) {
   const unsigned row = blockIdx.x, column = threadIdx.x;
@@ -118,7 +119,8 @@ extern "C" __global__ void scale_tiles(Array<float, Global<Texel<4>>, Tiles> mat
 }
 
 // == Curved Morton
-using OnMorton = Curved<Morton, 16, Axes<0, 1>, Axes<0, 1>, Tile<1, 1>, Extents<0, 0>, Strides<unsigned, 0, 256>>;
+using Blocks = Strided<Extents<0, 0>, Strides<unsigned, 0, 256>>;  // of 16 x 16, by rows
+using OnMorton = Curved<Morton, 16, Extents<1, 1>, Blocks, 0, 1>;
 
 extern "C" __global__ void scale_on_morton(Array<float, Global<Texel<4>>, OnMorton> matrix, float by) {
   const unsigned row = blockIdx.x, column = threadIdx.x;
@@ -126,7 +128,7 @@ extern "C" __global__ void scale_on_morton(Array<float, Global<Texel<4>>, OnMort
 }
 
 // == Hilbert
-using OnHilbert = Curved<Hilbert, 16, Axes<0, 1>, Axes<0, 1>, Tile<1, 1>, Extents<0, 0>, Strides<unsigned, 0, 256>>;
+using OnHilbert = Curved<Hilbert, 16, Extents<1, 1>, Blocks, 0, 1>;
 
 extern "C" __global__ void scale_on_hilbert(Array<float, Global<Texel<4>>, OnHilbert> matrix, float by) {
   const unsigned row = blockIdx.x, column = threadIdx.x;

@@ -16,13 +16,7 @@ INCLUDE = ROOT / "kernels" / "include" / "autotune"
 EXAMPLES = ROOT / "docs" / "reference" / "examples.cu"
 COSTS = ROOT / "benchmarks" / "results" / "type-costs.csv"
 # What the public types are made of: a program names none of these.
-PARTS = frozenset(
-    {
-        "CodesOf", "Followed", "Integers", "OfFloat", "OffsetOf", "PartStride", "PerAxis", "Pieces",
-        "RoundedOnce", "Rows", "ScaledInt", "Shape", "SmallFloat", "Split", "SurfaceObject", "TextureObject",
-        "UpTo", "cudaSurfaceObject_t",
-    }
-)  # fmt: skip
+PARTS = frozenset({"CodesOf", "Followed", "Integers", "Split", "UpTo"})
 SCHEMAS = {
     "family": "family.yaml",
     "workload": "workloads/NAME.yaml",

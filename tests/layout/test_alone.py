@@ -438,3 +438,37 @@ int main() { return autotune::values_of(autotune::GlobalArray<Two, 1, 0, autotun
 """
     with pytest.raises(AssertionError, match="values_of takes arrays of whole values at strides"):
         built("g++", source, tmp_path)
+
+
+COMPOSED = """
+#include <cstdio>
+#include <set>
+#include "autotune/layout.cuh"
+using namespace autotune;
+using Tiles = Strided<Extents<16, 16>, Strides<unsigned, 64, 16>>;
+using Rows = Strided<Extents<4, 4>, Strides<unsigned, 4, 1>>;
+using Pairs = Tiled<Strided<Extents<2, 2>, Strides<unsigned, 2, 1>>, Strided<Extents<4, 4>, Strides<unsigned, 8, 4>>>;
+using OnCurve = Curved<Hilbert, 4, Extents<1, 1>, Strided<Extents<4, 4>, Strides<unsigned, 16, 16>>, 0, 1>;
+
+template <class Mapping>
+void show() {
+  std::set<unsigned long long> places;
+  for (unsigned i = 0; i < 16; ++i)
+    for (unsigned j = 0; j < 16; ++j) places.insert(Mapping().offset(i, j));
+  const auto at = [](unsigned i, unsigned j) { return static_cast<unsigned>(Mapping().offset(i, j)); };
+  std::printf("%zu %u: %u %u %u\\n", places.size(), unsigned(*places.rbegin()), at(0, 1), at(1, 0), at(5, 6));
+}
+
+int main() {
+  show<Tiled<Rows, Tiles>>();
+  show<Tiled<Swizzled<Rows, 0, 1, 4, 1>, Tiles>>();
+  show<Tiled<Pairs, Tiles>>();
+  show<Tiled<OnCurve, Tiles>>();
+}
+"""
+
+
+def test_a_tile_may_have_any_mapping(tmp_path: Path) -> None:
+    """By rows, swizzled, of tiles, along a curve: each element has a place of its own."""
+    shown = succeed(built("g++", COMPOSED, tmp_path)).splitlines()
+    assert shown == ["256 255: 1 4 86", "256 255: 1 5 87", "256 255: 1 2 86", "256 255: 3 1 87"]

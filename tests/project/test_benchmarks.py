@@ -27,7 +27,7 @@ INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 # What each is given; {out} is the CSV that it writes, {tmp} an empty folder.
 SMALL = {
-    "accessor_costs": "--only lengths --times --device cpu --rounds 1 --out {out}",
+    "accessor_costs": "--only lengths --times --device cpu --rounds 1 --families {tmp} --out {out}",
     "advise": f"spaces allpairs={RESULTS}/allpairs-h200.csv.xz --workloads primer --out {{out}}",
     "allpairs_peers": "--device cpu --workload ragged --configuration control --rounds 1 --out {out}",
     "callables_layouts": "--device cpu --scale 0.001 --kernels points --out {out}",

@@ -58,11 +58,15 @@ _OPEN = next(
 )
 PLANTED: dict[str, tuple[Layout, str, str, str]] = {
     "tiles whose rows overlap": (
-        laid(plain(2), tiles="8x4"), "tile.cuh", "stride *= Tile::size(Axes::axis(place))", "stride *= 2",
+        laid(plain(2), tiles="8x4"), "tile.cuh", "tile[axis] % Sizes::known(axis)",
+        "tile[axis] % (Sizes::known(axis) / 2)",
     ),
     "tiles that count from the next": (
-        laid(plain(2), tiles="8x4"), "tile.cuh", "index[axis] / size * stride", "(index[axis] + 1) / size * stride",
+        laid(plain(2), tiles="8x4"), "tile.cuh", "tile[axis] /= Sizes::known(axis)",
+        "tile[axis] = (tile[axis] + 1) / Sizes::known(axis)",
     ),
+    "places of a curve without their tiles": (_OPEN, "curve.cuh", " * Cell::volume()", ""),
+    "blocks of a curve in its places": (_OPEN, "curve.cuh", "index[ALONG] >>= bits", "index[ALONG] >>= 0"),
     "a swizzle that leaves its row": (
         laid(plain(2), swizzle="xor8"), "swizzle.cuh", "(row & (GROUPS - 1)) * WIDTH",
         "(row & (2 * GROUPS - 1)) * WIDTH",
@@ -94,8 +98,8 @@ PLANTED: dict[str, tuple[Layout, str, str, str]] = {
     ),
     # Faults that the proofs found:
     "tiles of a curve that wrap": (
-        _OPEN, "curve.cuh", "(this->extents()[Along::axis(place)] - 1) / size + 1",
-        "(this->extents()[Along::axis(place)] + size - 1) / size",
+        _OPEN, "curve.cuh", "(this->extents()[ALONG] - 1) / Cell::known(ALONG) + 1",
+        "(this->extents()[ALONG] + Cell::known(ALONG) - 1) / Cell::known(ALONG)",
     ),
     "a scale that wraps": (
         _SCALED, "storage.cuh", "(codes.part_stride() - 1) / lanes + 1",

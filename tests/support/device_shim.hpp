@@ -53,6 +53,7 @@ T atomicAdd(T* address, T value) {
 #include "autotune/fields.cuh"
 #include "autotune/storage.cuh"
 #include "autotune/swizzle.cuh"
+#include "autotune/tile.cuh"
 
 // visit(i, j, ...) for every index, the last one fastest.
 template <class Array>

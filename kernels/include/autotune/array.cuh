@@ -20,8 +20,6 @@ struct Handle {
   Memory memory;
 };
 
-}  // namespace detail
-
 // Texels of the run of one part, where Records has to know it.
 template <class Value, class Memory, class Mapping, class Records>
 static constexpr bool has_runs =
@@ -30,14 +28,17 @@ template <class Value, class Memory, class Mapping, class Records>
 using PartStride =
     PerAxis<struct PartRole, false, typename Mapping::Stride, has_runs<Value, Memory, Mapping, Records> ? 0 : 1>;
 
+}  // namespace detail
+
 // Value: what the kernel reads (a number, a record struct, a Packed). Memory: one of memory.cuh, which fixes
 // the texel. A value is `parts` texels, placed by Records; Grouping places the element among its group.
 template <class Value, class Memory, class Mapping, class Dims = Dims1D, class Records = Aos, class Grouping = Split>
-struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mapping, Records> {
+struct Array : detail::Handle<Memory>, Mapping, detail::PartStride<Value, Memory, Mapping, Records> {
   using value_type = Value;
+  using memory_type = Memory;
   using Texel = typename Memory::texel_type;
   using Offset = typename Mapping::Offset;
-  using Runs = PartStride<Value, Memory, Mapping, Records>;
+  using Runs = detail::PartStride<Value, Memory, Mapping, Records>;
   static constexpr int parts = sizeof(Value) / sizeof(Texel);
   static_assert(sizeof(Value) % sizeof(Texel) == 0, "a value is a whole number of texels");
   static_assert(detail::is_mapping<Mapping>, "this Mapping lacks what requirements.cuh says of one");
@@ -69,7 +70,7 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
     struct Parts {
       Texel texel[parts];
     } read;
-    const Offset element = Grouping::element(Mapping::offset(indices...));
+    const Offset element = element_at(indices...);
     if constexpr (Records::is_grouped) {
       Records::template load<Dims>(this->memory, read.texel, element, part_stride());
     } else {
@@ -87,7 +88,7 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
     static_assert(Memory::is_writable,
                   "this array is only read: declare it with role: output or scratch to store to it");
     const Parts written = bit_cast<Parts>(value);
-    const Offset element = Grouping::element(Mapping::offset(indices...));
+    const Offset element = element_at(indices...);
     if constexpr (Memory::is_writable && Records::is_grouped) {
       Records::template store<Dims>(this->memory, written.texel, element, part_stride());
     } else if constexpr (Memory::is_writable) {
@@ -101,18 +102,26 @@ struct Array : detail::Handle<Memory>, Mapping, PartStride<Value, Memory, Mappin
   AUTOTUNE_DEVICE void add(Value value, Indices... indices) const {
     static_assert(Memory::is_writable, "this array is only read: declare it with role: output or scratch to add to it");
     static_assert(parts == 1, "add needs a value of one texel");
-    const Offset element = Grouping::element(Mapping::offset(indices...));
-    if constexpr (Memory::is_writable)
-      atomicAdd(reinterpret_cast<Value*>(this->memory.template address<Dims>(place(element, 0))), value);
+    if constexpr (Memory::is_writable) atomicAdd(reinterpret_cast<Value*>(address(0, indices...)), value);
   }
 
- private:
+  // -- for what is built on an accessor (element.cuh, field_access.cuh) --
+
+  template <class... Indices>
+  AUTOTUNE_DEVICE Offset element_at(Indices... indices) const {
+    return Grouping::element(Mapping::offset(indices...));
+  }
+  // The texel of a part, counted from the first of the array; its address in memory that has addresses.
   AUTOTUNE_DEVICE Offset place(Offset element, int part) const {
     if constexpr (Runs::given > 0)
       return Records::template offset<parts>(element, static_cast<Offset>(part),
                                              static_cast<Offset>(this->Runs::number[0]));
     else
       return Records::template offset<parts>(element, static_cast<Offset>(part), static_cast<Offset>(0));
+  }
+  template <class... Indices>
+  AUTOTUNE_DEVICE auto address(int part, Indices... indices) const {
+    return this->memory.template address<Dims>(place(element_at(indices...), part));
   }
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// curve: tiles one behind the other along a Morton or a Hilbert curve, through blocks of a power of two tiles.
+// curve: elements or tiles one after the other along a Morton or a Hilbert curve, through blocks of a power of two.
 #pragma once
-#include "autotune/tile.cuh"
+#include "autotune/mapping.cuh"
 
 namespace autotune {
+
+namespace detail {
 
 // The bits of a number RANK places apart: bit k goes to bit RANK * k.
 template <int RANK>
@@ -39,13 +41,15 @@ AUTOTUNE_DEVICE unsigned spread(unsigned bits) {
   return (bits | bits << 2) & 0x09249249u;
 }
 
+}  // namespace detail
+
 // The indices' bits by turns, that of the first, which is the slowest, highest.
 struct Morton {
   template <int RANK, class Index>
   AUTOTUNE_DEVICE static Index place(const Index (&cell)[RANK], Index) {
     Index joined = 0;
 #pragma unroll
-    for (int axis = 0; axis < RANK; ++axis) joined = joined << 1 | spread<RANK>(cell[axis]);
+    for (int axis = 0; axis < RANK; ++axis) joined = joined << 1 | detail::spread<RANK>(cell[axis]);
     return joined;
   }
 };
@@ -80,48 +84,32 @@ struct Hilbert {
   }
 };
 
-// offset(i0, i1, …): each index is cut into a tile and a place within it; the tiles along the axes ALONG (slowest
-// first) once more, into a block of `side` tiles and a place on the Curve through it. SIDE 0 is the smallest power of
-// two that takes the fewest tiles along one of these axes. `strides` are those of blocks, or of tiles where no curve
-// runs.
-template <class Curve, unsigned SIDE, class Along, class Axes, class Tile, class ExtentsOf, class StridesOf>
-struct Curved : Shape<ExtentsOf, StridesOf> {
-  using typename Shape<ExtentsOf, StridesOf>::Offset;
-  using typename Shape<ExtentsOf, StridesOf>::Stride;
+// The mapping of blocks, Outer, composed with a Curve through `side` places along each of the axes ALONG (slowest
+// first). SIDE 0 is the smallest power of two that takes the fewest places along one of these axes. A place has a whole
+// Cell: Extents of a tile, whose number each index is then (tile.cuh), or 1 along each axis.
+template <class Curve, unsigned SIDE, class Cell, class Outer, int... ALONG>
+struct Curved : Outer {
+  using typename Outer::Offset;
+  using typename Outer::Stride;
+  static constexpr bool is_strided = false;
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
-    constexpr int rank = Axes::count;
-    static_assert(sizeof...(Indices) == rank, "one index for each axis");
-    const Offset index[] = {static_cast<Offset>(indices)...};
+    Offset index[] = {static_cast<Offset>(indices)...};
     const unsigned last = side() - 1;
     const int bits = __popc(last);
-    Stride cell[Along::count];
-    Offset sum = 0;
-#pragma unroll
-    for (int axis = 0; axis < rank; ++axis) {
-      const unsigned size = Tile::size(axis);
-      Offset tile = index[axis] / size;
-      const int place = Along::place(axis);
-      if (place >= 0) {
-        cell[place] = static_cast<Stride>(tile & last);
-        tile >>= bits;
-      }
-      sum += tile * this->strides()[axis] + index[axis] % size * within_tile<Axes, Tile>(axis);
-    }
-    return sum + static_cast<Offset>(Curve::place(cell, static_cast<Stride>(last + 1))) * Tile::volume;
+    const Stride place[] = {static_cast<Stride>(index[ALONG] & last)...};
+    ((index[ALONG] >>= bits), ...);
+    return detail::offset_of<Outer>(*this, index, UpTo<sizeof...(Indices)>()) +
+           static_cast<Offset>(Curve::place(place, static_cast<Stride>(last + 1))) * Cell::volume();
   }
 
  private:
   AUTOTUNE_DEVICE unsigned side() const {
     if (SIDE > 0) return SIDE;
+    const unsigned places[] = {((this->extents()[ALONG] - 1) / Cell::known(ALONG) + 1)...};  // an extent is at least 1
     unsigned fewest = ~0u;
-#pragma unroll
-    for (int place = 0; place < Along::count; ++place) {
-      const unsigned size = Tile::size(Along::axis(place));
-      const unsigned tiles = (this->extents()[Along::axis(place)] - 1) / size + 1;  // an extent is at least 1
-      fewest = tiles < fewest ? tiles : fewest;
-    }
+    for (const unsigned each : places) fewest = each < fewest ? each : fewest;
     unsigned lower = fewest - 1;
 #pragma unroll
     for (int shift = 1; shift < 32; shift <<= 1) lower |= lower >> shift;

@@ -14,6 +14,7 @@
 #define AUTOTUNE_DEVICE __device__ __forceinline__
 #define AUTOTUNE_EVERYWHERE __host__ __device__ __forceinline__
 #endif
+#include "autotune/integers.cuh"
 
 namespace autotune {
 
@@ -27,19 +28,7 @@ AUTOTUNE_DEVICE To bit_cast(const From& from) {
   return to;
 }
 
-// A pack of integers: UpTo<3> is Integers<0, 1, 2>.
-template <int... INTEGERS>
-struct Integers {};
 namespace detail {
-template <int COUNT, int... INTEGERS>
-struct CountedTo : CountedTo<COUNT - 1, COUNT - 1, INTEGERS...> {};
-template <int... INTEGERS>
-struct CountedTo<0, INTEGERS...> {
-  using type = Integers<INTEGERS...>;
-};
-}  // namespace detail
-template <int COUNT>
-using UpTo = typename detail::CountedTo<COUNT>::type;
 
 template <int BYTES>
 struct TexelOf;
@@ -64,8 +53,10 @@ struct TexelOf<16> {
   using type = uint4;
 };
 
+}  // namespace detail
+
 // The unit of one memory instruction: 1, 2, 4, 8 or 16 bytes.
 template <int BYTES>
-using Texel = typename TexelOf<BYTES>::type;
+using Texel = typename detail::TexelOf<BYTES>::type;
 
 }  // namespace autotune

@@ -7,13 +7,11 @@
 namespace autotune {
 
 // The element at these indices. Of a record only where all of it lies together, as aos has it.
-template <class Value, class Memory, class Mapping, class Dims, class Records, class Grouping, class... Indices>
-AUTOTUNE_DEVICE auto& element(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array, Indices... indices) {
-  using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
-  using Offset = typename Accessor::Offset;
-  const Offset place = Records::template offset<Accessor::parts>(Grouping::element(array.offset(indices...)),
-                                                                 static_cast<Offset>(0), array.part_stride());
-  return *reinterpret_cast<typename Memory::template element<Value>*>(array.memory.template address<Dims>(place));
+template <class... Parts, class... Indices>
+AUTOTUNE_DEVICE auto& element(const Array<Parts...>& array, Indices... indices) {
+  using Accessor = Array<Parts...>;
+  using Element = typename Accessor::memory_type::template element<typename Accessor::value_type>;
+  return *reinterpret_cast<Element*>(array.address(0, indices...));
 }
 
 template <auto FIELD>
@@ -33,19 +31,15 @@ AUTOTUNE_DEVICE unsigned offset_of() {
 
 // field<&Particle::x>(particles, i): one field of the record there, whatever the layout; a field is not larger than the
 // texel, or its texels lie together.
-template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
-          class... Indices>
-AUTOTUNE_DEVICE auto& field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array, Indices... indices) {
-  using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
-  using Offset = typename Accessor::Offset;
-  using Type = typename Memory::template element<typename FieldOf<FIELD>::type>;
+template <auto FIELD, class... Parts, class... Indices>
+AUTOTUNE_DEVICE auto& field(const Array<Parts...>& array, Indices... indices) {
+  using Accessor = Array<Parts...>;
+  using Memory = typename Accessor::memory_type;
   using Byte = typename Memory::template element<char>;
   constexpr unsigned texel = sizeof(typename Accessor::Texel);
-  const unsigned begin = offset_of<FIELD, Value>();
-  const Offset place = Records::template offset<Accessor::parts>(
-      Grouping::element(array.offset(indices...)), static_cast<Offset>(begin / texel), array.part_stride());
-  Byte* const address = reinterpret_cast<Byte*>(array.memory.template address<Dims>(place));
-  return *reinterpret_cast<Type*>(address + begin % texel);
+  const unsigned begin = offset_of<FIELD, typename Accessor::value_type>();
+  Byte* const address = reinterpret_cast<Byte*>(array.address(static_cast<int>(begin / texel), indices...));
+  return *reinterpret_cast<typename Memory::template element<typename FieldOf<FIELD>::type>*>(address + begin % texel);
 }
 
 }  // namespace autotune

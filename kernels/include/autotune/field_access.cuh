@@ -6,6 +6,8 @@
 
 namespace autotune {
 
+namespace detail {
+
 // How a field is moved: pieces of one size, each of them within a texel.
 template <class Type, class Texel>
 struct Pieces {
@@ -15,6 +17,8 @@ struct Pieces {
   Piece piece[count];
 };
 
+}  // namespace detail
+
 template <auto FIELD, class Value, class Memory, class Mapping, class Dims, class Records, class Grouping,
           class... Indices>
 AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Records, Grouping>& array,
@@ -22,16 +26,14 @@ AUTOTUNE_DEVICE auto load_field(const Array<Value, Memory, Mapping, Dims, Record
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Texel = typename Accessor::Texel;
   using Type = typename FieldOf<FIELD>::type;
-  using Read = Pieces<Type, Texel>;
-  using Offset = typename Accessor::Offset;
-  const Offset element = Grouping::element(array.offset(indices...));
+  using Read = detail::Pieces<Type, Texel>;
+  const auto element = array.element_at(indices...);
   const unsigned begin = offset_of<FIELD, Value>();
   Read read;
 #pragma unroll
   for (int p = 0; p < Read::count; ++p) {
     const unsigned byte = begin + p * Read::bytes, inside = byte % sizeof(Texel) / Read::bytes;
-    const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   array.part_stride());
+    const auto place = array.place(element, static_cast<int>(byte / sizeof(Texel)));
     if constexpr (Memory::is_addressed) {
       const auto memory = bit_cast<typename Memory::template rebind<typename Read::Piece>>(array.memory);
       read.piece[p] = memory.template load<Dims1D>(Dims::linear(place) * Read::in_texel + inside);
@@ -64,17 +66,15 @@ AUTOTUNE_DEVICE void store_field(const Array<Value, Memory, Mapping, Dims, Recor
                                  const typename FieldOf<FIELD>::type& value, Indices... indices) {
   using Accessor = Array<Value, Memory, Mapping, Dims, Records, Grouping>;
   using Texel = typename Accessor::Texel;
-  using Written = Pieces<typename FieldOf<FIELD>::type, Texel>;
-  using Offset = typename Accessor::Offset;
-  const Offset element = Grouping::element(array.offset(indices...));
+  using Written = detail::Pieces<typename FieldOf<FIELD>::type, Texel>;
+  const auto element = array.element_at(indices...);
   const unsigned begin = offset_of<FIELD, Value>();
   const auto memory = bit_cast<typename Memory::template rebind<typename Written::Piece>>(array.memory);
   const Written written = bit_cast<Written>(value);
 #pragma unroll
   for (int p = 0; p < Written::count; ++p) {
     const unsigned byte = begin + p * Written::bytes;
-    const Offset place = Records::template offset<Accessor::parts>(element, static_cast<Offset>(byte / sizeof(Texel)),
-                                                                   array.part_stride());
+    const auto place = array.place(element, static_cast<int>(byte / sizeof(Texel)));
     memory.template store<Dims1D>(Dims::linear(place) * Written::in_texel + byte % sizeof(Texel) / Written::bytes,
                                   written.piece[p]);
   }

@@ -17,7 +17,11 @@ struct Together {
   }
 };
 
+namespace detail {
+
 AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+}  // namespace detail
 
 // Each group has its own run, as a record that holds no more has it in aos. The runs lie one behind the other, those of
 // every part `part_stride` texels long, which is a multiple of 16 bytes. A group is moved by the widest access that
@@ -25,7 +29,7 @@ AUTOTUNE_DEVICE constexpr int common_divisor(int a, int b) { return b == 0 ? a :
 template <class... GROUPS>
 struct Apart {
   static constexpr int lanes = 1;
-  static constexpr bool is_grouped = true;
+  static constexpr bool is_whole = false, is_grouped = true;
   static constexpr int parts = (GROUPS::count + ...);
   template <int PARTS>
   static constexpr bool has_runs = true;
@@ -67,8 +71,9 @@ struct Apart {
   template <class Dims, class Memory, class Group>
   struct Moved {
     using Texel = typename Memory::texel_type;
-    static constexpr int width =
-        Memory::is_addressed && Dims::is_line ? common_divisor(Group::count * sizeof(Texel), 16) / sizeof(Texel) : 1;
+    static constexpr int width = Memory::is_addressed && Dims::is_line
+                                     ? detail::common_divisor(Group::count * sizeof(Texel), 16) / sizeof(Texel)
+                                     : 1;
     using Unit = autotune::Texel<static_cast<int>(width * sizeof(Texel))>;
     struct Texels {
       Texel texel[Group::count];

@@ -126,10 +126,16 @@ struct Image : Base {
   }
 };
 
+namespace detail {
+
 // The members of an accessor (array.cuh: Array) whose elements lie in rows of their own: what the texels are called in
 // storage order is not an offset, but one coordinate for each of AXES, the contiguous one last.
+template <class Object>
+struct ImageObject {
+  Object object;
+};
 template <class Object, class ExtentsOf>
-struct Rows : detail::Handle<Object>, ExtentsOf {
+struct Rows : Handle<ImageObject<Object>>, ExtentsOf {
   AUTOTUNE_EVERYWHERE constexpr ExtentsOf& extents() { return *this; }
   AUTOTUNE_DEVICE constexpr unsigned extent(int axis) const { return (*this)[axis]; }
   template <int AXIS>
@@ -138,27 +144,12 @@ struct Rows : detail::Handle<Object>, ExtentsOf {
   }
 };
 
-#ifdef AUTOTUNE_CPU
-namespace cpu {
-
-// The rows of a volume follow each other: height counts all of them.
-AUTOTUNE_DEVICE unsigned char* texel_of(unsigned long long object, unsigned long long row, unsigned long long column,
-                                        unsigned long long bytes) {
-  const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
-  return const_cast<unsigned char*>(texture.data) + (row * texture.pitch + column) * bytes;
-}
-
-}  // namespace cpu
-#endif
-
-struct TextureObject {
-  cudaTextureObject_t object;
-};
+}  // namespace detail
 
 // A texture with the array's own rows: a CUDA array, or pitched memory. Element: of the array, the type of its numbers
 // or a record.
 template <class Element, class ExtentsOf, Edge EDGE, class Read, class Filter, int... AXES>
-struct TextureImage : Rows<TextureObject, ExtentsOf> {
+struct TextureImage : detail::Rows<cudaTextureObject_t, ExtentsOf> {
   static constexpr int rank = sizeof...(AXES);
   static constexpr bool is_float = Read::is_normalised || Filter::is_linear;
   static constexpr bool is_periodic = EDGE == Edge::mirror || EDGE == Edge::wrap;
@@ -219,7 +210,7 @@ struct TextureImage : Rows<TextureObject, ExtentsOf> {
     if constexpr (is_float)
       return texel<float>(place);
     else
-      return bit_cast<Element>(texel<Texel<sizeof(Element)> >(place));
+      return bit_cast<Element>(texel<Texel<sizeof(Element)>>(place));
   }
   template <class Fetched>
   AUTOTUNE_DEVICE Fetched texel(const float (&place)[rank]) const {
@@ -231,17 +222,9 @@ struct TextureImage : Rows<TextureObject, ExtentsOf> {
 #endif
 };
 
-#ifdef AUTOTUNE_CPU
-using cudaSurfaceObject_t = cudaTextureObject_t;
-#endif
-
-struct SurfaceObject {
-  cudaSurfaceObject_t object;
-};
-
 // A surface over a CUDA array: what an output is in a layout of images. Inside only.
 template <class Element, class ExtentsOf, int... AXES>
-struct SurfaceImage : Rows<SurfaceObject, ExtentsOf> {
+struct SurfaceImage : detail::Rows<cudaSurfaceObject_t, ExtentsOf> {
   static constexpr int rank = sizeof...(AXES);
   using value_type = Element;
   using Unit = Texel<sizeof(Element)>;

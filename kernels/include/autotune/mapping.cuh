@@ -15,18 +15,17 @@ struct Given {
 template <class Role, class Number>
 struct Given<Role, Number, 0> {};
 
-}  // namespace detail
-
 // A number for each axis of an array. What is not 0 in KNOWN is a constant; the others alone are passed to a kernel, or
 // ALL.
 template <class Role, bool ALL, class Number, unsigned long long... KNOWN>
-struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
+struct PerAxis : Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   using number_type = Number;
   static constexpr bool all = ALL;
   static constexpr int count = sizeof...(KNOWN), given = (0 + ... + (ALL || KNOWN == 0));
 
   // That of `axis` where it is a constant, else 0.
   AUTOTUNE_EVERYWHERE static constexpr Number known(int axis) { return known(axis, UpTo<count>()); }
+  AUTOTUNE_EVERYWHERE static constexpr Number volume() { return (static_cast<Number>(1) * ... * KNOWN); }
 
   AUTOTUNE_EVERYWHERE constexpr Number operator[](int axis) const {
     if constexpr (given == 0) {
@@ -56,14 +55,18 @@ struct PerAxis : detail::Given<Role, Number, (0 + ... + (ALL || KNOWN == 0))> {
   }
 };
 
+}  // namespace detail
+
 // Elements along each axis; how many elements apart neighbours along each axis lie.
 template <unsigned... KNOWN>
-using Extents = PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
+using Extents = detail::PerAxis<struct ExtentRole, false, unsigned, KNOWN...>;
 template <class Index, unsigned long long... KNOWN>
-using Strides = PerAxis<struct StrideRole, false, Index, KNOWN...>;
+using Strides = detail::PerAxis<struct StrideRole, false, Index, KNOWN...>;
 // Of an array of which no extent is known: what its policies were measured with.
 template <class Index, unsigned long long... KNOWN>
-using AllStrides = PerAxis<struct StrideRole, true, Index, KNOWN...>;
+using AllStrides = detail::PerAxis<struct StrideRole, true, Index, KNOWN...>;
+
+namespace detail {
 
 #ifdef AUTOTUNE_CPU
 template <class Index>
@@ -82,6 +85,7 @@ struct Shape : ExtentsOf, StridesOf {
   using Stride = typename StridesOf::number_type;
   static constexpr bool passes_all = StridesOf::all;
   using Offset = OffsetOf<Stride>;
+  static constexpr bool is_strided = false;  // whether an offset is a sum of strides
 
   AUTOTUNE_EVERYWHERE constexpr ExtentsOf& extents() { return *this; }
   AUTOTUNE_EVERYWHERE constexpr const ExtentsOf& extents() const { return *this; }
@@ -89,10 +93,26 @@ struct Shape : ExtentsOf, StridesOf {
   AUTOTUNE_EVERYWHERE constexpr const StridesOf& strides() const { return *this; }
 };
 
+// Of the index as an array: what a mapping that changes it asks of the one that it is composed with.
+template <class Mapping, class Offset, int RANK, int... AXES>
+AUTOTUNE_DEVICE Offset offset_of(const Mapping& mapping, const Offset (&index)[RANK], Integers<AXES...>) {
+  return mapping.offset(index[AXES]...);
+}
+
+}  // namespace detail
+
 // offset(i0, i1, …) = sum of i_k * strides[k].
 template <class ExtentsOf, class StridesOf>
-struct Strided : Shape<ExtentsOf, StridesOf> {
-  using typename Shape<ExtentsOf, StridesOf>::Offset;
+struct Strided : detail::Shape<ExtentsOf, StridesOf> {
+  using typename detail::Shape<ExtentsOf, StridesOf>::Offset;
+  static constexpr bool is_strided = true;
+
+  // An axis whose neighbours are stored side by side; the rank where tiles are what lies side by side.
+  AUTOTUNE_EVERYWHERE static constexpr int contiguous() {
+    int axis = 0;
+    while (axis < ExtentsOf::count && StridesOf::known(axis) != 1) ++axis;
+    return axis;
+  }
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
@@ -100,26 +120,19 @@ struct Strided : Shape<ExtentsOf, StridesOf> {
     static_assert(sizeof...(Indices) == rank, "one index for each axis");
     const Offset index[] = {static_cast<Offset>(indices)...};
     constexpr int side_by_side = contiguous();
-    Offset sum = index[side_by_side];
+    Offset sum = 0;
+    if constexpr (side_by_side < rank) sum = index[side_by_side];
 #pragma unroll
     for (int axis = 0; axis < rank; ++axis)
       if (axis != side_by_side) sum += index[axis] * this->strides()[axis];
     return sum;
-  }
-
- private:
-  // An axis whose neighbours lie side by side; every array has one.
-  AUTOTUNE_DEVICE static constexpr int contiguous() {
-    int axis = 0;
-    while (StridesOf::known(axis) != 1) ++axis;
-    return axis;
   }
 };
 
 // Not an offset but the two indices themselves, row above column, for a texture with the array's own rows and columns
 // (dims.cuh: DimsRows). They may lie outside of it.
 template <class ExtentsOf>
-struct Coordinates : Shape<ExtentsOf, Strides<unsigned, 1, 1>> {
+struct Coordinates : detail::Shape<ExtentsOf, Strides<unsigned, 1, 1>> {
   using Offset = unsigned long long;
 
   template <class Row, class Column>

@@ -56,6 +56,8 @@ struct ReadOnly {
   static constexpr bool is_writable = false, is_addressed = true;
   template <class Unit>
   using rebind = ReadOnly<Unit>;
+  template <class Value>
+  using element = const Value;
   const Texel* base;
   template <class Dims, class Index>
   AUTOTUNE_DEVICE Texel load(Index offset) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // records and grouping: where part `part` of element `element` lies. A record is PARTS texels. `has_runs`: whether that
-// depends on how long the run of each part is; `lanes`: elements of a run; `is_grouped`: parts move together
-// (fields.cuh).
+// depends on how long the run of each part is; `lanes`: elements of a run; `is_whole`: the parts of a record are
+// adjacent; `is_grouped`: parts move together (fields.cuh).
 #pragma once
 #include "autotune/device.cuh"
 
@@ -10,7 +10,7 @@ namespace autotune {
 // Array of structures: a record's parts are adjacent.
 struct Aos {
   static constexpr int lanes = 1;
-  static constexpr bool is_grouped = false;
+  static constexpr bool is_whole = true, is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = false;
   template <int PARTS, class Index>
@@ -22,7 +22,7 @@ struct Aos {
 // Structure of arrays: each part has its own run, `part_stride` texels long.
 struct Soa {
   static constexpr int lanes = 1;
-  static constexpr bool is_grouped = false;
+  static constexpr bool is_whole = false, is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = PARTS > 1;
   template <int PARTS, class Index>
@@ -35,7 +35,7 @@ struct Soa {
 template <int LANES>
 struct Aosoa {
   static constexpr int lanes = LANES;
-  static constexpr bool is_grouped = false;
+  static constexpr bool is_whole = false, is_grouped = false;
   template <int PARTS>
   static constexpr bool has_runs = false;
   template <int PARTS, class Index>

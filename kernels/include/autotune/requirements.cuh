@@ -4,9 +4,11 @@
 //
 //   Memory    texel_type, is_writable, is_addressed, load<Dims>(offset); one handle of 8 bytes. Where it is writable,
 //             store<Dims>(offset, texel); where it is addressed, rebind<Unit>, the same memory in other units.
-//   Mapping   rank, Stride, Offset, extents(), offset(indices...), which depends on nothing else.
+//   Mapping   rank, is_strided, Stride, Offset, extents(), offset(indices...), which depends on nothing else. One that
+//   is
+//             composed of others (Tiled, Curved, Swizzled) has what they have.
 //   Dims      is_line, and linear(offset), or x(offset) and y(offset) for a texture.
-//   Records   lanes, is_grouped, has_runs<PARTS>, offset<PARTS>(element, part, part_stride).
+//   Records   lanes, is_whole, is_grouped, has_runs<PARTS>, offset<PARTS>(element, part, part_stride).
 //   Grouping  element(index).
 #pragma once
 #include "autotune/device.cuh"
@@ -32,7 +34,8 @@ static constexpr bool is_mapping = false;
 template <class Mapping>
 static constexpr bool
     is_mapping<Mapping, Known<typename Mapping::Stride, typename Mapping::Offset, decltype(Mapping::rank),
-                              decltype(declared<const Mapping&>().extents()[0])>> = Mapping::rank >= 1;
+                              decltype(Mapping::is_strided), decltype(declared<const Mapping&>().extents()[0])>> =
+        Mapping::rank >= 1;
 
 template <class Dims, class = void>
 static constexpr bool is_dims = false;
@@ -44,7 +47,7 @@ static constexpr bool is_records = false;
 template <class Records, int PARTS, class Offset>
 static constexpr bool is_records<
     Records, PARTS, Offset,
-    Known<decltype(Records::lanes), decltype(Records::is_grouped),
+    Known<decltype(Records::lanes), decltype(Records::is_whole), decltype(Records::is_grouped),
           decltype(Records::template offset<PARTS>(declared<Offset>(), declared<Offset>(), declared<Offset>()))>> =
     true;
 

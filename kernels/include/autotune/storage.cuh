@@ -9,6 +9,8 @@
 
 namespace autotune {
 
+namespace detail {
+
 // A double becomes a float on the way to a code of fewer bits. It is rounded to odd there, towards 0 with the last bit
 // set where anything was left out, so that the second rounding sees on which side of a tie it was and gives the nearest
 // code (Boldo, Melquiond, IEEE Trans. Comput. 57, 462, 2008).
@@ -63,9 +65,11 @@ struct SmallFloat {
   }
 };
 
-struct Float16 : RoundedOnce {
+}  // namespace detail
+
+struct Float16 : detail::RoundedOnce {
   using Code = unsigned short;
-  using Portable = SmallFloat<5, 10, 0x7bff, 0x7c00, 0x7e00>;
+  using Portable = detail::SmallFloat<5, 10, 0x7bff, 0x7c00, 0x7e00>;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__)
     Code code;
@@ -91,7 +95,7 @@ struct Float16 : RoundedOnce {
 };
 
 // The upper half of a float.
-struct BFloat16 : RoundedOnce {
+struct BFloat16 : detail::RoundedOnce {
   using Code = unsigned short;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -108,9 +112,9 @@ struct BFloat16 : RoundedOnce {
 };
 
 // The two formats of 8 bits of the Open Compute Project (OFP8). What is too large becomes the largest number.
-struct Float8E4M3 : RoundedOnce {
+struct Float8E4M3 : detail::RoundedOnce {
   using Code = unsigned char;
-  using Portable = SmallFloat<4, 3, 0x7e, 0x7e, 0x7f>;
+  using Portable = detail::SmallFloat<4, 3, 0x7e, 0x7e, 0x7f>;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     unsigned short pair;
@@ -131,7 +135,7 @@ struct Float8E4M3 : RoundedOnce {
   }
 };
 
-struct Float8E5M2 : RoundedOnce {
+struct Float8E5M2 : detail::RoundedOnce {
   using Code = unsigned char;
   AUTOTUNE_DEVICE static Code narrow(float number, float) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
@@ -139,7 +143,7 @@ struct Float8E5M2 : RoundedOnce {
     asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(number));
     return static_cast<Code>(pair);
 #else
-    return static_cast<Code>(SmallFloat<5, 2, 0x7b, 0x7b, 0x7f>::narrow(number));
+    return static_cast<Code>(detail::SmallFloat<5, 2, 0x7b, 0x7b, 0x7f>::narrow(number));
 #endif
   }
   // The upper half of a float16.
@@ -149,11 +153,13 @@ struct Float8E5M2 : RoundedOnce {
 };
 
 // float, of a double.
-struct Float32 : OfFloat {
+struct Float32 : detail::OfFloat {
   using Code = unsigned int;
   AUTOTUNE_DEVICE static Code narrow(float number, float) { return bit_cast<Code>(number); }
   AUTOTUNE_DEVICE static float widen(Code code, float) { return bit_cast<float>(code); }
 };
+
+namespace detail {
 
 // Whole numbers of -LARGEST .. LARGEST times a scale; beyond them the nearest, and 0 for NaN.
 template <class Whole, class Bits, int LARGEST>
@@ -171,8 +177,10 @@ struct ScaledInt : OfFloat {
     return static_cast<float>(static_cast<Whole>(code)) * scale;
   }
 };
-using ScaledInt8 = ScaledInt<signed char, unsigned char, 127>;
-using ScaledInt16 = ScaledInt<short, unsigned short, 32767>;
+}  // namespace detail
+
+using ScaledInt8 = detail::ScaledInt<signed char, unsigned char, 127>;
+using ScaledInt16 = detail::ScaledInt<short, unsigned short, 32767>;
 
 // -- where a scale comes from -----------------------------------------------------------------------------------------
 
@@ -191,6 +199,8 @@ struct FixedScale {
     return bit_cast<float>(BITS);
   }
 };
+
+namespace detail {
 
 // Scale number `row` of those that lie behind the elements, each in `unit` whole texels (layout.py: Layout.tail).
 template <class Value, class Memory, class Mapping, class Dims, class Records, class Grouping>
@@ -212,11 +222,13 @@ AUTOTUNE_DEVICE float scale_behind(const Array<Value, Memory, Mapping, Dims, Rec
   return scale;
 }
 
+}  // namespace detail
+
 // Of the array's content.
 struct ArrayScale {
   template <class Codes, class... Indices>
   AUTOTUNE_DEVICE static float of(const Codes& codes, Indices...) {
-    return scale_behind(codes, 0);
+    return detail::scale_behind(codes, 0);
   }
 };
 
@@ -224,7 +236,7 @@ struct ArrayScale {
 struct RowScale {
   template <class Codes, class First, class... Others>
   AUTOTUNE_DEVICE static float of(const Codes& codes, First first, Others...) {
-    return scale_behind(codes, static_cast<unsigned>(first));
+    return detail::scale_behind(codes, static_cast<unsigned>(first));
   }
 };
 

@@ -26,67 +26,6 @@ using GlobalArray = Array<Value, Global<Texel<(alignof(Value) < 16 ? alignof(Val
 
 namespace detail {
 
-// What extents and strides a mapping has, and one with others. All that is known here of a mapping's members.
-template <class Mapping>
-struct StridedOf {
-  static constexpr bool is_strided = false;
-  static constexpr int rank = 0, contiguous = 0;
-};
-template <class ExtentsOf, class StridesOf>
-struct StridedOf<Strided<ExtentsOf, StridesOf>> {
-  using Mapping = Strided<ExtentsOf, StridesOf>;
-  static constexpr bool is_strided = true;
-  static constexpr int rank = ExtentsOf::count;
-
-  AUTOTUNE_EVERYWHERE static constexpr int contiguous_axis() {
-    int axis = 0;
-    while (StridesOf::known(axis) != 1) ++axis;
-    return axis;
-  }
-  static constexpr int contiguous = contiguous_axis();
-
-  AUTOTUNE_EVERYWHERE static unsigned extent(const Mapping& mapping, int axis) { return mapping.extents()[axis]; }
-  AUTOTUNE_EVERYWHERE static auto stride(const Mapping& mapping, int axis) { return mapping.strides()[axis]; }
-  AUTOTUNE_EVERYWHERE static void give(Mapping& mapping, const unsigned long long (&extents)[rank],
-                                       const unsigned long long (&strides)[rank]) {
-    for (int axis = 0; axis < rank; ++axis) {
-      mapping.extents().give(axis, static_cast<unsigned>(extents[axis]));
-      mapping.strides().give(axis, static_cast<typename Mapping::Stride>(strides[axis]));
-    }
-  }
-};
-
-// Elements that a layout of records takes at once; 0 where that is not known here.
-template <class Records>
-struct RunOfRecords {
-  static constexpr unsigned long long elements = 0;
-  static constexpr bool is_whole = false;  // whether the texels of a value follow each other
-};
-template <>
-struct RunOfRecords<Aos> {
-  static constexpr unsigned long long elements = 1;
-  static constexpr bool is_whole = true;
-};
-template <>
-struct RunOfRecords<Soa> {
-  static constexpr unsigned long long elements = 1;
-  static constexpr bool is_whole = false;
-};
-template <int LANES>
-struct RunOfRecords<Aosoa<LANES>> {
-  static constexpr unsigned long long elements = LANES;
-  static constexpr bool is_whole = false;
-};
-
-template <class Sample, class Value>
-struct ConstAs {
-  using type = Value;
-};
-template <class Sample, class Value>
-struct ConstAs<const Sample, Value> {
-  using type = const Value;
-};
-
 // The values of an accessor as an ordinary array: a pointer, extents, and strides in values.
 template <class Accessor>
 struct Values {
@@ -96,39 +35,36 @@ template <class Value, template <class> class Memory, class Texel, class Mapping
           int MEMBER>
 struct Values<Array<Value, Memory<Texel>, Mapping, Dims1D, Records, Merged<MEMBERS, MEMBER>>> {
   using Accessor = Array<Value, Memory<Texel>, Mapping, Dims1D, Records, Merged<MEMBERS, MEMBER>>;
-  using Strides = StridedOf<Mapping>;
-  using Run = RunOfRecords<Records>;
   using Index = typename Mapping::Stride;
-  static constexpr int rank = Strides::rank, contiguous = Strides::contiguous, members = MEMBERS;
-  static constexpr bool is_strided = Strides::is_strided && (sizeof(Value) == sizeof(Texel) || Run::is_whole);
+  static constexpr int rank = Mapping::rank, contiguous = Mapping::contiguous(), members = MEMBERS;
+  static constexpr bool is_strided = Mapping::is_strided && (sizeof(Value) == sizeof(Texel) || Records::is_whole);
   static constexpr bool is_alone = MEMBERS == 1;
-  static constexpr bool is_dense = Strides::is_strided && Run::elements > 0 && is_alone;
+  static constexpr bool is_dense = Mapping::is_strided && !Records::template has_runs<1> && is_alone;
 
-  AUTOTUNE_EVERYWHERE static auto pointer(const Accessor& array) { return of(array.memory.base) + MEMBER; }
-  AUTOTUNE_EVERYWHERE static unsigned extent(const Accessor& array, int axis) { return Strides::extent(array, axis); }
+  AUTOTUNE_EVERYWHERE static auto pointer(const Accessor& array) {
+    return reinterpret_cast<typename Memory<Texel>::template element<Value>*>(array.memory.base) + MEMBER;
+  }
+  AUTOTUNE_EVERYWHERE static unsigned extent(const Accessor& array, int axis) { return array.extents()[axis]; }
   AUTOTUNE_EVERYWHERE static unsigned long long stride(const Accessor& array, int axis) {
-    return 1ull * Strides::stride(array, axis) * MEMBERS;
+    return 1ull * array.strides()[axis] * MEMBERS;
   }
   // Elements of an array without gaps, in whole runs.
   AUTOTUNE_EVERYWHERE static unsigned long long elements(const unsigned long long (&extents)[rank]) {
     unsigned long long count = 1;
     for (int axis = 0; axis < rank; ++axis) count *= extents[axis];
-    return (count + Run::elements - 1) / Run::elements * Run::elements;
+    return (count + Records::lanes - 1) / Records::lanes * Records::lanes;
   }
   template <class Pointer>
   AUTOTUNE_EVERYWHERE static Accessor made(Pointer values, const unsigned long long (&extents)[rank],
                                            const unsigned long long (&strides)[rank]) {
     Accessor array{};
     array.memory.base = reinterpret_cast<decltype(Memory<Texel>::base)>(values);
-    Strides::give(array, extents, strides);
-    array.runs().give(0, static_cast<typename Mapping::Stride>(elements(extents)));
+    for (int axis = 0; axis < rank; ++axis) {
+      array.extents().give(axis, static_cast<unsigned>(extents[axis]));
+      array.strides().give(axis, static_cast<Index>(strides[axis]));
+    }
+    array.runs().give(0, static_cast<Index>(elements(extents)));
     return array;
-  }
-
- private:
-  template <class Unit>
-  AUTOTUNE_EVERYWHERE static auto of(Unit* base) {
-    return reinterpret_cast<typename ConstAs<Unit, Value>::type*>(base);
   }
 };
 

@@ -22,18 +22,13 @@ struct Xor {
 template <class Mapping, int ROW, int COLUMN, unsigned GROUPS, unsigned WIDTH>
 struct Swizzled : Mapping {
   using Offset = typename Mapping::Offset;
+  static constexpr bool is_strided = false;
 
   template <class... Indices>
   AUTOTUNE_DEVICE Offset offset(Indices... indices) const {
     Offset index[] = {static_cast<Offset>(indices)...};
     index[COLUMN] = Xor<GROUPS, WIDTH>::column(index[ROW], index[COLUMN]);
-    return at(index, UpTo<sizeof...(Indices)>());
-  }
-
- private:
-  template <int RANK, int... AXES>
-  AUTOTUNE_DEVICE Offset at(const Offset (&index)[RANK], Integers<AXES...>) const {
-    return Mapping::offset(index[AXES]...);
+    return detail::offset_of<Mapping>(*this, index, UpTo<sizeof...(Indices)>());
   }
 };
 

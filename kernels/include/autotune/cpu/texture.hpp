@@ -10,6 +10,7 @@ struct autotune_texture {
 };
 
 using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = cudaTextureObject_t;
 
 namespace autotune::cpu {
 
@@ -18,6 +19,13 @@ inline T texel(const autotune_texture& texture, unsigned long long index) {
   T value;
   memcpy(&value, texture.data + index * sizeof(T), sizeof(T));
   return value;
+}
+
+// The rows of a volume follow each other: height counts all of them.
+inline unsigned char* texel_of(unsigned long long object, unsigned long long row, unsigned long long column,
+                               unsigned long long bytes) {
+  const auto& texture = *reinterpret_cast<const autotune_texture*>(object);
+  return const_cast<unsigned char*>(texture.data) + (row * texture.pitch + column) * bytes;
 }
 
 // Towards zero is as good as down: what lies below zero is clamped to it.
