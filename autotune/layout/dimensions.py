@@ -344,7 +344,7 @@ def _export_storage(layout: Layout) -> Mapping[str, Any]:
 STORAGE = Dimension(
     name="storage",
     usual=lambda data: data.fields[0].type,
-    values=("float64", *STORAGES),
+    values=("declared", "float64", *STORAGES),
     read=_storage,
     shown=lambda layout: layout.storage.name if layout.storage else "",
     exported=_export_storage,

@@ -263,9 +263,9 @@ ELEMENTS = ("float16", "bfloat16", "float8_e4m3", "float8_e5m2")  # what can be 
 
 
 def storage_of(name: str, declared: str) -> Storage | None:
-    """The storage of that name for elements that are ``declared`` float32 or float64; None for all their bits. Raises
-    UnknownName."""
-    if name == declared:
+    """The storage of that name for elements that are ``declared`` float32 or float64; None for all their bits, by the
+    type's name or as ``declared``, where an option decides the type. Raises UnknownName."""
+    if name in ("declared", declared):
         return None
     if name not in STORAGES:
         raise UnknownName("storage", name, list_storages(declared))
@@ -274,4 +274,4 @@ def storage_of(name: str, declared: str) -> Storage | None:
 
 def list_storages(declared: str) -> tuple[str, ...]:
     """What elements of the ``declared`` type can be stored as."""
-    return (declared, *(name for name in STORAGES if name != declared))
+    return ("declared", declared, *(name for name in STORAGES if name != declared))

@@ -171,9 +171,14 @@ class Experiment:
     def _detector(self, inside: NDArray[np.bool_], centre_y: float, centre_x: float) -> NDArray[np.uint8]:
         if not self.detector_radius:
             return inside.astype(np.uint8)
-        rows, columns = inside.shape
-        y, x = (np.arange(rows) - centre_y) * self.spacing, (np.arange(columns) - centre_x) * self.spacing
-        return ((y[:, None] ** 2 + x**2 <= self.detector_radius**2) & inside).astype(np.uint8)
+        y, x = (
+            ((np.arange(count) - centre) * self.spacing) ** 2
+            for count, centre in zip(inside.shape, (centre_y, centre_x), strict=True)
+        )
+        most, seen = self.detector_radius**2, np.zeros(inside.shape, np.uint8)
+        around = np.ix_(y <= most, x <= most)  # of a large lattice, little
+        seen[around] = (y[y <= most, None] + x[x <= most] <= most) & inside[around]
+        return seen
 
 
 _TYPES: Mapping[str, Callable[[Any], Any]] = {"seed": int, "precision": str}  # the others are float

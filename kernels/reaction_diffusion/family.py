@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from .outline import EAST, NORTH, SOUTH, WEST, read_outline
 from .schedule import Block, Schedule, schedule
 
 Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 16  # points of the reference's field that a thread advances at a time
 
 
 def inputs(parameters: Mapping[str, Any], root: Path) -> dict[str, Any]:
@@ -51,9 +54,10 @@ def whole_lattice(grid: Any) -> NDArray[np.bool_]:
 
 
 def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Explicit Euler in float64, the fluxes through the open faces of each point summed. Shares nothing with the
-    kernels: no factor of a point's own value, no order of neighbours."""
+    """Explicit Euler in float64, the fluxes through the open faces of each point summed, rows in blocks that threads
+    share. Shares nothing with the kernels: no factor of a point's own value, no order of neighbours."""
     c = arrays["initial"].astype(np.float64)
+    after = np.empty_like(c)
     diffusion, bleaching = float(options["diffusion"]), float(options["bleaching"])
     steps, interval = int(options["steps"]), int(options["interval"])
     beam = _beam(arrays, str(options["beam_shape"]))
@@ -62,22 +66,32 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     seen = arrays["detector"] != 0
     fluorescence = np.zeros(steps // interval + 1)
     fluorescence[0] = c[seen].sum()
-    for step in range(1, steps + 1):
-        down, right = np.diff(c, axis=0), np.diff(c, axis=1)
+    rows, columns = c.shape
+    each = max(1, _BLOCK // columns)
+
+    def advance(top: int) -> None:
+        bottom = min(top + each, rows)
+        above, below = max(top - 1, 0), min(bottom + 1, rows)
+        down, right = np.diff(c[above:below], axis=0), np.diff(c[top:bottom], axis=1)
         if south is not None and east is not None:
-            down *= south
-            right *= east
-        change = beam * c
+            down *= south[above : below - 1]
+            right *= east[top:bottom]
+        change = beam[top:bottom] * c[top:bottom]
         change *= -bleaching
         down *= diffusion
         right *= diffusion
-        change[:-1] += down
-        change[1:] -= down
+        change[: below - 1 - top] += down[top - above :]
+        change[above + 1 - top :] -= down[: bottom - 1 - above]
         change[:, :-1] += right
         change[:, 1:] -= right
-        c += change
-        if step % interval == 0:
-            fluorescence[step // interval] = c[seen].sum()
+        np.add(c[top:bottom], change, out=after[top:bottom])
+
+    with ThreadPoolExecutor() as pool:
+        for step in range(1, steps + 1):
+            list(pool.map(advance, range(0, rows, each)))
+            c, after = after, c
+            if step % interval == 0:
+                fluorescence[step // interval] = c[seen].sum()
     return {"concentration": c, "fluorescence": fluorescence}
 
 

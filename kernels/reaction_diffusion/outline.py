@@ -20,10 +20,10 @@ def open_sides(inside: Inside) -> NDArray[np.uint8]:
     2 south, 4 west, 8 east. A point outside has none."""
     sides = np.zeros(inside.shape, np.uint8)
     vertical, horizontal = inside[1:] & inside[:-1], inside[:, 1:] & inside[:, :-1]
-    sides[1:][vertical] |= NORTH
-    sides[:-1][vertical] |= SOUTH
-    sides[:, 1:][horizontal] |= WEST
-    sides[:, :-1][horizontal] |= EAST
+    sides[1:] |= vertical * np.uint8(NORTH)
+    sides[:-1] |= vertical * np.uint8(SOUTH)
+    sides[:, 1:] |= horizontal * np.uint8(WEST)
+    sides[:, :-1] |= horizontal * np.uint8(EAST)
     return sides
 
 

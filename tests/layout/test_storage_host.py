@@ -105,6 +105,7 @@ def test_what_has_no_scale_is_refused() -> None:
     with pytest.raises(UnknownName, match="storage 'half'"):
         storage_of("half", "float32")
     assert storage_of("float32", "float32") is None
+    assert storage_of("declared", "float32") is storage_of("declared", "float64") is None
 
 
 @settings(max_examples=80, deadline=None)

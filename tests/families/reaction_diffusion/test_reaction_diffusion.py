@@ -122,6 +122,23 @@ def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tupl
                 check(backend, bound, texts, 2e-6)
 
 
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_the_reference_has_the_same_bits_in_blocks_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    inside = np.random.default_rng(1).random((37, 23)) < (2 if is_whole else 0.8)
+    bound = inputs(inside, {}, seconds=0.0013, sample_seconds=0.0005)
+
+    def of_blocks(points: int) -> Outputs:
+        monkeypatch.setattr(MODULE, "_BLOCK", points)
+        return MODULE.reference(dict(bound.arrays), {**bound.options, **bound.scalars})
+
+    whole = of_blocks(37 * 23)
+    for points in (1, 5 * 23, 36 * 23):  # a row, some, all but one
+        for output, values in of_blocks(points).items():
+            np.testing.assert_array_equal(values, whole[output])
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_blocks_that_meet_at_the_grids_barrier_take_turns_at_tiles(threads: int) -> None:
     bound = inputs(np.ones((48, 112), np.bool_), {}, seconds=0.0043, sample_seconds=0.0009)
@@ -296,10 +313,10 @@ def test_a_texture_is_refused_where_none_can_be(rows: int, precision: str, reaso
         assert memory == "global" or reason in found
 
 
-@pytest.mark.parametrize("name", ["experiment", "large", "ragged", "cell"])
+@pytest.mark.parametrize("name", ["experiment", "large", "huge", "ragged", "cell"])
 def test_workloads_are_declared_as_they_are(name: str) -> None:
     workload = workloads.load_workload(FAMILY, name)
-    if name != "large":
+    if name not in ("large", "huge"):
         bound = workloads.prepare(FAMILY, workload, Path())
         assert (bound.options["walls"] == "rectangle") == bool(bound.arrays["initial"].all())
     assert workload.options["beam_shape"] == "gaussian"
