@@ -235,6 +235,8 @@ def live(handle: int, parent_handle: int, first: str = "") -> None:
         os.set_inheritable(end, False)  # what this process runs is to hold neither
     if first:
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        if parent.poll():  # its end: it has gone already
+            return
         module, _, function = first.partition(":")
         with suppress(Exception):
             getattr(import_module(module), function)()
