@@ -2,7 +2,8 @@
 
     python benchmarks/advise.py spaces ./examples/lookup=benchmarks/results/lookup-h200.csv.xz \
         allpairs=benchmarks/results/allpairs-h200.csv.xz --out benchmarks/results/advise-spaces.csv
-    python benchmarks/advise.py kernels FOLDER --out benchmarks/results/advise-kernels.csv
+    python benchmarks/advise.py kernels FOLDER --keep MADE --out benchmarks/results/advise-kernels.csv
+    python benchmarks/advise.py time MADE --seconds 60 --out benchmarks/results/advise-kernels-times.csv
 
 ``spaces`` takes families with the tables of whole sweeps of them. The advice is made from control's traces and those of
 each other layout, on the table's inputs; the times are the table's. Which layout matters is measured twice: by how much
@@ -10,12 +11,14 @@ slower than its best single change control is, policy by policy (``matters``), a
 sweep loses with one policy back at its default (``matters_at_best``). A suggestion agrees where it lays out an array
 that the policy does. Regrets are of times: over the best that other layouts of control reach, with the other policies
 that these need (``regret_of_layouts``), and over the best of all (``regret``). ``control_*`` are those of doing
-nothing.
+nothing. With ``--workloads`` the rows that ``--out`` has of other inputs stay.
 
 ``kernels`` takes checkouts of the repositories in public_kernels.csv, each under its name, and kernels from there or
 from ``--list``. What is advised there is applied in the family folder that the command writes, which is loaded again
-and traced on other sizes and other random inputs: does it lower the sectors there, too? ``--time DEVICE`` sweeps the
-folder's presets besides and adds times: of the kernel as it was, of control, and of the first suggestion.
+and traced on other sizes and other random inputs: does it lower the sectors there, too? ``--keep`` names a folder in
+which those stay. ``time`` takes that, and times on a GPU the kernel as it was, control and the first suggestion, in a
+sweep of two configurations for each kernel, on inputs as large as ``--bytes`` allows. No kernel begins later than
+``--seconds`` after the first.
 """
 
 import argparse
@@ -24,7 +27,9 @@ import io
 import json
 import math
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,6 +58,7 @@ from autotune.files import data_root
 from autotune.ranking import find_clang
 from autotune.record import Study, read_results
 
+TIMES = RESULTS / "advise-kernels-times.csv"
 PROVED = RESULTS / "public-kernels-cpu.csv"
 MATTERS = 0.03  # of the time: less is no effect
 
@@ -200,8 +206,8 @@ def is_layout_alone(family: Family, one: Configuration, changes: Sequence[Layout
 
 
 def spaces(given: argparse.Namespace) -> list[dict[str, Any]]:
-    rows = []
     only = {*filter(None, given.workloads.split(","))}
+    rows: list[dict[str, Any]] = [*read_rows(given.out)] if only and given.out.exists() else []
     for pair in given.sweeps:
         folder, _, path = pair.partition("=")
         family = load_family(folder)
@@ -214,10 +220,12 @@ def spaces(given: argparse.Namespace) -> list[dict[str, Any]]:
                 print(f"{folder} {study.workload} is left out: {problem}", flush=True)
                 continue
             print(row, flush=True)
+            rows = [r for r in rows if (r["family"], r["workload"]) != (row.family, row.workload)]
             rows.append(asdict(row))
             write_rows(given.out, rows)
     for name in ("agrees", "agrees_at_best"):
-        print(f"{name}: {sum(bool(row[name]) for row in rows)} of {len(rows)}")
+        agreed = sum(str(row[name]) == "True" for row in rows)
+        print(f"{name}: {agreed} of {len(rows)}")
     return rows
 
 
@@ -228,8 +236,7 @@ def spaces(given: argparse.Namespace) -> list[dict[str, Any]]:
 class KernelRow:
     """One kernel, ``proved`` to do as its family does on the cpu device: the array with most sectors above the least
     that could hold what is asked for, and how many times as many; what is advised; what that saves of the moved sectors
-    and of the passes of the first cache on the inputs it was chosen on, and on others (``again_*``); times where it was
-    timed."""
+    and of the passes of the first cache on the inputs it was chosen on, and on others (``again_*``)."""
 
     repository: str
     file: str
@@ -246,18 +253,15 @@ class KernelRow:
     again_passes: float = math.nan
     holds: str = ""
     traced_with: str = find_clang() or "g++"
-    plain_ms: float = math.nan
-    control_ms: float = math.nan
-    advised_ms: float = math.nan
     seconds: float = math.nan
     reason: str = ""
 
 
-def kernel_row(folder: Path, row: Mapping[str, str], seconds: float, device: str) -> KernelRow:
+def kernel_row(folder: Path, row: Mapping[str, str], seconds: float, keep: Path | None) -> KernelRow:
     source, begun = folder / row["repository"] / row["file"], time.perf_counter()
     head = (row["repository"], row["file"], row["kernel"])
     with tempfile.TemporaryDirectory() as made:
-        out = Path(made, "advised")
+        out = Path(made, re.sub(r"\W.*", "", row["kernel"]))
         command = [sys.executable, "-m", "autotune", "advise", str(source), "--kernel", row["kernel"], "-o", str(out),
                    "--json", "-I", str(source.parent), *shlex.split(row["options"])]  # fmt: skip
         try:
@@ -279,7 +283,9 @@ def kernel_row(folder: Path, row: Mapping[str, str], seconds: float, device: str
             return found
         figures = {"saves_moved": first["saves_moved"], "saves_passes": first["saves_passes"]}
         figures |= {"advised": said(first["set"]), "arrays": " ".join(first["arrays"])}
-        return replace(found, result="advised", **figures, **again(out, first["set"]), **timed(out, device))
+        if keep:
+            shutil.copytree(out, keep / out.name, dirs_exist_ok=True)
+        return replace(found, result="advised", **figures, **again(out, first["set"]))
 
 
 def said(values: Mapping[str, Any]) -> str:
@@ -319,25 +325,6 @@ def again(folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     return {"again_moved": saved["missed"], "again_passes": saved["wavefronts"], "holds": holds}
 
 
-def timed(folder: Path, device: str) -> dict[str, Any]:
-    """Times on a device, where one is named: every result is verified before."""
-    if not device:
-        return {}
-    workload = chosen_workload(folder)
-    found: dict[Configuration, float] = {}
-    for preset in ("control", "advised"):
-        result = autotune.sweep(
-            str(folder), preset=preset, workload=workload, device=device, out=folder / "swept"
-        )
-        found |= {trial.configuration: trial.time_ms for trial in result.record.trials if trial.measurement}
-    baseline, control = result.record.about.baseline, result.family.space.control
-    return {
-        "plain_ms": baseline.median_ms if baseline else math.nan,
-        "control_ms": found.pop(control, math.nan),
-        "advised_ms": min(found.values(), default=math.nan),
-    }
-
-
 def chosen_workload(folder: Path) -> Path:
     """The one that the advice was made on."""
     other = folder / "workloads" / "advised.yaml"
@@ -347,7 +334,7 @@ def chosen_workload(folder: Path) -> Path:
 def kernels(given: argparse.Namespace) -> list[dict[str, Any]]:
     text, rows = given.list.read_text(encoding="utf-8"), []
     for row in listed(text, given.only):
-        found = kernel_row(given.folder, row, given.seconds, given.time)
+        found = kernel_row(given.folder, row, given.seconds, given.keep)
         print(f"{found.repository} {found.kernel}: {found.result} {found.advised} {found.reason}", flush=True)
         rows.append(asdict(found))
         write_rows(given.out, rows)
@@ -367,6 +354,107 @@ def listed(text: str, only: str) -> list[dict[str, str]]:
     seconds = {(row["file"], row["kernel"]): float(row["seconds"]) for row in proved}
     rows = [row for row in csv.DictReader(io.StringIO(text)) if only in f"{row['file']} {row['kernel']}"]
     return sorted(rows, key=lambda row: seconds.get((row["file"], row["kernel"]), math.inf))
+
+
+# -- their times ------------------------------------------------------------------------------------------
+
+LEAST, MOST_DOUBLED = 16, 6  # the smallest size that is doubled, and how many times
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """One kernel of a folder of ``--keep`` on one device: milliseconds of the kernel as it was, of control and of the
+    first suggestion, and control's time over that of the suggestion with its interval."""
+
+    kernel: str
+    device: str
+    sizes: str
+    advised: str
+    plain_ms: float = math.nan
+    control_ms: float = math.nan
+    advised_ms: float = math.nan
+    gain: float = math.nan
+    gain_low: float = math.nan
+    gain_high: float = math.nan
+    seconds: float = math.nan
+    reason: str = ""
+
+
+def enlarge(family: Family, most: float, path: Path) -> Path:
+    """A workload as the adopted one, with its sizes doubled as often as ``most`` bytes of inputs allow."""
+    once, twice = (count_bytes(family, write_sizes(family, factor, path)) for factor in (1, 2))
+    doublings = math.log(most / once) / math.log(twice / once) if twice > once else 0
+    factor = 2 ** max(0, min(MOST_DOUBLED, int(doublings)))
+    while factor > 1 and count_bytes(family, write_sizes(family, factor, path)) > most:
+        factor //= 2  # not all arrays grow by as much
+    return write_sizes(family, factor, path)
+
+
+def write_sizes(family: Family, factor: int, path: Path) -> Path:
+    adopted = load_workload(family, "adopted")
+    sizes = {n: factor * v if n != "seed" and v >= LEAST else v for n, v in adopted.parameters.items()}
+    content = {"schema": 1, "workload": "timed", "family": family.name, "parameters": sizes}
+    if adopted.scalars:
+        content["scalars"] = {name: sizes.get(name, value) for name, value in adopted.scalars.items()}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def count_bytes(family: Family, workload: Path) -> int:
+    inputs = prepare(family, load_workload(family, workload), data_root(None))
+    return sum(array.nbytes for array in inputs.arrays.values())
+
+
+def time_row(folder: Path, device: str, most: float) -> TimeRow:
+    """Every result is verified before it is timed."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as made:
+        family = load_family(str(folder))
+        workload = enlarge(family, most, Path(made, "timed.yaml"))
+        advised = family.space.configurations("advised")[0].changes(family.space.control)
+        sizes = json.loads(workload.read_text(encoding="utf-8"))["parameters"]
+        row = TimeRow(folder.name, device, " ".join(f"{n}={v}" for n, v in sizes.items()), advised)
+        try:
+            found = autotune.sweep(
+                str(folder),
+                preset="advised",
+                workload=workload,
+                device=device,
+                out=Path(made, "swept"),
+                progress=False,
+            )
+        except AutotuneError as problem:
+            return replace(
+                row, seconds=time.perf_counter() - begun, reason=" ".join(str(problem).split())[-300:]
+            )
+        about, best = found.record.about, found.best
+        return replace(
+            row, device=about.device_name, plain_ms=about.baseline.median_ms if about.baseline else math.nan,
+            control_ms=found.record.times.get(family.space.control, math.nan), advised_ms=best.ms, gain=best.speedup,
+            gain_low=best.interval[0], gain_high=best.interval[1], seconds=time.perf_counter() - begun,
+        )  # fmt: skip
+
+
+def times(given: argparse.Namespace) -> list[dict[str, Any]]:
+    rows, begun = [], time.perf_counter()
+    for folder in sorted(path.parent for path in given.folder.glob("*/family.yaml")):
+        if "advised" not in load_family(str(folder)).space.presets:
+            continue
+        if time.perf_counter() - begun > given.seconds:
+            print(f"{folder.name} is left out: {given.seconds:g} s are over", flush=True)
+            continue
+        row = time_row(folder, given.device, given.bytes)
+        rows.append(asdict(row))
+        write_rows(given.out, rows)
+        print(
+            f"{row.kernel:28} plain {row.plain_ms:.4g} ms, control {row.control_ms:.4g} ms, {row.advised} "
+            f"{row.advised_ms:.4g} ms: {row.gain:.3g} x ({row.gain_low:.3g} to {row.gain_high:.3g}), in "
+            f"{row.seconds:.1f} s {row.reason}",
+            flush=True,
+        )
+    faster = sum(row["gain_low"] > 1 for row in rows)
+    print(f"{len(rows)} kernels in {time.perf_counter() - begun:.0f} s: with the advice {faster} are faster")
+    return rows
 
 
 # -- the page ---------------------------------------------------------------------------------------------
@@ -395,10 +483,23 @@ def tables() -> dict[str, str]:
         for row in read_rows(RESULTS / "advise-kernels.csv")
         if row["result"] != "refused"
     ]
-    return {
+    tables = {
         "spaces": "\n".join([spaces_head, *spaces_rows]),
         "kernels": "\n".join([kernels_head, *kernels_rows]),
     }
+    if TIMES.exists():
+        times_head = "| kernel | sizes | as it was | control | advised | faster |\n|---|---|---|---|---|---|"
+        times_rows = [
+            f"| {row['kernel']} | {row['sizes']} | {ms(row['plain_ms'])} | {ms(row['control_ms'])} "
+            f"| {ms(row['advised_ms'])} | {float(row['gain']):.2f} x |"
+            for row in read_rows(TIMES)
+        ]
+        tables["times"] = "\n".join([times_head, *times_rows])
+    return tables
+
+
+def ms(text: str) -> str:
+    return f"{float(text):.4g} ms"
 
 
 def of(name: str, gain: str) -> str:
@@ -429,11 +530,15 @@ def main(words: Sequence[str] | None = None) -> int:
     other.add_argument("--only", default="", help="kernels whose file or name this text is in")
     other.add_argument("--most", type=int, default=20, help="kernels that adopt can read")
     other.add_argument("--seconds", type=float, default=600)
-    other.add_argument(
-        "--time", default="", metavar="DEVICE", help="sweep the presets there, too: cuda, or cpu"
-    )
+    other.add_argument("--keep", type=Path, help="where the folders that are made stay")
     other.set_defaults(run=kernels)
-    for each in (one, other):
+    last = parts.add_parser("time")
+    last.add_argument("folder", type=Path, help="that of --keep")
+    last.add_argument("--device", default="cuda")
+    last.add_argument("--bytes", type=float, default=2**26, help="of the inputs, at most; default: 64 MiB")
+    last.add_argument("--seconds", type=float, default=60, help="after which no kernel begins")
+    last.set_defaults(run=times)
+    for each in (one, other, last):
         each.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(words)
     given.run(given)

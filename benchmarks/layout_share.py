@@ -5,7 +5,8 @@
 Tables for docs/results/where-layout-matters.md (pages.py). ``entries`` counts, in shipped policy files, the winners
 whose layout policies leave their defaults. ``tuned`` and ``untuned`` compare, in the recorded sweeps of an H200, the
 fastest of all measured configurations with the fastest of those that keep every layout policy at its default. Both are
-the best that the same sweep found; the table says how many configurations it measured on each side.
+the best that the same sweep found; the table says how many configurations it measured on each side. ``inputs`` does so
+on the many inputs of a family that ``selection_sweep.py`` swept.
 """
 
 import argparse
@@ -135,9 +136,45 @@ def gains(is_tuned: bool) -> str:
     return "\n".join(lines)
 
 
+def inputs() -> str:
+    """What layouts bring over a family's range of inputs: of those where at least TUNED configurations with the default
+    layouts were measured."""
+    lines = [
+        "| family | inputs | gain, median | largest | inputs with a gain above 2 % | default layouts are the fastest |",
+        "|---|---|---|---|---|---|",
+    ]
+    frames = [queries.table(f"selection-{kind}-h200.csv.xz") for kind in ("taught", "asked")]
+    for name, swept in pd.concat(frames).groupby("family", sort=False):
+        defaults = layout_defaults(family_of(str(name)))
+        times = swept[["input", "time_ms"]].assign(usual=_keeps(swept["configuration"], defaults))
+        found = [
+            each["time_ms"][each["usual"]].min() / each["time_ms"].min()
+            for _, each in times.groupby("input")
+            if each["usual"].sum() >= TUNED and not each["usual"].all()
+        ]
+        if found:
+            gained = pd.Series(found)
+            lines.append(
+                f"| {name} | {len(found)} | {gained.median():.2f} x | {gained.max():.2f} x "
+                f"| {int((gained > 1.02).sum())} | {int((gained == 1).sum())} |"
+            )
+    return "\n".join(lines)
+
+
+def _keeps(configurations: pd.Series, defaults: Mapping[str, str]) -> pd.Series:
+    """Which of these texts have no layout but the default ones."""
+    texts = "," + configurations + ","
+    kept = pd.Series(True, index=texts.index)
+    for name, default in defaults.items():
+        kept &= texts.str.contains(f",{name}={default},", regex=False) | ~texts.str.contains(
+            f",{name}=", regex=False
+        )
+    return kept
+
+
 def tables() -> dict[str, str]:
     """What docs/results/where-layout-matters.md has (pages.py)."""
-    return {"entries": entries(), "tuned": gains(True), "untuned": gains(False)}
+    return {"entries": entries(), "inputs": inputs(), "tuned": gains(True), "untuned": gains(False)}
 
 
 def main(words: Sequence[str] | None = None) -> int:

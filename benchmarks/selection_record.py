@@ -1,6 +1,8 @@
-"""Sweeps of many inputs as one CSV, compressed: what ``selection_sweep.py`` measured, as studies again.
+"""Sweeps of many inputs as one CSV: what ``selection_sweep.py`` measured, as studies again.
 
-    python benchmarks/selection_record.py out/*.pickle --out benchmarks/results/selection-taught-h200.csv.xz
+    python benchmarks/selection_record.py round/taught.csv --out benchmarks/results/selection-taught-h200.csv.xz
+
+joins tables into one.
 
 A row is a configuration on an input: its time in ms (of the finalists, the interleaved one; of the others the first
 median, times what that of the finalists changed by), and 1 where it was proved on ragged sizes too. What an input is
@@ -8,20 +10,24 @@ median, times what that of the finalists changed by), and 1 where it was proved 
 """
 
 import argparse
+import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from result_files import read_rows, write_rows
 from selection_inputs import RANGES
-from selection_sweep import read as read_pickle
+from selection_inputs import write as write_inputs
 
 from autotune.compile import KernelProfile, Variant
-from autotune.declaration import Configuration, Family, load_family
+from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.errors import UnknownName
+from autotune.files import find_bundled
 from autotune.layout import layouts_digest
+from autotune.policy import feature_values
 from autotune.record import Measurement, Provenance, Study, Trial
 
 COLUMNS = (
@@ -41,49 +47,55 @@ COLUMNS = (
 _SMS = 132  # of an H200
 
 
-def rows_of(name: str, points: Iterable[tuple[Mapping[str, int], Study]]) -> Iterator[dict[str, object]]:
-    """The rows of a family's studies."""
-    for point, study in points:
-        about = {
-            "point": dict(point), "features": dict(study.about.features), "scalars": dict(study.about.scalars),
-            "options": dict(study.about.options), "compiler": study.about.compiler, "driver": study.about.driver,
-            "date": study.about.date, "device": study.about.device_name,
+def rows_of(name: str, point: Mapping[str, int], study: Study) -> Iterator[dict[str, object]]:
+    """The rows of a study of a family; ``point`` is what made its input."""
+    about = {
+        "point": dict(point), "features": dict(study.about.features), "scalars": dict(study.about.scalars),
+        "options": dict(study.about.options), "compiler": study.about.compiler, "driver": study.about.driver,
+        "date": study.about.date, "device": study.about.device_name,
+    }  # fmt: skip
+    told = json.dumps(about, sort_keys=True)
+    for trial in study.trials:
+        if trial.measurement is None:
+            continue
+        measured, ratio = trial.measurement, study.about.retime_ratio or 1.0
+        took = measured.retimed_ms or measured.median_ms * ratio
+        needs = {
+            p.kernel: [p.block_size, p.registers, p.shared_bytes, p.blocks_per_sm] for p in trial.profiles
+        }
+        yield {
+            "family": name, "input": study.workload, "about": told, "configuration": trial.configuration.id,
+            "time_ms": f"{took:.6g}", "first_ms": f"{measured.median_ms:.6g}",
+            "spread": f"{measured.spread:.3g}", "samples": measured.samples, "proved": int(bool(trial.proved)),
+            "kernel": max(needs, key=lambda kernel: trial.kernel_ms.get(kernel, 0.0), default=""),
+            "needs": json.dumps(needs) if trial.proved else "",
         }  # fmt: skip
-        told = json.dumps(about, sort_keys=True)
-        for trial in study.trials:
-            if trial.measurement is None:
-                continue
-            measured, ratio = trial.measurement, study.about.retime_ratio or 1.0
-            took = measured.retimed_ms or measured.median_ms * ratio
-            needs = {
-                p.kernel: [p.block_size, p.registers, p.shared_bytes, p.blocks_per_sm] for p in trial.profiles
-            }
-            yield {
-                "family": name, "input": study.workload, "about": told, "configuration": trial.configuration.id,
-                "time_ms": f"{took:.6g}", "first_ms": f"{measured.median_ms:.6g}",
-                "spread": f"{measured.spread:.3g}", "samples": measured.samples, "proved": int(bool(trial.proved)),
-                "kernel": max(needs, key=lambda kernel: trial.kernel_ms.get(kernel, 0.0), default=""),
-                "needs": json.dumps(needs) if trial.proved else "",
-            }  # fmt: skip
-            told = ""
+        told = ""
 
 
-def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """A CSV file, compressed."""
-    write_rows(path, list(rows), COLUMNS)
+def append(path: Path, name: str, point: Mapping[str, int], study: Study) -> None:
+    """Add the rows of a study to a table that is not compressed; it is begun where there is none."""
+    if not path.exists():
+        write_rows(path, [], COLUMNS)
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.DictWriter(file, COLUMNS, lineterminator="\n").writerows(rows_of(name, point, study))
 
 
-def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
-    """By family, what made each input and its study, as a sweep of today's sources would record it. A policy gone
-    since counts with its best value; what has a value or a kernel that is gone is left out."""
+def read(*paths: Path, only: str = "") -> dict[str, list[tuple[Mapping[str, int], Study]]]:
+    """By family (``only`` one, if named), what made each input and its study, as today's sources would have
+    it. A policy gone since counts with its best value; what has a value or a kernel that is gone is left out."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in read_rows(path):
+    for row in (row for path in paths for row in read_rows(path) if only in ("", row["family"])):
         groups.setdefault((row["family"], row["input"]), []).append(row)
     families = {name: load_family(RANGES[name].family) for name in dict.fromkeys(name for name, _ in groups)}
     found: dict[str, list[tuple[Mapping[str, int], Study]]] = {}
     for (name, workload), rows in groups.items():
         about = json.loads(rows[0]["about"])
         family = families[name]
+        if family.features.keys() - feature_values(
+            family.features, {**about["scalars"], **about["features"]}
+        ):
+            about["features"] |= find_sizes(name, about["point"])
         today: dict[Configuration, Mapping[str, str]] = {}
         for row in sorted(rows, key=lambda row: float(row["time_ms"])):
             kernels = {row["kernel"], *json.loads(row["needs"] or "{}")} - {""}
@@ -92,6 +104,14 @@ def read(path: Path) -> dict[str, list[tuple[Mapping[str, int], Study]]]:
                 today.setdefault(configuration, row)
         found.setdefault(name, []).append((about["point"], _study(family, workload, about, today)))
     return found
+
+
+def find_sizes(name: str, point: Mapping[str, int]) -> Mapping[str, int]:
+    """The extents of an input, as the family has them today."""
+    family = load_family(RANGES[name].family)
+    with tempfile.TemporaryDirectory() as folder:
+        (path,) = write_inputs(RANGES[name], [point], Path(folder))
+        return prepare(family, load_workload(family, path), find_bundled("workloads") / "data").sizes
 
 
 def _configuration(family: Family, text: str) -> Configuration | None:
@@ -177,13 +197,10 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pickles", type=Path, nargs="+", help="what selection_sweep.py wrote")
+    parser.add_argument("tables", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(words)
-    write(
-        options.out,
-        (row for path in options.pickles for row in rows_of(path.name.split(".")[0], read_pickle(path))),
-    )
+    write_rows(options.out, [row for path in options.tables for row in read_rows(path)], COLUMNS)
 
 
 if __name__ == "__main__":

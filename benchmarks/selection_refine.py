@@ -1,6 +1,6 @@
 """What programs that refine end with, on inputs that the policy file does not know: real calls on the GPU.
 
-    python benchmarks/selection_refine.py allpairs --taught taught/allpairs.pickle --each 6 --seed 60 --out refined.csv
+    python benchmarks/selection_refine.py allpairs --taught taught.csv --each 6 --seed 60 --out refined.csv
 
 A policy file is made of the taught sweeps. Each drawn input is prepared and called 30 times with ``refine=True``, once
 what is tried is compiled; a row says what selection took, what stayed and after how many timed calls. A sweep of the
@@ -24,7 +24,6 @@ import selection_record
 from harness import is_there
 from result_files import write_rows
 from selection_inputs import RANGES, drawn, write
-from selection_sweep import read
 
 import autotune
 from autotune.declaration import Configuration, load_family, load_workload, prepare
@@ -66,7 +65,9 @@ def main(words: Sequence[str] | None = None) -> None:
     family = load_family(range_.family)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
-        file = merge_winners(None, [study for path in options.taught for _, study in read(path)])
+        file = merge_winners(
+            None, [study for path in options.taught for _, study in selection_record.read(path)[family.name]]
+        )
         path = Path(folder) / "made" / file_name(family.name, file.device.slug)
         path.parent.mkdir(parents=True)
         write_policy(path, file)

@@ -6,7 +6,8 @@
 Each rule knows the taught inputs of a family and is asked for one of the others: with ``--asked`` for those, which
 were drawn with a seed and swept after the rule was fixed; else for each taught one in turn, which is then left out.
 Regret is the time of what it takes over the best that was found for that input, minus 1; what was not measured there
-gives way to the next one of the rule. Beside what programs get (``autotune``):
+gives way to the next one of the rule. With ``--policies`` the family's policy file is known before --taught, and only
+rules that need no sweeps are compared. Beside what programs get (``autotune``):
 
     nearest          selection without a prediction
     volume           the input whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
@@ -36,7 +37,15 @@ from autotune.compile import Variant
 from autotune.declaration import Configuration, Family, load_family
 from autotune.dispatch.refinement import CALLS, Refinement
 from autotune.hardware import Device
-from autotune.policy import Policies, PolicyFile, candidates, feature_values, merge_winners
+from autotune.policy import (
+    Policies,
+    PolicyFile,
+    candidates,
+    feature_values,
+    file_name,
+    merge_winners,
+    read_policy_file,
+)
 from autotune.policy.prediction import process
 from autotune.record import Study
 
@@ -46,6 +55,7 @@ RULES = (
     "autotune", "nearest", "volume", "vote", "line", "shepard", "waves",
     "five", "refined",
 )  # fmt: skip
+OF_FILES = ("autotune", "nearest", "five", "refined")  # that need no sweeps
 _SMS = 132
 _FIVE = 5
 
@@ -170,9 +180,11 @@ def idle_share(
 # -- the comparison -------------------------------------------------------------------------------------------
 
 
-def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence[str]) -> dict[str, Order]:
+def taken(
+    family: Family, base: PolicyFile | None, others: Sequence[Study], asked: Study, rules: Sequence[str]
+) -> dict[str, Order]:
     """By rule, what it would try, best first."""
-    file = merge_winners(None, others)
+    file = merge_winners(base, others) if others or base is None else base
     order = listed(family, file, asked)
     ours = [one[1] for one in order]
     times = asked.times
@@ -193,7 +205,11 @@ def taken(family: Family, others: Sequence[Study], asked: Study, rules: Sequence
 
 
 def compared(
-    name: str, taught: Sequence[Study], asked: Sequence[Study] | None, rules: Sequence[str] = RULES
+    name: str,
+    taught: Sequence[Study],
+    asked: Sequence[Study] | None,
+    rules: Sequence[str] = RULES,
+    base: PolicyFile | None = None,
 ) -> list[dict[str, object]]:
     """A row for each input and rule."""
     family = load_family(RANGES[name].family)
@@ -202,10 +218,11 @@ def compared(
         others = [study for study in taught if study.workload != one.workload]
         times = one.times
         best = min(times.values())
-        for rule, order in taken(family, others, one, rules).items():
+        for rule, order in taken(family, base, others, one, rules).items():
             fitting = next((c for c in order if c in times), None)
             rows.append({
-                "family": name, "known": len(others), "asked": "drawn" if asked is not None else "left out",
+                "family": name, "known": len(others) + (len(base.entries) if base else 0),
+                "asked": "drawn" if asked is not None else "left out",
                 "input": one.workload, "tried": len(times), "rule": rule,
                 "regret": times[fitting] / best - 1 if fitting else math.inf,
                 "configuration": fitting.id if fitting else "",
@@ -233,20 +250,23 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--taught", type=Path, required=True)
-    parser.add_argument("--asked", type=Path)
+    parser.add_argument("--taught", type=Path, nargs="+", default=[])
+    parser.add_argument("--policies", type=Path, help="folder of policy files that are known before --taught")
+    parser.add_argument("--asked", type=Path, nargs="+", default=[])
     parser.add_argument("--family", action="append", help="again for more; default: all there are")
     parser.add_argument("--rule", action="append", choices=RULES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(words)
-    taught = selection_record.read(options.taught)
-    drawn = selection_record.read(options.asked) if options.asked else {}
-    rules = options.rule or RULES
+    taught = selection_record.read(*options.taught)
+    drawn = selection_record.read(*options.asked)
     rows: list[dict[str, object]] = []
-    for name in options.family or taught:
-        known = [study for _, study in taught[name]]
-        found = compared(name, known, [study for _, study in drawn[name]] if name in drawn else None, rules)
-        show(f"{name}: {len(known)} known", found)
+    for name in options.family or dict.fromkeys([*taught, *drawn]):
+        path = (options.policies or Path()) / file_name(name, "nvidia-h200")
+        base = read_policy_file(path) if options.policies and path.is_file() else None
+        known = [study for _, study in taught.get(name, [])]
+        asked = [study for _, study in drawn[name]] if name in drawn else None
+        found = compared(name, known, asked, options.rule or (OF_FILES if base else RULES), base)
+        show(f"{name}: {found[0]['known']} known", found)
         rows += found
     show(f"all {len({(r['family'], r['input']) for r in rows})}", rows)
     if options.out:

@@ -1,27 +1,30 @@
 """The times that selection is taught with and judged on: a family's configurations on many inputs, in one session.
 
-    python benchmarks/selection_sweep.py allpairs --each 20 --seconds 90 --out taught
-    python benchmarks/selection_sweep.py allpairs --each 6 --seed 60 --best-of taught/allpairs.pickle --out asked
+    python benchmarks/selection_sweep.py allpairs lookup --spread 20 --out round
+    python benchmarks/selection_sweep.py allpairs lookup --drawn 6 --seed 61 --known round/taught.csv --out round
 
-The inputs are those of ``selection_inputs.py``. Without a seed the first ``--whole`` of them are swept on ``--most``
-configurations (of the family's presets below, and drawn ones), the others on what came near the best there. With a seed
-each is swept on the whole space, or where that has more than 1,000 members on the ``--best`` of those in ``--best-of``,
-what was swept before, and on ``--drawn`` others. What takes more than twice the best in its first run is timed once.
+The inputs are those of ``selection_inputs.py``: ``--drawn`` ones, which a rule is asked for, and then ``--spread`` ones
+that are not ``--known``, which it is taught with. Each is swept on the ``--best`` configurations of earlier sweeps (the
+tables ``--known``), what the family's file in ``--policies`` names, and ``--others``. Without these two the first
+``--whole`` inputs are swept on ``--most`` configurations (of the family's presets below, and others; the whole space
+where it has at most 1,000), the rest on what came near the best there. What takes more than twice the best in its first
+run is timed once.
 
-Writes OUT/FAMILY.pickle: what made each input, and its study.
+When an input is done, its rows are appended to OUT/asked.csv or OUT/taught.csv (``selection_record.py``). An input that
+a table has is not swept again.
 """
 
 import argparse
-import lzma
 import math
-import pickle
 import random
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import selection_record
 from selection_inputs import RANGES, drawn, spread, write
 
 from autotune.declaration import Configuration, Family, Inputs, Workload, load_family, load_workload, prepare
@@ -30,27 +33,42 @@ from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
 from autotune.files import find_bundled
 from autotune.measure import GivenOutputs
+from autotune.policy import file_name, read_policy_file
 from autotune.record import Study, Trial
 
 _LISTED = 1000  # a space of more is not swept whole
 
 # What is known to be worth trying in spaces that are too large to be tried whole.
-_PRESETS = {"reaction_diffusion": ("textbook", "fast", "large"), "coulomb": ("paper", "fast"),
-            "mummergpu": ("mummergpu-1.0", "mummergpu-2.0"), "allpairs": ("short",)}  # fmt: skip
+_PRESETS = {
+    "allpairs": ("fast",),
+    "coulomb": ("fast",),
+    "cyclospectrum": (
+        "short-passes",
+        "short-looking-back",
+        "short-listing",
+        "short-transform",
+        "short-transform-listing",
+    ),
+    "mummergpu": ("beyond",),
+    "reaction_diffusion": ("fast", "small", "sizes", "large"),
+}
 
 # Hopeless by more than a hundred times wherever they take a noticeable time.
 _NEVER = {"cyclospectrum": ("generation=sequential",), "allpairs": ("memory=constant",)}
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Quick(Session):
     """With fewer samples than where a winner is looked for, and more finalists: it is about what is worth keeping, and
     what a rule takes should be among those that are timed in turns."""
 
+    finalists: int
+
     def _sweep(self, workload: Workload, inputs: Inputs, answer: GivenOutputs | None) -> Sweep:
         made = super()._sweep(workload, inputs, answer)
         made.protocol = replace(
-            made.protocol, race=2.0, seconds=0.02, abandon=1.6, finalists=20, rounds=5, finalist_seconds=0.5,
-            target_spread=0.004,
+            made.protocol, race=2.0, seconds=0.02, abandon=1.6, finalists=self.finalists, rounds=5,
+            finalist_seconds=0.5, target_spread=0.004,
         )  # fmt: skip
         return made
 
@@ -71,18 +89,18 @@ def _unwatched(_title: str, _total: int | None) -> Iterator[_Silent]:
 def pool(
     family: Family, most: int, seed: int, known: Sequence[Configuration] = ()
 ) -> tuple[Configuration, ...]:
-    """At most ``most`` configurations, or the whole space where it has at most ``_LISTED``: those ``known``, the
-    presets that are, and others drawn."""
+    """At most ``most`` configurations: those ``known``, and others of the family's presets, or of the whole space where
+    it has none. Without known ones the whole space, where that has at most ``_LISTED``; else the presets and others."""
     space = family.space
     full = space.configurations("full")
     whole = [c for c in full if not _is_hopeless(family, c)]
-    if len(full) <= _LISTED:
+    if len(full) <= _LISTED and not known:
         return tuple(whole)
     chosen = dict.fromkeys(known)
+    promising = [c for preset in _PRESETS.get(family.name, ()) for c in space.configurations(preset)]
     if not known:
-        for preset in _PRESETS.get(family.name, ()):
-            chosen |= dict.fromkeys(space.configurations(preset))
-    rest = [c for c in whole if c not in chosen]
+        chosen |= dict.fromkeys(promising)
+    rest = [c for c in dict.fromkeys((known and promising) or whole) if c not in chosen]
     chosen |= dict.fromkeys(random.Random(seed).sample(rest, max(0, min(len(rest), most - len(chosen)))))
     return tuple(chosen)
 
@@ -103,54 +121,98 @@ def near_the_best(studies: Sequence[Study], most: int, within: float = 1.3) -> t
     return tuple(ranked[:most])
 
 
-def swept(options: argparse.Namespace) -> Iterator[tuple[Mapping[str, int], Study]]:
-    """The points of the range with their studies, as far as ``--seconds`` let."""
-    range_ = RANGES[options.family]
-    family = load_family(range_.family)
-    even = options.seed is None
-    points = spread(range_, options.each) if even else drawn(range_, options.each, options.seed)
-    points = points[options.skip :]
-    paths = write(range_, points, options.out / "inputs")
-    named = options.pool.read_text(encoding="utf-8").split() if options.pool else []
-    known = [family.space.configuration(line) for line in named]
-    if options.best_of:
-        before = [study for path in options.best_of for _, study in read(path)]
-        known = list(near_the_best(before, options.best, math.inf))
-    first = pool(family, options.most if even else len(known) + options.drawn, options.seed or 0, known)
-    request = SweepRequest(
-        family=family, workloads=tuple(map(str, paths)), device=options.device, out=options.out / range_.name,
-        trial_seconds=30, chosen=first,
-    )  # fmt: skip
-    request.check()
-    earlier = read(options.after) if options.after else []
-    found = [study for _, study in earlier]
+def first_pool(
+    options: argparse.Namespace, family: Family, known: Sequence[Study]
+) -> tuple[Configuration, ...]:
+    """The configurations that the inputs of a family are swept on at first."""
+    listed = options.pool.read_text(encoding="utf-8").split() if options.pool else []
+    chosen = [family.space.configuration(line) for line in listed]
+    if options.policies:
+        chosen += named_in(options.policies / file_name(family.name, "nvidia-h200"), family)
+    chosen += near_the_best(known, options.best, math.inf)
+    chosen = list(dict.fromkeys(chosen))
+    is_known = bool(known or options.policies)
+    return pool(family, len(chosen) + options.others if is_known else options.most, options.seed, chosen)
+
+
+def named_in(path: Path, family: Family) -> list[Configuration]:
+    """The winners and runners-up of a policy file, and what it keeps for prediction; nothing where there is no file."""
+    if not path.is_file():
+        return []
+    file = read_policy_file(path)
+    entries = file.entries.values()
+    texts = [entry.runner_up for entry in entries if entry.runner_up]
+    kept = file.prediction.kept.values() if file.prediction else ()
+    named = [
+        *(Configuration(one.configuration) for one in (*entries, *kept)),
+        *map(family.space.configuration, texts),
+    ]
+    return list(dict.fromkeys(named))
+
+
+def swept(options: argparse.Namespace, name: str) -> Iterator[tuple[str, Mapping[str, int], Study]]:
+    """The points of the family's range with their studies and what they are for, as far as ``--seconds`` let."""
     began = time.perf_counter()
-    with open_session(request, request.cases(), _unwatched, print) as session:
-        open_devices(session.workers, request.compiler)
-        chosen = first
-        for at, (point, path) in enumerate(zip(points, paths, strict=True)):
-            if time.perf_counter() - began > options.seconds:
-                print(f"{range_.name}: time is up, {len(points) - at} inputs are left")
-                break
-            if even and point in [dict(known) for known, _ in earlier]:
-                continue
-            if even and chosen is first and len(found) >= options.whole:
-                chosen = near_the_best(found, options.near)
-            try:
-                workload = load_workload(family, path)
-                asked = {each.name: getattr(session, each.name) for each in fields(Session)}
-                case = _Quick(**{**asked, "request": replace(request, chosen=chosen)})
-                one = case.sweep(workload, prepare(family, workload, find_bundled("workloads") / "data"))
-            except AutotuneError as problem:
-                print(f"{range_.name} {path.stem}: {problem}")
-                continue
-            found.append(one.study)
-            _tell(range_.name, len(chosen), one)
-            yield point, one.study
-            if one.is_over:
-                break
-        for worker in session.workers:
-            worker.dismiss()
+    range_ = RANGES[name]
+    family = load_family(range_.family)
+    before = [each for path in options.known for each in selection_record.read(path, only=name).get(name, [])]
+    points = find_points(options, name, [dict(point) for point, _ in before])
+    if not points:
+        return
+    first = first_pool(options, family, [study for _, study in before])
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(range_, [point for _, point in points], Path(folder))
+        request = SweepRequest(
+            family=family, workloads=tuple(map(str, paths)), device=options.device, out=Path(folder) / "record",
+            trial_seconds=30, chosen=first,
+        )  # fmt: skip
+        request.check()
+        found: list[Study] = []
+        with open_session(request, request.cases(), _unwatched, print) as session:
+            open_devices(session.workers, request.compiler)
+            asked = {each.name: getattr(session, each.name) for each in fields(Session)}
+            for at, ((kind, point), path) in enumerate(zip(points, paths, strict=True)):
+                if time.perf_counter() - began > options.seconds:
+                    print(f"{name}: time is up, {len(points) - at} inputs are left", flush=True)
+                    break
+                is_narrowed = not before and not options.policies and len(found) >= options.whole
+                chosen = near_the_best(found, options.near) if is_narrowed else first
+                try:
+                    workload = load_workload(family, path)
+                    narrowed = {**asked, "request": replace(request, chosen=chosen)}
+                    case = _Quick(**narrowed, finalists=options.finalists)
+                    one = case.sweep(workload, prepare(family, workload, find_bundled("workloads") / "data"))
+                except AutotuneError as problem:
+                    print(f"{name} {path.stem}: {problem}", flush=True)
+                    continue
+                found.append(one.study)
+                _tell(name, len(chosen), one)
+                yield kind, point, one.study
+                if one.is_over:
+                    break
+            for worker in session.workers:
+                worker.dismiss()
+
+
+def find_points(
+    options: argparse.Namespace, name: str, known: Sequence[Mapping[str, int]]
+) -> list[tuple[str, dict[str, int]]]:
+    """What is to be swept, asked for or taught: no point of earlier sweeps, nor one that a table of --out has."""
+    tables = {kind: table_of(options, kind) for kind in ("asked", "taught")}
+    done = {
+        k: [p for p, _ in selection_record.read(t, only=name).get(name, [])]
+        for k, t in tables.items()
+        if t.exists()
+    }
+    even = [p for p in spread(RANGES[name], len(known) + options.spread) if p not in known][: options.spread]
+    points = [("asked", point) for point in drawn(RANGES[name], options.drawn, options.seed)]
+    points += [("taught", point) for point in even]
+    return [(kind, point) for kind, point in points if point not in done.get(kind, [])]
+
+
+def table_of(options: argparse.Namespace, kind: str) -> Path:
+    path: Path = options.out / f"{kind}.csv"
+    return path
 
 
 def _tell(name: str, count: int, one: Swept) -> None:
@@ -160,20 +222,18 @@ def _tell(name: str, count: int, one: Swept) -> None:
           f"{one.wall_s:.1f} s ({spent})", flush=True)  # fmt: skip
 
 
-def slim(study: Study) -> Study:
-    """Without what selection never reads."""
-    trials = tuple(replace(t, phases_ms={}, notes=(), reason=t.reason[:80]) for t in study.trials)
-    return replace(study, trials=trials)
-
-
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("family", choices=RANGES)
-    parser.add_argument("--each", type=int, default=20, help="inputs")
-    parser.add_argument("--skip", type=int, default=0, help="the first so many of them")
-    parser.add_argument("--seed", type=int, help="draw the inputs; without, they are spread evenly")
+    parser.add_argument("families", choices=RANGES, nargs="+", metavar="FAMILY")
+    parser.add_argument("--drawn", type=int, default=0, help="inputs that a rule is asked for")
+    parser.add_argument("--seed", type=int, default=0, help="of those, and of --others")
+    parser.add_argument("--spread", type=int, default=0, help="inputs that a rule is taught with")
+    parser.add_argument("--known", type=Path, nargs="+", default=[], help="tables of earlier sweeps")
+    parser.add_argument("--policies", type=Path, help="folder of policy files that name configurations, too")
+    parser.add_argument("--best", type=int, default=300, help="configurations of those tables")
+    parser.add_argument("--others", type=int, default=100, help="configurations beside them")
     parser.add_argument(
         "--whole", type=int, default=5, help="inputs that the first configurations are tried on"
     )
@@ -183,33 +243,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--near", type=int, default=160, help="configurations that the other inputs are tried on"
     )
-    parser.add_argument("--drawn", type=int, default=100, help="configurations beside those of --best-of")
-    parser.add_argument(
-        "--best-of", type=Path, nargs="+", help="what was swept before, as this script wrote it"
-    )
-    parser.add_argument("--after", type=Path, help="go on behind what this file of an earlier run has")
-    parser.add_argument("--best", type=int, default=300, help="configurations of that")
     parser.add_argument("--pool", type=Path, help="configurations to begin with, one a line")
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no other input after so long")
+    parser.add_argument("--finalists", type=int, default=20, help="configurations that are timed in turns")
+    parser.add_argument("--seconds", type=float, default=1e9, help="of a family; begin no other input then")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(words)
-    options.out.mkdir(parents=True, exist_ok=True)
-    with (options.out / f"{options.family}.pickle").open("wb") as file:
-        for point, study in swept(options):
-            pickle.dump((dict(point), slim(study)), file)
-            file.flush()
-
-
-def read(path: Path) -> list[tuple[Mapping[str, int], Study]]:
-    """What ``main`` wrote. Runs what is in the file: for one's own files only."""
-    found = []
-    with lzma.open(path, "rb") if path.suffix == ".xz" else path.open("rb") as file:
-        while True:
-            try:
-                found.append(pickle.load(file))
-            except EOFError:
-                return found
+    for name in options.families:
+        for kind, point, study in swept(options, name):
+            selection_record.append(table_of(options, kind), name, point, study)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,16 @@ with --regret and no --out it writes only that. The factor of that statement was
 
 They are of that repository's ``currently_unused``, on four GPUs each. The constants of the search were chosen on them,
 too.
+
+    python benchmarks/transfer.py hub/{convolution,dedispersion}_milo/*_T4.json.gz \
+        --ceilings benchmarks/results/transfer-ceilings.csv
+
+asks whether the two GPUs' ceilings improve what is expected. In a record's time nothing says what limits it but the
+share of the memory's bandwidth that the least bytes of a call reach in it. By ``ranks`` the times are used as they are.
+By ``two factors`` those with at least a share (``threshold``) are scaled by the ratio of bandwidths, the others by that
+of peak rates; by ``floor`` all are scaled by that of rates, and none takes less than the bytes need. Each row has the
+largest share in the records, how many of their configurations reach the threshold, what the best of the five named
+loses, and after how many visits in the expected order one is within 2 % of the best.
 """
 
 import argparse
@@ -42,6 +52,18 @@ from autotune.search import Prior, Search, Strategy
 WITHIN, FIVE, SURE = 0.02, 5, 0.9
 MARKS = (12, 24, 48, 96)
 Times = Mapping[Configuration, float]
+# Of the vendors' data sheets: GB/s, and TFLOP/s of float32 (clock x units x 2). NVIDIA A100 (40 GB), RTX A4000 and RTX
+# A6000; AMD Radeon PRO W6600 and W7800; Instinct MI250X, one of its two dies, since a program sees one.
+CEILINGS = {
+    "A100": (1555, 19.5), "A4000": (448, 19.2), "A6000": (768, 38.7),
+    "MI250X": (1638.4, 23.95), "W6600": (224, 10.4), "W7800": (576, 45.2),
+}  # fmt: skip
+# What a call has to move, by the arrays of the hub's kernels.
+LEAST_BYTES = {
+    "convolution_milo": 4 * (4096**2 + (4096 + 14) ** 2),
+    "dedispersion_milo": 25_650 * 1536 + 4 * 2048 * 25_000,
+}
+THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 
 
 def read_times(study: Study) -> Times:
@@ -115,6 +137,40 @@ def compare_statement(
                 }  # fmt: skip
 
 
+def find_floor(kernel: str, gpu: str) -> float:
+    """The milliseconds that the least bytes of a call need."""
+    return LEAST_BYTES[kernel] / (CEILINGS[gpu][0] * 1e6)
+
+
+def scale(record: Times, kernel: str, source: str, target: str, threshold: float | None) -> Times:
+    """A record as it might be on another GPU: by two factors, distinguished by ``threshold``; by the floor without."""
+    bandwidth, rate = (there / here for there, here in zip(CEILINGS[source], CEILINGS[target], strict=True))
+    if threshold is None:
+        return {one: max(find_floor(kernel, target), ms * rate) for one, ms in record.items()}
+    most = find_floor(kernel, source) / threshold
+    return {one: ms * (bandwidth if ms <= most else rate) for one, ms in record.items()}
+
+
+def compare_ceilings(study: Study, others: Mapping[str, Times]) -> Iterator[dict[str, Any]]:
+    """A row for each way to scale the records of other GPUs."""
+    own, kernel, gpu = read_times(study), study.family, name_gpu(study)
+    best = min(own.values())
+    shares = [find_floor(kernel, name) / ms for name, record in others.items() for ms in record.values()]
+    ways: list[tuple[str, float | None]] = [("ranks", None), *(("two factors", one) for one in THRESHOLDS)]
+    for method, threshold in [*ways, ("floor", None)]:
+        records = [
+            record if method == "ranks" else scale(record, kernel, name, gpu, threshold)
+            for name, record in others.items()
+        ]
+        order = Prior(records).rank([*own])
+        yield {
+            "kernel": kernel, "gpu": gpu, "method": method, "threshold": threshold or math.nan,
+            "largest_share": max(shares), "above": sum(share >= threshold for share in shares) if threshold else 0,
+            "of": len(shares), "named": min(own[one] for one in order[:FIVE]) / best - 1,
+            "visits": next(n for n, one in enumerate(order, 1) if own[one] <= (1 + WITHIN) * best),
+        }  # fmt: skip
+
+
 def show(rows: Sequence[Mapping[str, Any]]) -> None:
     """The shares of each method, space by space, and their ratio to the cold search."""
     for study in dict.fromkeys((row["kernel"], row["gpu"]) for row in rows):
@@ -140,12 +196,13 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--budget", type=float, default=0.25, help="share of the space a run may visit")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--regret", type=Path)
+    parser.add_argument("--ceilings", type=Path)
     options = parser.parse_args(words)
     studies = studies_of(options.results)
     others = [[read_times(s) for s in studies if s.family == one.family and s is not one] for one in studies]
     rows: list[dict[str, Any]] = []
     both = list(zip(studies, others, strict=True))
-    for study, records in both if options.out or not options.regret else ():
+    for study, records in both if options.out or not (options.regret or options.ceilings) else ():
         found = [
             replay_search(study, method, records, options.seeds, options.budget)
             for method in ("cold", "transfer", "misleading")
@@ -160,6 +217,12 @@ def main(words: Sequence[str] | None = None) -> None:
         for method in ("cold", "transfer"):
             rows_of_regret += compare_statement(study, method, records, -(-options.seeds // 4))
         write_rows(options.regret, rows_of_regret)
+    rows_of_ceilings: list[dict[str, Any]] = []
+    for study in studies if options.ceilings else ():
+        named = {name_gpu(s): read_times(s) for s in studies if s.family == study.family and s is not study}
+        rows_of_ceilings += compare_ceilings(study, named)
+        print(f"{study.family} {name_gpu(study)}: done", flush=True)
+        write_rows(options.ceilings, rows_of_ceilings)
 
 
 if __name__ == "__main__":

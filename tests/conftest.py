@@ -180,7 +180,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A test that imports a package of _HEAVY is left out where that is not installed."""
     report = yield
-    problem = call.excinfo.value if call.excinfo else None
+    problem: BaseException | None = call.excinfo.value if call.excinfo else None
+    while problem and not isinstance(problem, ModuleNotFoundError):  # a warning that was awaited hides it
+        problem = problem.__context__
     name = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
     if name in _HEAVY and find_spec(name) is None:
         report.outcome = "skipped"

@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from autotune.adopt import AdoptRequest, adopt
-from autotune.advise.advice import Advice, KernelCost, make_advice, trace_configurations
+from autotune.advise.advice import Advice, make_advice, trace_configurations
 from autotune.advise.arithmetic import describe_arithmetic
 from autotune.advise.report import Said
 from autotune.declaration import Family, Policy, load_family, load_workload
@@ -77,8 +77,10 @@ def _shrink(family: Family, data: Path, skipped: frozenset[str]) -> str:
     """The adopted workload, or one whose sizes are a quarter, a sixteenth and so on, until whole warps are traced."""
     workload, sizes = "adopted", dict(load_workload(family, "adopted").parameters)
     del sizes["seed"]
+    control = family.space.control
     for _ in range(_SHRINKS):
-        if not any(one.is_broken for one in _trace_control(family, workload, data, skipped)):
+        costs = trace_configurations(family, workload, data, (control,), skipped)[control]
+        if not any(one.is_broken for one in costs.kernels):
             break
         smaller = {name: value // 4 if value // 4 >= _LEAST else value for name, value in sizes.items()}
         if smaller == sizes:
@@ -88,13 +90,6 @@ def _shrink(family: Family, data: Path, skipped: frozenset[str]) -> str:
         except AutotuneError:
             break
     return workload
-
-
-def _trace_control(
-    family: Family, workload: str, data: Path, skipped: frozenset[str]
-) -> tuple[KernelCost, ...]:
-    control = family.space.control
-    return trace_configurations(family, workload, data, (control,), skipped)[control].kernels
 
 
 # -- the folder -------------------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
-"""What a sweep begins from: times of other devices, out of records and policy files."""
+"""What a sweep begins from: times of other devices, out of records and policy files; and what these say alone."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from autotune.declaration import Configuration, Family
 from autotune.engine import Elsewhere, SweepRequest
 from autotune.errors import AutotuneError, UsageError
 from autotune.policy import read_policy_file
-from autotune.record import read_record
+from autotune.record import read_first_guesses, read_record
+from autotune.search import FIVE, Prior
 
 
 def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
@@ -37,6 +37,23 @@ def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
     return tuple(found)
 
 
+def name_five(request: SweepRequest, workload: str) -> tuple[str, tuple[Configuration, ...]]:
+    """Name the five configurations that should be fastest on a workload, best first, with nothing measured: by the
+    ``records`` of other devices, else by the ``ranking`` of a static pass in the same folder, which is returned first.
+    Raises UsageError where there is neither, and as ``read_prior``."""
+    family, elsewhere = request.family, read_prior(request)
+    known = [times for of, times in elsewhere if of == workload] or [times for _, times in elsewhere]
+    if prior := Prior(known):
+        members = request.configurations or list(dict.fromkeys(one for times in known for one in times))
+        return "records", tuple(prior.rank(members)[:FIVE])
+    if five := read_first_guesses(request.folder, family, workload, FIVE):
+        return "ranking", tuple(five)
+    raise UsageError(
+        f"nothing says which configurations of {family.name} are fast on {workload}: name a record of another device "
+        f"with --from, or rank them: autotune rank {family.name} --workload {workload}"
+    )
+
+
 def _read(family: Family, source: str) -> Iterator[tuple[str, Mapping[str, float]]]:
     """Of each workload its name, and milliseconds by the ids of configurations."""
     if not source.endswith((".yaml", ".yml")):
@@ -46,12 +63,9 @@ def _read(family: Family, source: str) -> Iterator[tuple[str, Mapping[str, float
     file = read_policy_file(Path(source))
     kept = file.prediction.kept if file.prediction else {}
     for entry in file.entries.values() if file.family == family.name else ():
-        times = {_id(kept[name].configuration): ms for name, ms in entry.times_ms.items() if name in kept}
-        yield entry.workload, times | {_id(entry.configuration): entry.median_ms}
-
-
-def _id(configuration: Mapping[str, Any]) -> str:
-    return Configuration(configuration).id
+        found = [(kept[name].configuration, ms) for name, ms in entry.times_ms.items() if name in kept]
+        found.append((entry.configuration, entry.median_ms))
+        yield entry.workload, {Configuration(values).id: ms for values, ms in found}
 
 
 def _of_space(family: Family, times: Mapping[str, float]) -> dict[Configuration, float]:

@@ -43,7 +43,8 @@ class SweepResult:
     """The result of a sweep of one family on one workload and device.
 
     ``autotune.load(result)`` opens the kernel with its winner. ``record`` is the recorded study, ``request`` the
-    options of the sweep; ``wall_s`` and ``phases`` are the seconds of this call alone.
+    options of the sweep; ``wall_s`` and ``phases`` are the seconds of this call alone. With a budget of 0 there are no
+    trials: ``named`` are the five configurations that should be fastest, best first.
     """
 
     family: Family
@@ -51,6 +52,7 @@ class SweepResult:
     request: SweepRequest
     wall_s: float
     phases: Mapping[str, float]
+    named: tuple[Configuration, ...] = ()
 
     @property
     def workload(self) -> str:
@@ -88,9 +90,8 @@ class SweepResult:
         """Return winner, tie set, runner-up and margins. Raises NothingMeasured."""
         found = self.record.decide(self.request.objective)
         if found is None:
-            raise NothingMeasured(
-                f"no configuration of {self.family.name} was measured; `failures` has the reasons"
-            )
+            why = "the budget was 0, `named` has five to try" if self.named else "`failures` has the reasons"
+            raise NothingMeasured(f"no configuration of {self.family.name} was measured; {why}")
         return found
 
     @property
@@ -110,6 +111,7 @@ class SweepResult:
     @cached_property
     def policy_file(self) -> PolicyFile:
         """Return what ``save_policy`` writes if there is no policy file yet."""
+        assert self.decision is not None  # else NothingMeasured
         return merge_winners(None, [self.record], self.request.objective)
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -149,17 +151,21 @@ class SweepResult:
             PolicyFileError: the file cannot be read or written.
             NothingMeasured: there is no winner.
         """
-        assert self.decision is not None  # else NothingMeasured
         place = policy_folder(Path(folder) if folder else None)
         return save_winners(place, self._newest, self.record, self.request.objective)
 
     @property
     def _newest(self) -> list[Study]:
+        assert self.decision is not None  # else NothingMeasured
         return merge_latest(read_record(self.request.store or str(self.out)), [self.record])
 
     def __repr__(self) -> str:
         where = f"{self.family.name} on {self.workload}, {self.record.about.device_name or self.device}"
         decision = self.record.decide(self.request.objective)
+        if self.named:
+            return (
+                f"<SweepResult {self.family.name} on {self.workload}: {len(self.named)} named, none measured>"
+            )
         if decision is None:
             return f"<SweepResult {where}: {len(self.trials)} trials, none measured>"
         best, aim = self.best, find_objective(decision.objective)

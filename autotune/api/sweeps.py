@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import yaml
 
-from autotune.api.prior import read_prior
+from autotune.api.prior import name_five, read_prior
 from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
@@ -24,7 +24,6 @@ from autotune.engine import (
     Case,
     Option,
     SweepRequest,
-    Swept,
     Watched,
     open_session,
     raise_unless_measured,
@@ -32,6 +31,7 @@ from autotune.engine import (
 from autotune.errors import StoreError, UnknownName, UsageError, suggestion
 from autotune.files import replace_file, write_text
 from autotune.measure import KERNEL, Reference
+from autotune.record import Study
 from autotune.report import make_console, show_live
 
 _LONGEST = 60  # characters that the sizes take of a name
@@ -88,7 +88,8 @@ def sweep(
             printed.
         search, trials, budget, seed, device, objective, clocks, samples, race, compiler, processes, trial_seconds,
             sanitize, bounds, out, store, data: as the options of ``autotune sweep``.
-            ``prior`` is its ``--from``: records or policy files. Times are in seconds; ``budget`` may also be ``"5m"``.
+            ``prior`` is its ``--from``: records or policy files. Times are in seconds; ``budget`` may also be ``"5m"``;
+            a budget of 0 measures nothing, and the result has the ``named`` configurations alone.
 
     Returns:
         The result, with trials, winner, report and policy file. Recorded configurations are not tried again; after
@@ -109,7 +110,18 @@ def sweep(
             "reference= computes the expected outputs, expected= gives them: pass one of the two"
         )
     case = _case(request, workload, given, cold, reference if expected is None else expected)
-    swept = _sweep(request, case, progress)
+    if request.strategy.seconds == 0:
+        name = case.workload.name
+        record = Study(
+            family=loaded.name, workload=name, device="", identity="", control=loaded.space.control
+        )
+        return SweepResult(loaded, record, request, 0.0, {}, name_five(request, name)[1])
+    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
+    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
+        (swept,) = session.sweeps()
+    if swept.interrupted:
+        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
+    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
     return SweepResult(loaded, swept.study, request, swept.wall_s, dict(swept.phases))
 
 
@@ -159,21 +171,6 @@ def _check_arguments(family: Family, asked: Mapping[str, Any]) -> None:
         if name in family.data or name in family.scalars:
             told = f"; {family.name} has an input of that name, which goes in inputs={{{name!r}: …}}"
         raise UsageError(f"{name} is a {type(value).__name__}, and sweep takes {words} there{told}")
-
-
-def _sweep(request: SweepRequest, case: Case, progress: bool | Watched) -> Swept:
-    """A whole sweep, with something measured. Raises KeyboardInterrupt, NothingMeasured."""
-    watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
-    if request.strategy.seconds == 0:
-        raise UsageError(
-            "a budget of 0 measures nothing: `autotune sweep FAMILY --budget 0s` names configurations"
-        )
-    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
-        (swept,) = session.sweeps()
-    if swept.interrupted:
-        raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
-    raise_unless_measured([swept.study], f"the record ({request.store or request.folder})")
-    return swept
 
 
 def _family(named: Any) -> Family:

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from autotune import files as paths
-from autotune.api import read_prior, save_winners
+from autotune.api import name_five, read_prior, save_winners
 from autotune.cli import options
 from autotune.cli.remote import Host, sweep_on
 from autotune.cli.report import write_reports
@@ -23,9 +23,8 @@ from autotune.engine import SweepRequest, Swept, open_session, raise_unless_meas
 from autotune.errors import FailedTrials, Interrupted, StoreError, UsageError
 from autotune.figures import duration
 from autotune.policy import Entry, new_entries, read_policy_file
-from autotune.record import Study, merge_latest, read_first_guesses, remarks
+from autotune.record import Study, merge_latest, remarks
 from autotune.report import show_live
-from autotune.search import FIVE, Prior
 
 
 @options.family_argument
@@ -69,7 +68,7 @@ def sweep_command(
         if static and is_given:
             raise UsageError(why)
     if request.strategy.seconds == 0:
-        name_five(request, options.out)
+        print_five(request, options.out)
     elif static:
         run_static(request, arch or ("sm_90",), options.out, options.err)
     elif arch:
@@ -105,26 +104,15 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
     _raise_for(request, studies, ended[-1].interrupted, strict=strict)
 
 
-def name_five(request: SweepRequest, out: Console) -> None:
-    """Print the five configurations that should be fastest, with nothing measured: by the records of other devices,
-    else by the ranking of a static pass. Raises UsageError without either."""
+def print_five(request: SweepRequest, out: Console) -> None:
+    """Print the five configurations that should be fastest, with nothing measured. Raises UsageError."""
     request.check()
-    elsewhere, control = read_prior(request), request.family.space.control
     for case in request.cases():
-        name = case.workload.name
-        known = [times for of, times in elsewhere if of == name] or [times for _, times in elsewhere]
-        prior, folder = Prior(known), request.folder
-        members = request.configurations or list(dict.fromkeys(one for times in known for one in times))
-        five = prior.rank(members)[:FIVE] if prior else read_first_guesses(folder, request.family, name, FIVE)
-        if not five:
-            raise UsageError(
-                f"nothing says which configurations of {request.family.name} are fast on {name}: name a record of "
-                f"another device with --from, or rank them: autotune rank {request.family.name} --workload {name}"
-            )
-        out.print(f"{request.family.name} on {name}, named without measuring:")
+        source, five = name_five(request, case.workload.name)
+        out.print(f"{request.family.name} on {case.workload.name}, named without measuring:")
         for place, one in enumerate(five, 1):
-            out.print(f"{place}  {one.changes(control) or 'control'}")
-        out.print(describe_regret("records" if prior else "ranking"))
+            out.print(f"{place}  {one.changes(request.family.space.control) or 'control'}")
+        out.print(describe_regret(source))
 
 
 def _raise_for(request: SweepRequest, studies: Sequence[Study], interrupted: str, *, strict: bool) -> None:

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import advise
 import pytest
+from result_files import read_rows
 
 from autotune.advise.arithmetic import Arithmetic, count_arithmetic
 from autotune.cli import main
@@ -71,6 +73,32 @@ def test_what_stays_a_pointer_is_said_and_its_inputs_are_random(
     assert "k.cu:7: q is moved" in told["not_tried"]["q stays as it is"]  # type: ignore[index]
     assert any(line.startswith("inputs: random") for line in told["how_sure"])  # type: ignore[attr-defined]
     assert "q is moved" in (folder / "advice.html").read_text()
+
+
+@pytest.mark.clang
+@pytest.mark.tracing
+def test_the_first_suggestion_is_timed(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "times.csv"
+    words = ["time", str(folder.parent), "--device", "cpu", "--bytes", "1", "--out", str(out)]
+    assert advise.main(words) == 0
+    (row,) = read_rows(out)
+    assert (row["kernel"], row["reason"]) == ("mine", "")
+    assert "m_axes=reversed" in row["advised"]
+    assert row["sizes"].startswith("n=37 w=23 ")  # as adopted: no byte is left for more
+    assert all(float(row[name]) > 0 for name in ("plain_ms", "control_ms", "advised_ms", "gain"))
+    assert advise.main([*words, "--seconds", "-1"]) == 0  # too late for it
+    assert read_rows(out) == [row]
+
+
+@pytest.mark.clang
+@pytest.mark.tracing
+def test_inputs_are_enlarged_as_far_as_bytes_allow(folder: Path, tmp_path: Path) -> None:
+    family, path = load_family(str(folder)), tmp_path / "timed.yaml"
+    least = advise.count_bytes(family, advise.write_sizes(family, 1, path))
+    most = advise.count_bytes(family, advise.write_sizes(family, 4, path))
+    for allowed, factor in ((most, 4), (most - 1, 2), (0.5 * least, 1)):
+        enlarged = advise.enlarge(family, allowed, path).read_text()
+        assert enlarged == advise.write_sizes(family, factor, tmp_path / "expected.yaml").read_text()
 
 
 @pytest.mark.parametrize(

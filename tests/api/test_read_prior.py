@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from fakes import cost, sweep
 
@@ -11,7 +13,7 @@ from autotune.api import read_prior
 from autotune.cli.commands import main
 from autotune.declaration import load_family
 from autotune.engine import SweepRequest
-from autotune.errors import PolicyFileError, StoreError, UsageError
+from autotune.errors import NothingMeasured, PolicyFileError, StoreError, UsageError
 from autotune.policy import update
 from autotune.record import RANKING, write_results
 
@@ -93,6 +95,35 @@ def test_five_of_a_ranking(
     assert "1  block_size=256, memory=texture\n" in printed and "on half of 13 recorded spaces" in printed
 
 
-def test_a_program_measures(folder: Path) -> None:
-    with pytest.raises(UsageError, match="a budget of 0 measures nothing"):
-        autotune.sweep(folder, budget="0s", device="cpu")
+def test_a_program_has_five_named(
+    folder: Path, tmp_path: Path, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.api.sweeps.open_session", None)  # no device is opened
+    out = tmp_path / "named"
+    found = autotune.sweep(folder, prior=record, budget="0s", out=out)
+    assert found.named[0].id == "block_size=64,memory=readonly"
+    assert len(found.named) == 5 and set(found.named) <= set(load_family(folder).space.configurations())
+    assert autotune.sweep(folder, prior=record, budget=0, out=out).named == found.named
+    assert (found.trials, found.failures, found.workload) == ((), (), "small")
+    assert repr(found) == "<SweepResult doubler on small: 5 named, none measured>"
+    with pytest.raises(UsageError, match=r"nothing says which .* with --from, or rank them"):
+        autotune.sweep(folder, budget="0s", out=out)
+    for use in (lambda: found.best, found.save_policy, found.report, lambda: autotune.load(found)):
+        with pytest.raises(NothingMeasured, match="the budget was 0, `named` has five to try"):
+            use()
+
+
+def test_five_are_named_for_arrays_of_a_program(folder: Path, tmp_path: Path, record: Path) -> None:
+    """The records of all workloads count where none is of these arrays."""
+    x = np.ones(1000, np.float32)
+    found = autotune.sweep(folder, x=x, prior=record, budget="0s", out=tmp_path / "named")
+    assert found.workload.startswith("given-")
+    assert found.named == autotune.sweep(folder, prior=record, budget="0s").named
+
+
+def test_a_record_in_which_all_failed_names_nothing(folder: Path, tmp_path: Path, record: Path) -> None:
+    table = pd.read_csv(record)
+    table["state"], table["median_ms"] = "crashed", np.nan
+    table.to_csv(record, index=False)
+    with pytest.raises(UsageError, match="nothing says which"):
+        autotune.sweep(folder, prior=record, budget="0s", out=tmp_path / "named")

@@ -88,6 +88,7 @@ CHECKED = {
     "coulomb_accuracy": "--workload 1a63-slice",
     "coulomb_cpu": "",
     "cold_lines": "",
+    "copied_winners": "",
     "coulomb_ions": "--workload 1a63-ions",
     "coulomb_map": "--workload 1a63-map",
     "coulomb_map_peers": "--workload 1a63-map",
@@ -127,6 +128,7 @@ ELSEWHERE = {
     "hub_t1": "project/test_kernel_tuner_benchmarks.py",
     "drawn_sweep": "project/test_kernel_tuner_benchmarks.py",
     "pages": "project/test_pages.py",
+    "selection_sweep": "project/test_benchmarks.py",
     "mummergpu_end_to_end": "families/mummergpu/test_end_to_end_benchmark.py",
 }
 NEEDS = {"coulomb_published": pytest.mark.nvrtc}
@@ -151,18 +153,35 @@ def test_a_script_runs_small(name: str, words: str, script: Any, tmp_path: Path)
         assert read_rows(out)
 
 
-def test_what_selection_is_taught_with_is_swept_and_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_inputs_that_selection_is_taught_with_and_asked_for_are_swept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(selection_sweep, "_LISTED", 0)  # no space is swept whole
     (tmp_path / "pool").write_text("control\ngeneration=prefix\n")
-    words = ["--each", "1", "--most", "2", "--pool", str(tmp_path / "pool"), "--device", "cpu"]
-    selection_sweep.main(["cyclospectrum", *words, "--out", str(tmp_path)])
-    table = tmp_path / "taught.csv.xz"
-    selection_record.main([str(tmp_path / "cyclospectrum.pickle"), "--out", str(table)])
-    ((point, study),) = selection_record.read(table)["cyclospectrum"]
+    words = ["cyclospectrum", "--device", "cpu", "--out", str(tmp_path)]
+    selection_sweep.main([*words, "--spread", "1", "--most", "2", "--pool", str(tmp_path / "pool")])
+    taught = tmp_path / "taught.csv"
+    ((point, study),) = selection_record.read(taught)["cyclospectrum"]
     assert point == {"n": 314}
     assert {trial.configuration["generation"] for trial in study.trials} == {"brute", "prefix"}
+    table = taught.rename(tmp_path / "earlier.csv")
+
+    later = [*words, "--known", str(table), "--best", "1", "--others", "0", "--spread", "1"]
+    later += ["--drawn", "1", "--seed", "2"]
+    selection_sweep.main(later)
+    found = {
+        kind: selection_record.read(tmp_path / f"{kind}.csv")["cyclospectrum"] for kind in ("asked", "taught")
+    }
+    assert [point["n"] for ((point, _),) in found.values()] == [135, 87]
+    best = min(study.times, key=lambda c: study.times[c])
+    assert all({t.configuration for t in one.trials} >= {best} for ((_, one),) in found.values())
+    capsys.readouterr()
+    selection_sweep.main(later)
+    assert not capsys.readouterr().out
+
+    joined = tmp_path / "joined.csv.xz"
+    selection_record.main([str(table), str(tmp_path / "asked.csv"), "--out", str(joined)])
+    assert [point["n"] for point, _ in selection_record.read(joined)["cyclospectrum"]] == [314, 135]
 
 
 @pytest.mark.filterwarnings("ignore:running on the cpu")

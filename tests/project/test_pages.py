@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
@@ -98,6 +99,38 @@ def test_readme_shows_the_sweep_that_was_recorded() -> None:
         time = queries.value(sweep, "time_ms", preset=preset)
         told = f"{time / 1e3:.2f} s" if time > 1e3 else f"{time:.0f} ms"
         assert re.search(rf"^{name} +{told} +{time / best:,.0f} x the winner", shown, re.MULTILINE)
+
+
+BETWEEN_RUNS = 0.02  # a time of one run and that of another
+
+
+def headlines() -> Iterator[tuple[str, queries.Headline, list[float]]]:
+    """Each row of README's table with the entry behind it and its figures."""
+    section = (
+        PAGES["README.md"].read_text(encoding="utf-8").partition("\n## How fast\n")[2].partition("\n## ")[0]
+    )
+    rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return zip(rows, queries.HEADLINES, queries.first_page(), strict=True)
+
+
+def test_each_row_of_the_first_page_names_the_entry_that_gives_it() -> None:
+    for row, headline, _ in headlines():
+        named = re.findall(r"`([^`]+)`", row.split("|")[2])
+        assert named == ([headline.entry] if headline.recorded else []), row
+        assert headline.recorded or headline.missing, row
+    families = [re.findall(r"^\| \[(\w+)\]", row) for row, _, _ in headlines()]
+    assert all(found in ([], [h.family]) for found, h in zip(families, queries.HEADLINES, strict=True))
+
+
+def test_entries_agree_with_the_rows_that_name_them() -> None:
+    for row, headline, figures in headlines():
+        if not (entry := headline.recorded):
+            continue
+        if headline.command:
+            assert headline.ran == {name: str(value) for name, value in entry["configuration"].items()}, row
+            assert entry["median_ms"] < 1e3 * figures[0], row
+        else:
+            assert headline.ms(figures) == pytest.approx(entry["median_ms"], rel=BETWEEN_RUNS), row
 
 
 def test_every_layout_has_a_picture() -> None:

@@ -192,6 +192,13 @@ def shells() -> st.SearchStrategy[list[Any]]:
     return st.lists(st.integers(1, 3).flatmap(of_primitives), min_size=1, max_size=4)
 
 
+@pytest.fixture
+def with_libcint() -> None:
+    """Leave a property test out before it begins: what it raises later is printed with all of its arguments."""
+    import pyscf  # noqa: F401 - of the group heavy
+
+
+@pytest.mark.usefixtures("with_libcint")
 @settings(max_examples=20, deadline=None)
 @given(chosen=shells(), way=st.integers(0, len(TRIED) - 1))
 def test_any_shells_equal_libcint(

@@ -192,6 +192,7 @@ def test_a_fault_in_a_record_of_fastq_is_told_in_its_turn(tmp_path: Path) -> Non
 # ---- the compiler
 
 
+@pytest.mark.zig
 @pytest.mark.usefixtures("other_compiler")
 def test_zig_compiles_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
