@@ -7,6 +7,7 @@ import. Whatever runs in one may crash, hang or be killed; ``Child.death`` says 
 And ``quiet_optuna``: what Optuna logs in this process belongs to the program, but while autotune calls it.
 """
 
+import atexit
 import ctypes
 import errno
 import hashlib
@@ -28,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -40,9 +42,11 @@ __all__ = [
     "Failure",
     "Warned",
     "death",
+    "end_spares",
     "exchange",
     "guard",
     "has_ended",
+    "keep_spares",
     "own_folder",
     "process_name",
     "program",
@@ -77,19 +81,14 @@ class Child:
         error: type[AutotuneError],
         tidies: bool = False,
     ) -> None:
-        self.pipe, there = multiprocessing.Pipe()
-        parent, self._alive = multiprocessing.Pipe(duplex=False)  # nothing is sent: it ends with this process
         self._lock, self._is_killed = threading.Lock(), False
         try:
-            self.process = _start(there, parent)
+            self.process, self.pipe, self._alive = (None if tidies else _take_spare()) or _begin()
         except (OSError, MemoryError) as problem:
-            self.pipe.close()
             said = getattr(problem, "strerror", "") or "not enough memory"
             raise error(f"cannot start {what}: {said}") from None
-        finally:
-            for end in (there, parent):  # a pipe ends with a process only if nobody else holds that end
-                end.close()
         try:
+            self.send((sys.path, dict(os.environ)))
             self.send((os.getpid(), folder, tidies, target, tuple(arguments)))
         except BaseException:  # what cannot be pickled, or Ctrl-C
             self.close()
@@ -149,27 +148,102 @@ def death(code: int | None) -> str:
 
 
 # What a process begins with. Modules are looked for where this process does, wherever that one was started.
-_BEGIN = "import sys; sys.path[:] = {path!a}; from autotune.processes import live; live({pipe}, {parent})"
+_BEGIN = "import sys; sys.path[:] = {path!a}; from autotune.processes import live; live({pipe}, {parent}, {first!a})"
+
+# A process, and this one's ends of its pipes: what is sent to it, and what ends with this process.
+_Started = tuple["subprocess.Popen[bytes]", Connection, Connection]
 
 
-def _start(pipe: Connection, parent: Connection) -> "subprocess.Popen[bytes]":
-    """A process that has these ends. Raises OSError, MemoryError."""
+def _start(pipe: Connection, parent: Connection, first: str = "") -> "subprocess.Popen[bytes]":
+    """A process that has these ends, and calls ``first`` (``module:function``) before it waits for what it is to do.
+    Raises OSError, MemoryError."""
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
-    begin = _BEGIN.format(path=sys.path, pipe=pipe.fileno(), parent=parent.fileno())
+    begin = _BEGIN.format(path=sys.path, pipe=pipe.fileno(), parent=parent.fileno(), first=first)
     return subprocess.Popen(
         [sys.executable, *flags, "-c", begin],
         stdin=subprocess.DEVNULL, pass_fds=(pipe.fileno(), parent.fileno()), process_group=0,
     )  # fmt: skip
 
 
-def live(handle: int, parent_handle: int) -> None:
+def _begin(*first: str) -> _Started:
+    """A process with its pipes. Raises OSError, MemoryError."""
+    pipe, there = multiprocessing.Pipe()
+    parent, alive = multiprocessing.Pipe(duplex=False)  # nothing is sent: it ends with this process
+    try:
+        return _start(there, parent, *first), pipe, alive
+    except BaseException:
+        pipe.close()
+        alive.close()
+        raise
+    finally:
+        for end in (there, parent):  # a pipe ends with a process only if nobody else holds that end
+            end.close()
+
+
+# -- processes in advance
+
+
+_spares: list[_Started] = []  # the next children
+_spared = threading.Lock()
+_kept_for: list[tuple[int, str, str]] = []  # this process, its folder, and what the spares call first
+
+
+def keep_spares(count: int, first: str) -> None:
+    """Start processes in advance: the next children of this process, which have called ``first`` (``module:function``)
+    by then. A spare one is there from then on: the last that is taken is replaced. ``end_spares`` ends them, and so
+    does the end of this process."""
+    with _spared:
+        if not _kept_for:
+            _kept_for.append((os.getpid(), str(Path.cwd()), first))
+            with suppress(OSError, MemoryError):
+                _spares.extend(_begin(first) for _ in range(count))
+
+
+def _take_spare() -> _Started | None:
+    """A process that was started in advance, where this one has not changed its folder since, or was forked."""
+    with _spared:
+        if not _kept_for or _kept_for[0][:2] != (os.getpid(), str(Path.cwd())):
+            return None
+        living = [one for one in _spares if one[0].poll() is None]
+        found, _spares[:] = (living[0] if living else None), living[1:]
+        if not _spares:
+            with suppress(OSError, MemoryError):
+                _spares.append(_begin(_kept_for[0][2]))
+        return found
+
+
+@atexit.register
+def end_spares() -> None:
+    """End the processes that were started in advance, and start no more of them."""
+    with _spared:
+        is_own = bool(_kept_for) and _kept_for[0][0] == os.getpid()
+        left, _spares[:], _kept_for[:] = [*_spares], [], []
+    for process, *ends in left if is_own else ():
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for end in ends:
+            end.close()
+
+
+def live(handle: int, parent_handle: int, first: str = "") -> None:
     """A child's life, from its beginning to its end. ``handle`` is its end of the pipe, which first brings what it is
-    to do."""
+    to do; ``first`` is called before, and may fail."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe, parent = Connection(handle), Connection(parent_handle, writable=False)
     for end in (handle, parent_handle):
         os.set_inheritable(end, False)  # what this process runs is to hold neither
+    if first:
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+        if parent.poll():  # its end: it has gone already
+            return
+        module, _, function = first.partition(":")
+        with suppress(Exception):
+            getattr(import_module(module), function)()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        sys.path[:], environment = pipe.recv()
+        os.environ.clear()  # of when it was started
+        os.environ.update(environment)
         number, folder, tidies, target, arguments = pipe.recv()
         if tidies:
             threading.Thread(target=_tidy_behind_parent, args=(parent, folder), daemon=True).start()

@@ -1,18 +1,17 @@
 """Ten Triton kernels of public repositories with only the import of their decorator changed, beside Triton's own
 autotuner: time to tune, winner and its time; and a kernel with a wrong, a crashing and a hanging configuration.
 
-    python benchmarks/triton_public.py --sources DIR [--seconds 280] [--kernels matmul,attention] [--out FILE.csv]
+    python benchmarks/triton_public.py --sources DIR [--seconds 200] [--kernels matmul,attention] [--out FILE.csv]
 
 ``--sources`` has a folder for each repository (``SOURCES``: where it is from, at which commit, its licence) with the
 files that ``CASES`` names. They are copied to a temporary folder; for autotune ``@triton.autotune`` becomes
 ``@autotune`` behind the import of it. What else they import of their own package and is not among the files is replaced
 there by a few lines (``STAND_INS``). Each kernel is called by its own package's function.
 
-Each engine tunes in a process of its own with an empty Triton cache: five kernels by autotune first, then five by
-Triton first. The wall time is that of the first call: compiling and the start of processes are in it. Then both
-winners' launches are timed in turn, and the kernel with faults is tuned. A row is written as soon as it is complete.
+Each engine tunes all kernels in one process, with an empty Triton cache: first autotune, and the kernel with faults,
+then Triton. The wall time is that of the first call: compiling is in it, and what of the start of processes is not over
+by then. Behind each of Triton's, both winners' launches are timed in turns. A row is written as soon as it is complete.
 A tutorial's own comparison with cuBLAS is left out.
-``--profile`` writes where the time of autotune's processes goes, by samples of their stacks.
 """
 
 import json
@@ -25,28 +24,30 @@ import threading
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
 from harness import arguments, is_there, python_path
-from result_files import write_rows
+from result_files import RESULTS, read_frame, write_rows
 
 from autotune.errors import AutotuneError
 
 ENGINES = ("autotune", "triton")
-ENGINE = os.environ.get("TRITON_PUBLIC_ENGINE", "autotune")
-ROUNDS = 5
+ENGINE = os.environ.get("TRITON_PUBLIC_ENGINE", "autotune" if "--check" in sys.argv else "")
+ROUNDS, SAMPLES = 10, 20
+AHEAD = 20_000_000  # cycles that the GPU waits, while the host queues samples
+FLUSHED = 256 << 20  # bytes that are written before each sample
 PLACE = os.environ.get("TRITON_PUBLIC_DEVICE", "cuda")  # the cpu, with TRITON_INTERPRET=1, to try this script
 
-if find_spec("triton") and find_spec("torch"):
+if ENGINE and find_spec("triton") and find_spec("torch"):
     import torch
     import triton
     import triton.language as tl
@@ -151,7 +152,7 @@ ABSENT = {
 _CUBLAS = "if torch.cuda.is_available():\n    from triton._C.libtriton import nvidia"
 
 
-def lay_out(sources: Path, folder: Path, engine: str, profile: str = "") -> Path:
+def lay_out(sources: Path, folder: Path, engine: str) -> Path:
     """A folder that the kernels' modules are imported from."""
     root = folder / f"packages-{engine}"
     texts = {**STAND_INS, **{f"{name}.py": text for name, text in ABSENT.items() if not find_spec(name)}}
@@ -164,7 +165,7 @@ def lay_out(sources: Path, folder: Path, engine: str, profile: str = "") -> Path
                 text = text.replace("@triton.autotune(", "@autotune(")
                 changed = "\nimport triton\nfrom autotune.callables.triton import autotune\n"
                 text = text.replace("\nimport triton\n", changed, 1)
-            texts[_module_file(file)] = (_SAMPLED if profile else "") + text
+            texts[_module_file(file)] = text
     for file, text in texts.items():
         place = root / file
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -361,152 +362,155 @@ class Launch:
             del tuner.run
         return caught[-1]
 
-    def run(self, best: Mapping[str, Any]) -> None:
-        config = next(one for one in self.tuner.configs if one.all_kwargs() == best)
-        if config.pre_hook is not None:
-            named = dict(zip(self.tuner.arg_names, self.args, strict=False))
-            config.pre_hook({**named, **self.kwargs, **config.all_kwargs()})
-        self.tuner.fn.run(*self.args, grid=self.grid, warmup=False, **self.kwargs, **best)
+    def bind(self, best: Mapping[str, Any]) -> Callable[[], object]:
+        """The launch with a configuration."""
+        hook = next(one.pre_hook for one in self.tuner.configs if one.all_kwargs() == best)
+        named = dict(zip(self.tuner.arg_names, self.args, strict=False))
+
+        def run() -> None:
+            if hook is not None:
+                hook({**named, **self.kwargs, **best})
+            self.tuner.fn.run(*self.args, grid=self.grid, warmup=False, **self.kwargs, **best)
+
+        return run
+
+
+def sample(work: Callable[[], object], flushed: Any) -> list[float]:
+    """Milliseconds of launches, each behind a flush of the cache. They are queued while the GPU waits: what a launch
+    takes the host, tens of µs with many arguments, is in none."""
+    if PLACE == "cpu":
+        begin = time.perf_counter()
+        work()
+        return [(time.perf_counter() - begin) * 1e3]
+    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(SAMPLES)]
+    torch.cuda._sleep(AHEAD)  # noqa: SLF001
+    for begin, end in pairs:
+        flushed.zero_()
+        begin.record()
+        work()
+        end.record()
+    wait()
+    return [begin.elapsed_time(end) for begin, end in pairs]
 
 
 def timed(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Milliseconds of each winner, in turn: the median of the rounds."""
+    """Milliseconds of each winner, in turn: the median of all samples."""
     torch.manual_seed(0)
     launch = Launch.catch(CASES[found[0]["kernel"]])
-
-    def ms(best: Mapping[str, Any]) -> float:
-        return float(
-            triton.testing.do_bench(lambda: launch.run(best), warmup=15, rep=50, return_mode="median")
-        )
-
-    rounds = [[ms(one["best"]) for one in found] for _ in range(ROUNDS)]
-    return {"kernel": found[0]["kernel"], "ms": [median(column) for column in zip(*rounds, strict=True)]}
-
-
-_SAMPLED = "import triton_public as _public; _public.sample_stacks()\n"
-_sampling: list[threading.Thread] = []
+    works = [launch.bind(one["best"]) for one in found]
+    flushed = torch.empty(FLUSHED if PLACE == "cuda" else 1, dtype=torch.int8, device=PLACE)
+    for work in works:
+        work()
+    wait()
+    rounds = [[sample(work, flushed) for work in works] for _ in range(ROUNDS if PLACE == "cuda" else 1)]
+    return {"ms": [median(chain.from_iterable(column)) for column in zip(*rounds, strict=True)]}
 
 
-def sample_stacks() -> None:
-    """From now on, count where this process's main thread is, and write it once a second: by the phase's function, the
-    project's innermost function, and the innermost one."""
-    folder = os.environ.get("TRITON_PUBLIC_PROFILE", "")
-    if not folder or _sampling:
-        return
-    counts: Counter[str] = Counter()
-    main, began = threading.main_thread().ident, time.perf_counter()
-
-    def watch() -> None:
-        written = 0.0
-        while True:
-            time.sleep(0.002)
-            frame = sys._current_frames().get(main or 0)  # noqa: SLF001
-            names = []
-            while frame is not None:
-                code = frame.f_code
-                names.append(f"{Path(code.co_filename).stem}.{code.co_name}:{frame.f_lineno}")
-                frame = frame.f_back
-            counts[" < ".join(names[:9])] += 1
-            if time.perf_counter() - began - written > 1.0:
-                written = time.perf_counter() - began
-                lines = [
-                    f"{count * 100 / counts.total():5.1f}% {where}" for where, count in counts.most_common(40)
-                ]
-                text = "\n".join([f"{written:.1f} s, {counts.total()} samples, {sys.argv}", *lines])
-                place = Path(folder, f"stacks-{os.getpid()}.txt")
-                with suppress(OSError):
-                    place.with_suffix(".new").write_text(text)
-                    place.with_suffix(".new").replace(place)
-
-    _sampling.append(threading.Thread(target=watch, daemon=True))
-    _sampling[0].start()
+def serve() -> None:
+    """Answer each request, a line of JSON, by another; what goes wrong with one kernel, and the next one follows."""
+    if PLACE == "cpu":
+        torch.cuda.device = lambda _index: nullcontext()  # type: ignore[assignment,misc]
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            answer = tune(asked["tune"]) if "tune" in asked else timed(asked["time"])
+        except Exception as problem:  # noqa: BLE001 - a kernel of somebody else's
+            answer = {
+                "error": f"{type(problem).__name__}: {problem}",
+                "trace": traceback.format_exc()[-1500:],
+            }
+        print(json.dumps(answer), flush=True)
 
 
 # -- the whole comparison ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The rows so far, in ``out``. What began may be awaited until ``ends`` (time.perf_counter)."""
+class Process:
+    """One engine's process, with a Triton cache of its own; it is killed at ``ends`` (time.perf_counter)."""
 
-    sources: Path
-    folder: Path
-    out: Path
-    ends: float
-    profile: str = ""
-
-    def run(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
-        half = (len(names) + 1) // 2
-        began, room = time.perf_counter(), self.ends - time.perf_counter() - 35.0
-        subprocess.run(
-            [sys.executable, "-c", "import torch, triton, autotune"], check=False, env=os.environ | _PATH
-        )
-        halves = ((ENGINES, [*names[:half]]), (ENGINES[::-1], [*names[half:]]))
-        for number, (engines, some) in enumerate(halves):
-            until = began + room * (number + 1) / 2
-            found: dict[str, dict[str, Any]] = {}
-            for engine in engines:
-                is_last = engine == engines[-1]
-                left = max(until - time.perf_counter(), 5.0)
-                seconds = left if is_last else left * (0.8 if engine == "triton" else 0.5)
-                words = ["--tune", ",".join(some), "--seconds", f"{seconds:.0f}"]
-                found[engine] = {one["kernel"]: one for one in self.apart(words, engine, f"{engine}{number}")}
-                some[:] = [name for name in some if name in found[engine]]
-            both = [[found[engine][name] for engine in ENGINES] for name in some]
-            for one in self.apart(["--time", json.dumps(both)], "triton", f"triton{number}") if both else ():
-                ours, own = (found[engine][one["kernel"]] for engine in ENGINES)
-                rows.append(_row(ours, own, one["ms"], engines[0]))
-                write_rows(self.out, rows)
-        return rows
-
-    def apart(self, what: Sequence[str], engine: str, name: str) -> Iterator[dict[str, Any]]:
-        """The answers of this script, a line each, in a process of its own, with caches of its own."""
+    def __init__(self, engine: str, sources: Path, folder: Path, ends: float) -> None:
+        self.engine, self._said = engine, folder / f"{engine}.txt"
         environment = {
-            **os.environ, **_PATH, "TRITON_PUBLIC_ENGINE": engine, "TRITON_PUBLIC_PROFILE": self.profile,
-            "TRITON_CACHE_DIR": str(self.folder / f"cache-{name}"),
-            "AUTOTUNE_POLICIES": str(self.folder / "policies"),
+            **os.environ, **_PATH, "TRITON_PUBLIC_ENGINE": engine,
+            "TRITON_CACHE_DIR": str(folder / f"cache-{engine}"), "AUTOTUNE_POLICIES": str(folder / "policies"),
         }  # fmt: skip
-        packages = lay_out(self.sources, self.folder, engine, self.profile if engine == "autotune" else "")
-        command = [sys.executable, str(Path(__file__).resolve()), "--packages", str(packages), *what]
-        errors = self.folder / f"{name}.txt"
-        with (
-            errors.open("w") as stderr,
-            subprocess.Popen(
-                command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=stderr, text=True
-            ) as child,
-        ):
-            timer = threading.Timer(max(self.ends - time.perf_counter(), 1.0), child.kill)
-            timer.start()
-            assert child.stdout is not None
-            for line in child.stdout:
-                if line.startswith("{"):
-                    one = json.loads(line)
-                    print(f"{time.strftime('%X')} {name}: {line.rstrip()[:700]}", flush=True)
-                    yield one
-            timer.cancel()
-        if said := errors.read_text():
-            print(f"{name} ended with {child.returncode} and said:\n{said[-3000:]}", flush=True)
+        packages = lay_out(sources, folder, engine)
+        with self._said.open("w") as said:
+            self._running = subprocess.Popen(
+                [sys.executable, str(Path(__file__).resolve()), "--packages", str(packages)],
+                env=environment, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True,
+            )  # fmt: skip
+        self._timer = threading.Timer(max(ends - time.perf_counter(), 1.0), self._running.kill)
+        self._timer.daemon = True
+        self._timer.start()
+        self._is_ready = False
 
-    def faults(self) -> dict[str, str]:
-        """By configuration, what the record says of the kernel with faults."""
-        from autotune.record import read_record
+    def ask(self, **asked: Any) -> dict[str, Any] | None:
+        """Its answer; None where it has ended, or something went wrong, which is printed."""
+        assert self._running.stdin and self._running.stdout
+        with suppress(OSError, ValueError):
+            self._is_ready = self._is_ready or bool(self._read())
+            self._running.stdin.write(json.dumps(asked) + "\n")
+            self._running.stdin.flush()
+            answer = self._read()
+            name = asked["tune"] if "tune" in asked else asked["time"][0]["kernel"]
+            print(f"{time.strftime('%X')} {self.engine} {name}: {json.dumps(answer)[:700]}", flush=True)
+            return None if "error" in answer else answer
+        return None
 
-        for one in self.apart(["--tune", "faulty"], "autotune", "faulty"):
-            print(f"faulty: {one['seconds']:.1f} s {one['note']}")
-        try:
-            (study,) = read_record(str(next(Path(self.folder, "autotune-results").glob("*faulty*"))))
-        except (StopIteration, AutotuneError) as problem:
-            return {"all": f"nothing was tried: {problem}"}
-        return {
-            str(trial.configuration["HOW"]): f"{trial.state} {trial.reason[:90]}" for trial in study.trials
-        }
+    def _read(self) -> dict[str, Any]:
+        """The next answer, whatever else the kernels' packages print. Raises OSError at the end."""
+        assert self._running.stdout
+        for line in self._running.stdout:
+            if line.startswith("{"):
+                return dict(json.loads(line))
+        raise OSError("it has ended")
+
+    def close(self) -> None:
+        assert self._running.stdin
+        with suppress(OSError):
+            self._running.stdin.close()
+        code = self._running.wait()
+        self._timer.cancel()
+        if said := self._said.read_text():
+            print(f"{self.engine} ended with {code} and said:\n{said[-1500:]}", flush=True)
+
+
+def compare(
+    names: Sequence[str], sources: Path, folder: Path, out: Path, ends: float
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The rows, which are in ``out`` as well, and what became of the configurations with faults."""
+    ours, theirs = processes = [Process(engine, sources, folder, ends) for engine in ENGINES]
+    import_module("autotune.engine.sweep")  # from the disk, while both begin
+    found = {name: answer for name in names if (answer := ours.ask(tune=name))}
+    faulty = ours.ask(tune="faulty")
+    rows: list[dict[str, Any]] = []
+    for name, own in found.items():
+        other = theirs.ask(tune=name)
+        if other and (ms := theirs.ask(time=[own, other])):
+            rows.append(_row(own, other, ms["ms"]))
+            write_rows(out, rows)
+    for process in processes:
+        process.close()
+    return rows, read_faults(folder) if faulty else {}
+
+
+def read_faults(folder: Path) -> dict[str, str]:
+    """By configuration, what the record says of the kernel with faults."""
+    from autotune.record import read_record
+
+    try:
+        (study,) = read_record(str(next(Path(folder, "autotune-results").glob("*faulty*"))))
+    except (StopIteration, AutotuneError) as problem:
+        return {"all": f"nothing was tried: {problem}"}
+    return {str(trial.configuration["HOW"]): f"{trial.state} {trial.reason[:90]}" for trial in study.trials}
 
 
 _PATH = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parent), python_path()])}
 
 
-def _row(ours: dict[str, Any], own: dict[str, Any], ms: Sequence[float], first: str) -> dict[str, Any]:
+def _row(ours: dict[str, Any], own: dict[str, Any], ms: Sequence[float]) -> dict[str, Any]:
     case = CASES[ours["kernel"]]
     source = SOURCES[case.source]
     return {
@@ -515,8 +519,22 @@ def _row(ours: dict[str, Any], own: dict[str, Any], ms: Sequence[float], first: 
         "autotune_ms": round(ms[0], 5), "triton_ms": round(ms[1], 5),
         "autotune_best": json.dumps(ours["best"]), "triton_best": json.dumps(own["best"]),
         "repository": source.repository, "commit": source.commit[:10], "licence": source.licence,
-        "file": case.module, "function": case.kernel, "first": first, "phases": ours["phases"], "note": ours["note"],
+        "file": case.module, "function": case.kernel, "phases": ours["phases"], "note": ours["note"],
     }  # fmt: skip
+
+
+def tables() -> dict[str, str]:
+    """What docs/guides/from-triton.md has (pages.py)."""
+    made = [
+        "| kernel | of | configurations | autotune, s | Triton, s | autotune's winner, ms | Triton's winner, ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in read_frame(RESULTS / "triton-public-h200.csv").to_dict("records"):
+        made.append(
+            f"| {row['kernel']} | {row['repository']} | {row['configurations']} | {row['autotune_s']:.1f} "
+            f"| {row['triton_s']:.1f} | {row['autotune_ms']:.4g} | {row['triton_ms']:.4g} |"
+        )
+    return {"h200": "\n".join(made)}
 
 
 # -- without a GPU -----------------------------------------------------------------------------------------------
@@ -565,28 +583,15 @@ def compile_all(names: Sequence[str], every: bool) -> None:
         )
 
 
-def say(work: Callable[[], dict[str, Any]]) -> None:
-    """What it gives, on a line; what goes wrong with one kernel, and the next one follows."""
-    try:
-        print(json.dumps(work()), flush=True)
-    except Exception:  # noqa: BLE001 - a kernel of somebody else's
-        traceback.print_exc()
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = arguments(__doc__, "triton-public.csv")
     parser.add_argument("--sources", type=Path, help="the folder with the repositories' files")
     parser.add_argument("--kernels", default=",".join(CASES), help="which, separated by commas")
     parser.add_argument(
-        "--seconds", type=float, default=280.0, help="for all; nothing begins that would pass them"
-    )
-    parser.add_argument(
-        "--profile", default="", help="a folder for samples of the stacks of autotune's processes"
+        "--seconds", type=float, default=200.0, help="for all; what is not done by then is left out"
     )
     parser.add_argument("--every", action="store_true", help="with --check: compile every configuration")
     parser.add_argument("--packages", default="", help="of the process of one engine: what it imports from")
-    parser.add_argument("--tune", default="", help="tune these here, by the engine in TRITON_PUBLIC_ENGINE")
-    parser.add_argument("--time", default="", help="time these winners here")
     asked = parser.parse_args(argv)
     begin = time.perf_counter()
     names = asked.kernels.split(",")
@@ -602,24 +607,16 @@ def main(argv: list[str] | None = None) -> int:
                 sys.path.insert(0, str(lay_out(asked.sources, Path(folder), "autotune")))
                 compile_all(names, asked.every)
         return 0
-    sys.path.insert(0, asked.packages)
-    for name in asked.tune.split(",") if asked.tune else ():
-        if time.perf_counter() - begin < asked.seconds:
-            say(lambda name=name: tune(name))  # type: ignore[misc]
-    for found in json.loads(asked.time) if asked.time else ():
-        say(lambda found=found: timed(found))  # type: ignore[misc]
     if asked.packages:
+        sys.path.insert(0, asked.packages)
+        serve()
         return 0
     if not asked.sources:
         parser.error("--sources is missing: a folder with the files that SOURCES and FILES name")
     with tempfile.TemporaryDirectory() as folder:
-        profile = str(Path(asked.profile).resolve()) if asked.profile else ""
-        if profile:
-            Path(profile).mkdir(parents=True, exist_ok=True)
-        comparison = Comparison(
-            asked.sources.resolve(), Path(folder), asked.out.resolve(), begin + asked.seconds, profile
+        rows, faults = compare(
+            names, asked.sources.resolve(), Path(folder), asked.out.resolve(), begin + asked.seconds
         )
-        rows = comparison.run(names)
         print(f"{'kernel':12} {'configs':>7} {'ours s':>8} {'triton s':>8} {'ours ms':>9} {'triton ms':>9}")
         for row in rows:
             print(
@@ -628,10 +625,8 @@ def main(argv: list[str] | None = None) -> int:
             )
         total = {name: round(sum(row[f"{name}_s"] for row in rows), 1) for name in ENGINES}
         print(f"{len(rows)} kernels, seconds in all: {total}", flush=True)
-        if not profile and time.perf_counter() < comparison.ends - 15.0:
-            print("with faults:", flush=True)
-            for how, ended in sorted(comparison.faults().items()):
-                print(f"  HOW={how}: {ended}")
+        for how, ended in sorted(faults.items()):
+            print(f"  HOW={how}: {ended}")
     return 0
 
 

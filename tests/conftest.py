@@ -217,9 +217,11 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture(autouse=True)
-def _forked_children(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> None:
+def _forked_children(nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What this process starts has imported already."""
     monkeypatch.setattr(processes, "_start", nursery.started)
+    yield
+    processes.end_spares()
 
 
 @pytest.fixture

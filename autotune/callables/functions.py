@@ -214,3 +214,8 @@ def measure() -> None:
 
 def is_measuring() -> bool:
     return bool(_measuring)
+
+
+def is_elsewhere() -> bool:
+    """Whether this process measures, or imports a program for another one to find a function in it."""
+    return is_measuring() or bool(_loading)

@@ -26,7 +26,7 @@ from autotune.compile import Pool, ProcessDied
 from autotune.device import Backend, open_backend
 from autotune.engine import ProcessWorker, open_devices
 from autotune.errors import CompilerError
-from autotune.processes import Child, fork
+from autotune.processes import Child, end_spares, fork
 
 IDLE_SECONDS = 30.0  # until they end: the measuring process holds memory of its device
 
@@ -212,6 +212,7 @@ def _end(idle: Crew) -> None:
             _kept.remove(idle)
     if is_idle:
         idle.stop()
+        end_spares()
 
 
 @atexit.register

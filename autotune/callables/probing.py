@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from autotune.callables.declared import name_after
 from autotune.callables.libraries import Kind
 from autotune.compile import Compiled, Variant
-from autotune.declaration import Family
+from autotune.declaration import Configuration, Family
 from autotune.device import Execution, LaunchError, Resident
 from autotune.engine import ProcessWorker, SharedInputs
 from autotune.errors import UsageError
@@ -48,14 +48,14 @@ class Seen:
 
 def call_once(
     measuring: Any, given: SharedInputs, folder: Path, patterned: Sequence[str], byte: int, harmless: bool = False,
-    known: Mapping[str, int] = MappingProxyType({}),
+    known: Mapping[str, int] = MappingProxyType({}), configuration: Configuration | None = None,
 ) -> Seen:  # fmt: skip
-    """One call of the default configuration, with a pattern in some of the arrays; where it is to be ``harmless``, with
-    another number in each, and 0 in whole numbers, which may be indices, and no results are kept. Nor are those with
-    the checksums ``known``. It is asked of a measuring process, whose ``measuring`` has the device; every argument is
-    declared as read and written. Raises LaunchError."""
+    """One call of a ``configuration``, or of that of the latest call, with a pattern in some of the arrays; where it
+    is to be ``harmless``, with another number in each, and 0 in whole numbers, which may be indices, and no results
+    are kept. Nor are those with the checksums ``known``. It is asked of a measuring process, whose ``measuring`` has
+    the device; every argument is declared as read and written. Raises LaunchError."""
     backend: Any = measuring.swept.backend
-    execution: Execution = backend.held or _place(backend, given)
+    execution: Execution = backend.held or _place(backend, given, configuration)
     family = execution.variant.family
     for number, one in enumerate(execution.beginnings):
         execution.begin(one.name)
@@ -81,10 +81,10 @@ def call_once(
     return Seen(folder, changed, sums, tuple((name, kind) for name, (kind, _) in returned.items()))
 
 
-def _place(backend: Any, given: SharedInputs) -> Execution:
-    """The default configuration with the arrays, held on the device for the next calls."""
+def _place(backend: Any, given: SharedInputs, configuration: Configuration | None) -> Execution:
+    """A configuration, or the default, with the arrays, held on the device for the next calls."""
     family, inputs = given.load("the first call")
-    variant = Variant.make(family, family.space.control, inputs.options)
+    variant = Variant.make(family, configuration or family.space.control, inputs.options)
     resident = Resident(backend, inputs, guard=GUARD_BYTES)
     try:
         execution = resident.execution(variant, backend.load(Compiled("", Path(), {})))
@@ -111,17 +111,12 @@ class Roles:
 
 def roles_of(
     worker: ProcessWorker, family: Family, given: SharedInputs, folder: Path, named: Sequence[str], what: str,
-    contents: Mapping[str, NDArray[Any]],
+    contents: Mapping[str, NDArray[Any]], listed: Sequence[Configuration],
 ) -> Roles:  # fmt: skip
-    """By up to four calls. ``named`` are arrays that are said to be written, ``contents`` are those that were given.
-    Raises UsageError where the first call fails, and where it leaves nothing to verify."""
-    try:
-        first = worker.ask(1, call_once, given, folder / "first", (), 0)
-    except LaunchError as problem:
-        raise UsageError(
-            f"{what} fails with the default configuration ({family.space.control.id}): {problem}; the first of the "
-            "values is the default, and must work"
-        ) from None
+    """By up to four calls of the first of ``listed`` that works, by default of the default. ``named`` are arrays that
+    are said to be written, ``contents`` are those that were given. Raises UsageError where the first call fails, and
+    where it leaves nothing to verify."""
+    first = _call_first(worker, given, folder, what, listed or (family.space.control,))
 
     def get_left(name: str, run: Seen = first) -> NDArray[Any]:
         found = run.array(name)
@@ -152,6 +147,25 @@ def roles_of(
     worker.ask(1, _release)
     results = {name: get_left(name) for name in (*written, *(name for name, _ in first.returned))}
     return Roles(written, dict(first.returned), results)
+
+
+def _call_first(
+    worker: ProcessWorker, given: SharedInputs, folder: Path, what: str, listed: Sequence[Configuration]
+) -> Seen:
+    """Of the first configuration that works. Raises UsageError where none does."""
+    reason = ""
+    for one in listed:
+        try:
+            return worker.ask(1, call_once, given, folder / "first", (), 0, False, {}, one)
+        except LaunchError as problem:
+            reason = reason or str(problem)
+            worker.ask(1, _release)
+    if len(listed) > 1:
+        raise UsageError(f"{what} fails with each configuration, with the first ({listed[0].id}): {reason}")
+    raise UsageError(
+        f"{what} fails with the default configuration ({listed[0].id}): {reason}; the first of the values is the "
+        "default, and must work"
+    )
 
 
 def _find_overwritten(

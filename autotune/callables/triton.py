@@ -5,6 +5,7 @@ and recorded; the winner of each key goes to a policy file, which later programs
 """
 
 import inspect
+import multiprocessing
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +20,13 @@ from typing import Any
 from autotune.callables import functions
 from autotune.callables.choices import Alternatives
 from autotune.callables.deciding import Decider, Others
+from autotune.callables.declared import CALL_FILE, family_name
 from autotune.callables.functions import Importable
 from autotune.callables.tuning import CallProblem, Check, Within
 from autotune.errors import AutotuneError, UsageError
-from autotune.policy import Frozen
+from autotune.files import policy_folders
+from autotune.policy import Frozen, resolve_frozen
+from autotune.processes import keep_spares
 
 _LEFT_OUT = {
     "warmup": "samples are taken until the median is known",
@@ -82,6 +86,9 @@ class Hooks:
     after: Callable[..., Any] | None
 
 
+_PROCESSES = 3  # one that measures, one that forks those that compile, and one in place of one that ends
+
+
 class TunedKernelCall:
     """A kernel with configurations, called as Triton's: ``kernel[grid](...)``. ``best_config`` is that of the latest
     call."""
@@ -97,6 +104,8 @@ class TunedKernelCall:
         self.__name__ = self.base_fn.__name__
         self._prune, self._deciding, self._told = prune, deciding, told
         self._known: dict[Any, Any] = {}
+        if self._will_tune():
+            keep_spares(_PROCESSES, f"{__name__}:{prepare.__name__}")
         self._places = [(i, name) for i, name in enumerate(self.arg_names) if name in self.keys]
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
@@ -115,6 +124,16 @@ class TunedKernelCall:
                 {**dict(zip(self.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()}
             )
         return self.fn.run(*args, grid=grid, warmup=warmup, **kwargs, **config.all_kwargs())
+
+    def _will_tune(self) -> bool:
+        """Whether the first call will, as far as can be known before it: the processes then start meanwhile."""
+        if len(self.configs) < 2 or functions.is_elsewhere() or multiprocessing.parent_process():
+            return False
+        if self._deciding["agreement"] is not None or resolve_frozen(self._deciding["frozen"]):
+            return False
+        policies = self._deciding["policies"]
+        folders = [Path(policies)] if policies else policy_folders()
+        return not any(any(one.glob(f"{family_name(self.__name__, {})}*/{CALL_FILE}")) for one in folders)
 
     def _kind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """By the arguments in the key, and the elements of all tensors."""
@@ -208,6 +227,16 @@ class TunedKernelCall:
             costs = {id(one): model(**nargs, **kwargs, **one.all_kwargs()) for one in configs}
             configs = sorted(configs, key=lambda one: costs[id(one)])[: max(1, most)]
         return list(configs)
+
+
+def prepare() -> None:
+    """Import what measuring and compiling kernels needs, in a process of which no more is known."""
+    for module in ("torch", "triton.backends.nvidia.driver", "triton.compiler", "autotune.callables.tuning"):
+        import_module(module)
+    if not _is_interpreted():
+        with suppress(Exception):  # of another version, or without a C compiler: the first launch says so
+            import_module("triton.backends.nvidia.driver").CudaUtils()
+        _hash_compiler()
 
 
 # -- in a measuring process ------------------------------------------------------------------------------------

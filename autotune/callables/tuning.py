@@ -268,7 +268,7 @@ def tune_problem(
         seconds.record_phase("libraries")
         wait(ahead[:1], given.get("trial_seconds"))  # the first call finds it in the library's cache
         seconds.record_phase("first_compiled")
-        declared, roles = _run_first_call(problem, our.workers[0], contents)
+        declared, roles = _run_first_call(problem, our.workers[0], contents, listed)
         seconds.record_phase("first_call")
         expected = _compute_expected(check, inputs, declared, roles)
         declared = _find_layouts(
@@ -335,16 +335,18 @@ class _Seconds:
 
 
 def _run_first_call(
-    problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any]
+    problem: CallProblem, worker: ProcessWorker, contents: Mapping[str, Any], listed: Sequence[Configuration]
 ) -> tuple[Declared, Roles]:
-    """The first call, with every array as one that may be read and written."""
+    """The first call, by a configuration of ``listed``, with every array as one that may be read and written."""
     open_arrays = {name: replace(array, role="inout") for name, array in problem.declared.arrays.items()}
     asked = replace(problem.declared, arrays=open_arrays or dict(_NOTHING), layouts={})
     family = asked.family
     inputs = bind(family, contents or _NO_CONTENT, {}, asked.scalars)
     with share_arrays(inputs.arrays) as place, TemporaryDirectory("autotune") as folder:
         shared = SharedInputs.make(family, inputs, place)
-        roles = roles_of(worker, family, shared, Path(folder), problem.named, problem.declared.name, contents)
+        roles = roles_of(
+            worker, family, shared, Path(folder), problem.named, problem.declared.name, contents, listed
+        )
     return problem.with_roles(roles), roles
 
 
@@ -420,7 +422,7 @@ def _builders(
     problem: CallProblem, names: Sequence[str], listed: Sequence[Configuration], given: Mapping[str, Any]
 ) -> int:
     """How many processes compile; 0 where nothing is compiled ahead."""
-    cores = given.get("processes", 0) or max(1, len(os.sched_getaffinity(0)) - len(names))
+    cores = given.get("processes", 0) or len(os.sched_getaffinity(0))
     count = min(cores, len(listed) or math.prod(map(len, problem.declared.choices.values.values())))
     return 0 if names[0] == "cpu" or count < 2 or not hasattr(problem.function, "build") else cores
 

@@ -67,6 +67,59 @@ def test_a_wrong_configuration_and_one_that_does_not_compile_are_one_failed_tria
     assert [states[name] for name in sorted(states)] == ["measured", "wrong_result", "launch_failed"]
 
 
+def test_the_first_configuration_that_works_gives_the_reference(kernels: ModuleType) -> None:
+    """Triton tries a first configuration that does not run, and goes on."""
+    import torch
+    import triton
+
+    from autotune.callables.triton import autotune
+
+    configs = [triton.Config({"BLOCK": 64, "HOW": how}) for how in (2, 0)]
+    kernel = autotune(configs, ["n"], restore_value=["x"], progress=False)(kernels.doubled.fn)
+    x = torch.arange(100, dtype=torch.float32)
+    with warnings.catch_warnings(action="error"):
+        kernel[grid(100)](x, 100)
+    assert torch.equal(x, 2 * torch.arange(100)) and kernel.best_config is configs[1]
+    assert sorted(trials("doubled_float32").values()) == ["launch_failed", "measured"]
+
+    never = [triton.Config({"BLOCK": 64, "HOW": 2}, num_warps=warps) for warps in (2, 4)]
+    kernel = autotune(never, ["n"], progress=False, policies="others")(kernels.doubled.fn)
+    with (
+        pytest.warns(UserWarning, match="doubled_float32 fails with each configuration"),
+        pytest.raises(Exception, match="no such block"),
+    ):
+        kernel[grid(100)](x, 100)
+
+
+def test_processes_start_with_the_decorator_where_the_first_call_will_tune(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from autotune.callables import functions
+    from autotune.callables import triton as ours
+
+    asked: list[Any] = []
+    monkeypatch.setattr(ours, "keep_spares", lambda *given: asked.append(given))
+
+    def count(configs: Any = kernels.CONFIGS, **given: Any) -> int:
+        asked.clear()
+        ours.autotune(configs, ["n"], **given)(kernels.add.fn)
+        return len(asked)
+
+    assert count() == 1 and asked == [(3, "autotune.callables.triton:prepare")]
+    assert [count(kernels.CONFIGS[:1]), count(frozen=True), count(agreement=object())] == [0, 0, 0]
+    with monkeypatch.context() as frozen:
+        frozen.setenv("AUTOTUNE_FROZEN", "1")
+        assert [count(), count(frozen=False)] == [0, 1]
+    for name in ("_measuring", "_loading"):
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(functions, name, ["add"])
+            assert not count()
+    place = Path("policies", "add_float32", "call.json")
+    place.parent.mkdir(parents=True)
+    place.write_text("{}")
+    assert [count(), count(policies="others")] == [0, 1]
+
+
 def test_heuristics_may_stand_around_it_and_strides_stay_as_they_are(kernels: ModuleType) -> None:
     import torch
 

@@ -115,7 +115,6 @@ CHECKED = {
     "reaction_diffusion_stencils": "--programs {tmp}",
     "selection_refine": "allpairs --each 1",
     "spread_efficiency": "coulomb -w 1a63-slice",
-    "triton_peers": "",
     "triton_public": "",
     "why": "",
     "winner_agreement": "",

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -181,6 +182,82 @@ def test_a_python_imports_from_where_this_one_does(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("PYTHONPATH", raising=False)
     done = program(processes.python("by_a_module_system", "left ", "right"), folder="/")
     assert (done.returncode, done.stdout) == (3, "left right\n"), done.stderr
+
+
+_called: list[int] = []
+
+
+def be_called() -> None:
+    _called.append(os.getpid())
+
+
+def say_called(pipe: Connection) -> None:
+    pipe.send((_called, os.environ.get("SET_LATER"), sys.path[0]))
+
+
+@pytest.fixture
+def spares(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[], tuple[object, ...]]]:
+    """Two processes in advance, and what the next child says."""
+    processes.keep_spares(2, "test_processes:be_called")
+    monkeypatch.setenv("SET_LATER", "yes")
+    monkeypatch.syspath_prepend("later")
+
+    def ask() -> tuple[object, ...]:
+        one = child(say_called, folder=tmp_path)
+        try:
+            return (one.process.pid, *one.pipe.recv())
+        finally:
+            one.close()
+
+    yield ask
+    processes.end_spares()
+
+
+def test_the_next_children_are_those_started_in_advance_and_one_is_there_from_then_on(
+    spares: Callable[[], tuple[object, ...]],
+) -> None:
+    """With the environment and the path of when they are needed."""
+    first = [one[0].pid for one in processes._spares]
+    for _ in range(3):
+        pid, called, later, path = spares()
+        assert (called, later, path) == ([pid], "yes", "later")
+        first = [one for one in first if one != pid]
+    assert not first and len(processes._spares) == 1
+    wait_for(lambda: len(children()) == 1)
+    processes.end_spares()
+    assert not children()
+    assert spares()[1] == []
+
+
+def test_a_spare_process_that_ended_or_is_in_another_folder_is_not_taken(
+    spares: Callable[[], tuple[object, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in processes._spares:
+        os.killpg(one[0].pid, signal.SIGKILL)
+    wait_for(lambda: all(one[0].poll() is not None for one in processes._spares))
+    assert spares()[1] == []
+    monkeypatch.chdir(tmp_path)
+    assert spares()[1] == []
+
+
+@pytest.mark.parametrize("ending", ["", "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)", "1 / 0"])
+def test_a_program_that_needs_no_spare_process_ends_without_a_word_of_one(
+    ending: str, tmp_path: Path
+) -> None:
+    """However it ends, and while they still begin."""
+    (tmp_path / "slow.py").write_text("import time\ndef begin():\n    time.sleep(600)\n")
+    script = (
+        "import os, signal\nfrom autotune import processes\nprocesses.keep_spares(2, 'slow:begin')\n"
+        f"print(*[one[0].pid for one in processes._spares], flush=True)\n{ending}\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), import_path()])}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "ZeroDivisionError" in done.stderr if "0" in ending else not done.stderr
+    pids = done.stdout.split()
+    assert len(pids) == 2
+    wait_for(lambda: all(is_gone(int(pid)) for pid in pids))
 
 
 def test_nothing_else_starts_or_kills_a_process() -> None:

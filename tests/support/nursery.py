@@ -35,8 +35,8 @@ class Nursery:
         self._requests: socket.socket | None = None
         self._lock = threading.Lock()
 
-    def started(self, pipe: Connection, parent: Connection) -> "Forked":
-        """In place of ``processes._start``."""
+    def started(self, pipe: Connection, parent: Connection, _first: str = "") -> "Forked":
+        """In place of ``processes._start``; what a spare calls first is left to when it is needed."""
         with self._lock:
             if self._requests is None:
                 self._begin()
