@@ -169,10 +169,9 @@ def spread_run(frame: pd.DataFrame, devices: int, allocation: str) -> list[float
 WHOLE_MAP = 585**3  # points
 
 
-def maps(**wanted: Any) -> pd.DataFrame:
-    """Maps of a million atoms by several programs, without what failed, in the order of the table."""
-    some = rows(table("coulomb_map-h200-peers.csv"), **wanted)
-    return some[some["ms"].notna()]
+def maps(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    """The maps by several programs that have these values, without what failed."""
+    return rows(frame[frame["ms"].notna()], **wanted)
 
 
 # -- eri and eri_sp -----------------------------------------------------------------------------------------
@@ -381,8 +380,8 @@ def _potential_row(roots: float) -> list[float]:
 def _map_rows() -> list[list[float]]:
     """A map beside the fastest mesh whose error is within the accuracy that was asked of ours, and beside the mesh with
     the least error."""
-    ours, *_ = maps(program="autotune", points=WHOLE_MAP).to_dict("records")
-    meshes = maps(program="mesh")
+    made = table("coulomb_map-h200-peers.csv")
+    ours, meshes = one(made, program="autotune", points=WHOLE_MAP), maps(made, program="mesh")
     others = (
         rows(meshes, reaches=["accuracy", "ours"]).nsmallest(1, "ms"), meshes.nsmallest(1, "error_of_sum")
     )  # fmt: skip
