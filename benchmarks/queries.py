@@ -349,7 +349,7 @@ def first_page() -> list[list[float]]:
 
 
 def beside_products(frame: pd.DataFrame, workload: str) -> list[float]:
-    """Milliseconds of ours, of the fastest other program that gives the distances, and how many times as long it takes."""
+    """Milliseconds of ours, of the fastest other program that gives the distances, and their ratio."""
     times = rows(frame, workload=workload).set_index("what")["median_ms"]
     ours = times["autotune: tuned"]
     other = times[
@@ -444,7 +444,8 @@ class Headline:
     @property
     def measured(self) -> str:
         """The day of the last run in the table."""
-        return re.findall(r"\d{4}-\d\d-\d\d", read_head(RESULTS / self.source)["date"])[-1]
+        *_, last = re.findall(r"\d{4}-\d\d-\d\d", read_head(RESULTS / self.source)["date"])
+        return str(last)
 
     def ms(self, figures: Sequence[float]) -> float:
         """The row's time."""
