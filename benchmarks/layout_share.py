@@ -30,6 +30,7 @@ SWEEPS = {  # the fullest recorded sweep of each family
     "eri": ["eri-h200-tiles.csv.xz", "eri-h200-water2.csv.xz"],
     "eri_sp": ["eri-sp-h200.csv.xz"],
     "ion_placement": ["ion_placement-h200-sweep.csv.xz"],
+    "king": ["king-h200.csv"],
     "mummergpu": ["mummergpu-h200.csv.xz"],
     "reaction_diffusion": ["reaction_diffusion-h200.csv.xz"],
     "bilateral": ["bilateral-h200.csv.xz"],
