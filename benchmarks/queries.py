@@ -214,7 +214,7 @@ def _cost_model() -> Any:
 
 
 def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
-    """Of the configuration of eri_sp that differs in ``other`` from the one beside which policies are judged."""
+    """Return a figure of the configuration of eri_sp that differs only in ``other`` from the base of comparisons."""
     base = {
         "workload": "water8", "order": "place", "classes": "apart", "granularity": "block", "parts": 3, "split": 1,
         "split_heavy": 1, "bra_transform": "once", "pair_table": "device", "table_records": "aos", "boys": "table",
@@ -373,7 +373,7 @@ def _spectrum_row() -> list[float]:
 
 
 def _matrix_rows(multiply_adds: float) -> list[list[float]]:
-    """Coulomb and exchange matrices with screening, and without beside what 18 multiply-adds a component take."""
+    """Return the rows of Coulomb and exchange matrices: screened; and whole, also against the multiply-adds' time."""
     parts = ("screening=schwarz", "joltqc", "order=place,roots=inverse", "gpu4pyscf")
     screened, joltqc, whole, gpu4pyscf = (
         program(table("eri-h200-matrices.csv"), part)["device_ms"] for part in parts
