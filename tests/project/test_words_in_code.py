@@ -52,7 +52,7 @@ def read_shown(node: Any, key: str = "") -> Iterator[str]:
 
 @cache
 def read_texts() -> tuple[tuple[str, str], ...]:
-    """Return (place, text) of all that is read: by a user, and in the package's code by whoever changes it."""
+    """Return (place, text) of all that a user reads, and of the package's docstrings and comments."""
     texts = [
         (f"{path.relative_to(ROOT)}:{line}", text)
         for path in sorted(PACKAGE.rglob("*.py"))
