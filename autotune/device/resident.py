@@ -206,8 +206,8 @@ class Resident:
         return merge(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
 
     def _is_used(self, variant: Variant, name: str) -> bool:
-        """Return whether the input must be stored: kernels of this configuration read it, it shares its bytes, is a
-        plane, an image or in constant memory, or is on the GPU already."""
+        """Return whether the input must be stored: if kernels of this configuration read it, and always if it shares
+        its bytes, is a plane, an image or in constant memory, or is on the GPU already."""
         used = variant.family.used.get(name)
         others = any(name in group for group in variant.groups)
         layout = variant.layouts[name]

@@ -238,7 +238,7 @@ def measure_in_loop(
         for step, one in assignment.chosen.items():
             left[step] = [other for other in left[step] if other != one]
         failed = _time(machine, assignment, listed, where.budget.samples, record)
-        for one in assignment.chosen.values() if failed else ():  # find which one failed: each alone with control
+        for one in assignment.chosen.values() if failed else ():  # find which failed: each with control
             if not record.find_step(one):
                 machine.trim()
                 alone = replace(control, chosen={**control.chosen, one.call.step: one})

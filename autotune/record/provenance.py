@@ -38,8 +38,8 @@ class Baseline:
         return self.median_ms / self.winner_ms if self.winner_ms else 0.0
 
     def beside_ms(self, winner_ms: float) -> float:
-        """Scale ``winner_ms`` by the ratio of the two times when they were measured in turn. Times of two occasions
-        cannot be compared, and so the shown times agree with the shown ratio."""
+        """Return ``winner_ms`` times the ratio to the winner, measured in turn; the median if there is none. Times of
+        two occasions cannot be compared, and so the shown times agree with the shown ratio."""
         return self.over_winner * winner_ms or self.median_ms
 
 
