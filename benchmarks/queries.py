@@ -373,7 +373,7 @@ def _spectrum_row() -> list[float]:
 
 
 def _matrix_rows(multiply_adds: float) -> list[list[float]]:
-    """Return the rows of Coulomb and exchange matrices: screened; and whole, also against the multiply-adds' time."""
+    """Coulomb and exchange matrices with screening, and without beside what 18 multiply-adds a component take."""
     parts = ("screening=schwarz", "joltqc", "order=place,roots=inverse", "gpu4pyscf")
     screened, joltqc, whole, gpu4pyscf = (
         program(table("eri-h200-matrices.csv"), part)["device_ms"] for part in parts

@@ -1,5 +1,5 @@
-"""Ten Triton kernels with only the import of their decorator changed, compared with Triton's own autotuner: time to
-tune, winner and its time; and a kernel with a wrong, a crashing and a hanging configuration.
+"""Ten Triton kernels with only the import of their decorator changed, beside Triton's own autotuner: time to tune,
+winner and its time; and a kernel with a wrong, a crashing and a hanging configuration.
 
     python benchmarks/triton_peers.py [--seconds 170] [--kernels softmax,matmul] [--out triton-peers.csv]
 
