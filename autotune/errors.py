@@ -6,13 +6,13 @@
     ├── FamilyError         3   a family folder that cannot be used as declared
     ├── WorkloadError       4   input data that is missing, malformed or outside its range
     ├── DeviceError         5   a device that is not there or cannot do what was asked
-    │   └── LaunchError         a launch or a copy that it refused (``device``)
+    │   └── LaunchError         a launch or a copy that failed on it (``device``)
     ├── CompilerError       6   no compiler, one that failed as a whole, or that compiles no configuration
     ├── StoreError          7   a folder or record that cannot be read or written
     ├── PolicyFileError     8   a policy file that cannot be used
     ├── NothingMeasured     9   a sweep in which no configuration could be measured
-    ├── Regression          10  a comparison that found what it was told to fail on
-    ├── FailedTrials        11  a sweep that was told to fail on them, in which some failed
+    ├── Regression          10  a comparison that found what its options make an error
+    ├── FailedTrials        11  a sweep with failed trials, where its options make them an error
     └── Interrupted         130 Ctrl-C, where there is more to say than that
 
 The numbers are the command line's exit codes; 1 is an unexpected failure.

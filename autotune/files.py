@@ -28,8 +28,8 @@ _MOST_BYTES = 1 << 30  # that a packed file may hold
 
 
 def find_bundled(kind: str) -> Path:
-    """The folder of that kind (kernels, workloads, policies) that ships with autotune: inside an installed
-    package, or beside it in a checkout."""
+    """Return the folder of that kind (kernels, workloads, policies) that ships with autotune: inside an installed
+    package, or next to it in a checkout."""
     inside = _PACKAGE / "_bundled" / kind
     return inside if inside.is_dir() else _PACKAGE.parent / kind
 
@@ -102,8 +102,8 @@ def others_may_write(*places: Path) -> Path | None:
 
 
 def policy_folders(named: str | Path | None = None, family: Path | None = None) -> list[Path]:
-    """Where policy files are looked for, first hit first: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
-    beside the folder ``family``, the user's data folder, those shipped."""
+    """Return the folders to search for policy files, in order: ``named``, AUTOTUNE_POLICIES, ./policies, ``policies``
+    next to the folder ``family``, the user's data folder, those shipped."""
     first = [Path(p) for p in (named, os.environ.get("AUTOTUNE_POLICIES")) if p]
     beside = [family.parent / "policies"] if family and family.parent != find_bundled("kernels") else []
     return [*first, Path("policies"), *beside, own_policies(), find_bundled("policies")]

@@ -354,9 +354,9 @@ def exchange(command: Sequence[str], given: bytes = b"") -> "subprocess.Complete
 
 @contextmanager
 def run_beside(command: Sequence[str], lost: str) -> Iterator[str]:
-    """A process beside the block, whose value is the first line that it says. It is in a session of its own, so that no
-    signal to this one's group reaches it, and ends when its input does: with the block, or with this process, however
-    that ends. ``lost`` is warned of where it fails or is killed."""
+    """Run a process during the block, whose value is the first line that the process prints. It is in a session of its
+    own, so that no signal to this process's group reaches it, and ends with its input: with the block, or with this
+    process, however that ends. Warns with ``lost`` if it fails or is killed."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as running:

@@ -1,13 +1,13 @@
-"""What an accessor costs: registers and SASS instructions of kernels with accessors, beside those with plain pointers.
+"""The cost of accessors: registers and SASS instructions of kernels with accessors and of those with plain pointers.
 
     python benchmarks/accessor_costs.py [--arch sm_80 ...] [--only KERNEL ...] [--out COSTS.csv]
     python benchmarks/accessor_costs.py --times [--device cuda] [--seconds 60] [--families FOLDER] [--out TIMES.csv]
     python benchmarks/accessor_costs.py --types --out benchmarks/results/type-costs.csv
 
 Each pair is compiled with NVRTC in the configuration that changes nothing (control); no GPU is needed. ``readme`` is
-README.md's kernel beside its arithmetic with pointers, ``example`` a kernel of examples/ beside its plain.cu, which is
-often another program (another loop, another unrolling), and ``adopted`` a plain kernel of examples/ or of a page beside
-what `autotune adopt` makes of it: the same statements. Instructions are those of the kernel's text without the padding
+README.md's kernel and its arithmetic with pointers, ``example`` a kernel of examples/ and its plain.cu, which is often
+another program (another loop, another unrolling), and ``adopted`` a plain kernel of examples/ or of a page and what
+`autotune adopt` makes of it: the same statements. Instructions are those of the kernel's text without the padding
 behind it.
 
 With ``--types`` it is the examples of the header reference, one for each public type, from sm_90 on, which one of them
@@ -54,8 +54,8 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class Plain:
-    """A kernel as one writes it: a file, or the listing of that name in a page. ``sizes`` are those that are timed; the
-    rest is what `autotune adopt` is told."""
+    """A kernel without accessors: a file, or the listing of that name in a page. ``sizes`` are those that are timed;
+    the rest are arguments of `autotune adopt`."""
 
     file: str
     sizes: Mapping[str, int]

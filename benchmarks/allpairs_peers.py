@@ -1,4 +1,4 @@
-"""All-pairs distance beside torch and CUTLASS, in one run: our tuned configuration, the primer's rungs,
+"""All-pairs distance, compared with torch and CUTLASS in one run: our tuned configuration, the primer's rungs,
 torch.cdist(p=0), torch._int_mm on an int8 encoding, and CUTLASS products whose epilogue gives the distance.
 
     python benchmarks/allpairs_peers.py --policies policies --data DATA --cutlass cutlass.so --out peers.csv

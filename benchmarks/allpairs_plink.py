@@ -1,11 +1,11 @@
-"""All-pairs distance beside PLINK 1.9 on a cpu: the same pairs of the same people, counted by both, in one run.
+"""All-pairs distance, compared with PLINK 1.9 on a cpu: both count the same pairs of the same people, in one run.
 
     python benchmarks/allpairs_plink.py --data DATA --policies policies --out benchmarks/results/allpairs-plink-cpu.csv
 
 Of autotune there are the primer's loop (`appendix`), what an untuned cpu runs (`cpu`), and what the policy files in
 `--policies` have for these very sizes (`tuned`). Three parts of each: the kernel on data that stay, a call from numpy
-to numpy, and the command from .bed to .npy. Of PLINK the command, from .bed to a binary matrix, and what lies between
-its lines on filters and on the matrix being complete: its reading of the .bed and the counting, without its start and
+to numpy, and the command from .bed to .npy. Of PLINK there are the command, from .bed to a binary matrix, and the time
+between its lines on filters and on the matrix being complete: it reads the .bed and counts then, without its start and
 its writing. All take turns in every round.
 
 PLINK's distance counts alleles, so that opposite homozygotes differ by 2, and leaves missing calls out; autotune's

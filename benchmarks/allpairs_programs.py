@@ -1,4 +1,4 @@
-"""All-pairs distance beside whole programs: hammingdist on the same GPU, and PLINK 1.9 with all threads of the host.
+"""All-pairs distance, compared with whole programs: hammingdist on the same GPU, PLINK 1.9 with all host threads.
 
     python benchmarks/allpairs_programs.py --data DATA --policies policies --out programs.csv
 

@@ -1,4 +1,4 @@
-"""What the decorators cost the host at each call, beside a bare call and beside Triton's, in one run.
+"""The host's time for a call through the decorators, through Triton's, and for a bare call, in one run.
 
     python benchmarks/callables_overhead.py [--device cuda] [--calls 2000] [--rounds 15] [--out callables-overhead.csv]
 

@@ -1,4 +1,4 @@
-"""Eager, fused and lazy ion placement beside a float64 reference by numpy: places, times, and points gone over.
+"""Eager, fused and lazy ion placement, compared with a float64 reference by numpy: places, times, points visited.
 
     python benchmarks/coulomb_ions.py --data DATA --workload mache-ions --device cuda --out ions.csv
     python benchmarks/coulomb_ions.py --data DATA --workload mache-ions --make-reference mache-ions.npy

@@ -3,7 +3,8 @@
     python benchmarks/coulomb_map.py --workload million --device cuda --out map.csv CONFIGURATION ...
 
 For each configuration: the time of a call (median of three), the time in each kernel, the largest bound as a share of
-what is asked, and at random points the largest error beside float64, as a share of the sum of |q| / r and of the bound.
+the accuracy asked for, and at random points the largest error against float64 sums, as a share of the sum of |q| / r
+and of the bound.
 ``--points`` are computed by numpy; ``--points-by-torch`` more of them by torch on the device.
 """
 
@@ -97,7 +98,7 @@ def timed(backend: Backend, plain: Inputs, text: str) -> dict[str, Any]:
 def errors(
     backend: Backend, inputs: Inputs, text: str, chosen: NDArray[np.integer], exact: Sums
 ) -> dict[str, Any]:
-    """Beside the exact sums, with the bound of every point."""
+    """Compare a map with the exact sums and with the bound of every point."""
     shape = shape_of(inputs)
     with Opened(backend, inputs, text) as execution:
         execution.run()

@@ -1,10 +1,10 @@
-"""A map beside fast multipole methods and a particle mesh, in one run, at equal error: jaxFMM, jzfmm, cuFFT by CuPy.
+"""A map, compared with fast multipole methods (jaxFMM, jzfmm) and a particle mesh (cuFFT by CuPy) at equal error.
 
     python benchmarks/coulomb_map_peers.py --out benchmarks/results/coulomb_map-h200-peers.csv
 
 Every program gets the same atoms, and makes the map at every point of the lattice (``--strides 1``), or at every second
 or fourth point of it along each axis, where its memory or the time takes no more. Errors are those at ``--points``
-points of the lattice, beside float64 sums: the largest, as a share of the sum of |q| / r there, and the root of the
+points of the lattice, against float64 sums: the largest, as a share of the sum of |q| / r there, and the root of the
 mean square, as a share of V's. Each other program runs through a list of its own orders, coarse to fine; ``settings``
 is what it ran with. ``reaches`` says whether its largest error is at most ours (``ours``), or at most the accuracy that
 was asked of ours (``accuracy``). The table printed last has the fastest of each kind.
@@ -14,8 +14,8 @@ the first call is ``setup_s``, their compilers' time with it. jzfmm has no point
 atoms of charge 0 to it. jaxFMM has its own float64; ours and the mesh store float32. Times are medians of ``--rounds``
 calls by device events (ours, mesh) or until the array is ready (JAX).
 
-Each other program has a process of its own, ended after ``--seconds``; its rows are kept until then in a file beside
-``--out``. What is not installed, or fails, is said and left out.
+Each other program has a process of its own, ended after ``--seconds``; its rows are kept until then in a file next to
+``--out``. What is not installed, or fails, is reported and left out.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The potential as people write it on a GPU, beside this project's, in one run: PyTorch (eager, and compiled), a Triton
+"""This project's potential and how people write it on a GPU, in one run: PyTorch (eager, and compiled), a Triton
 kernel, a CUDA C++ kernel by cupy, KeOps. Each map is compared with float64 sums at random points.
 
     python benchmarks/coulomb_peers.py --data DATA --policies policies --out benchmarks/results/coulomb-h200-peers.csv

@@ -1,4 +1,4 @@
-"""The study's fourth version as published, beside what a tuner makes of it: evaluations a second.
+"""The study's fourth version as published, and what a tuner makes of it: evaluations a second.
 
     python benchmarks/coulomb_published.py --data DATA --workload mache-half --out published.csv
 

@@ -1,4 +1,4 @@
-"""The post's two charts anew: milliseconds against residues of its four programs, and of the ways it did not try.
+"""The post's two charts, measured again: milliseconds against residues, of its four programs and of other ways.
 
     python benchmarks/cyclospectrum_charts.py --device cuda --out benchmarks/results/cyclospectrum-charts-h200.csv
     python benchmarks/cyclospectrum_charts.py --device cpu --out benchmarks/results/cyclospectrum-charts-cpu.csv

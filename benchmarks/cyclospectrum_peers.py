@@ -1,6 +1,6 @@
-"""The spectrum beside torch and cupy, in one run. Sorted: our tuned configuration; prefix differences with torch.sort;
-the same with cupy's sort, where cupy is there. As pairs of mass and count: our tuned configuration; torch's Fourier
-transforms in double precision, rounded.
+"""The spectrum by autotune, torch and cupy, in one run. Sorted: our tuned configuration; prefix differences and
+torch.sort; the same with cupy's sort, where cupy is there. As pairs of mass and count: our tuned configuration; torch's
+Fourier transforms in double precision, rounded.
 
     python benchmarks/cyclospectrum_peers.py --policies policies --out benchmarks/results/cyclospectrum-peers.csv
 
@@ -112,7 +112,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def compared(kernel: TunedKernel, residues: int, output: str, rounds: int) -> list[dict[str, Any]]:
-    """A row for each way to make the spectrum of so many residues."""
+    """Return a row for each way to make the spectrum of ``residues`` residues."""
     inputs = inputs_of(residues, "pairs" if output == "pairs" else "sorted")
     prepared = kernel.prepare(inputs)
     backend = prepared.execution.backend  # timed with the tuner's own sampling

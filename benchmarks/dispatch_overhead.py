@@ -1,4 +1,4 @@
-"""What a call through the run time costs the host: warm beside a bare launch, cold, and to import.
+"""The host's time for a call through the dispatcher: warm and compared with a bare launch, cold, and for the import.
 
     python benchmarks/dispatch_overhead.py [--device cuda] [--out dispatch-overhead.csv]
 

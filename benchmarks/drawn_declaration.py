@@ -251,7 +251,7 @@ def _tree(made: Declaration, draw: Draw) -> None:
 
 
 def _policies(made: Declaration, draw: Draw) -> None:
-    """Layout policies of both arrays, in an order by chance, until there are as many configurations as are wanted."""
+    """Draw layout policies of both arrays, in random order, until there are enough configurations."""
     offers = [*_offers(made, "x", draw), *_offers(made, "y", draw)]
     for place in draw.permutation(len(offers)):
         layout, targets, values, means, default = offers[place]
@@ -270,7 +270,7 @@ def _policies(made: Declaration, draw: Draw) -> None:
 def _offers(
     made: Declaration, of: str, draw: Draw
 ) -> Iterator[tuple[str, list[str], list[Any], dict[str, Any], Any]]:
-    """(layout, arrays or extents, values beside the default, what they mean, the default)."""
+    """Yield (layout, arrays or extents, values without the default, what they mean, the default)."""
     name, data = made.name(of), made.data[made.name(of)]
     rank, is_input = len(data["shape"]), of == "x"
     means: dict[str, Any]

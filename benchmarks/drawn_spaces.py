@@ -39,9 +39,9 @@ _EXAMPLE: dict[str, Sequence[int]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """Shares of draws that are members, 0..1: values by chance, and by their completions. Microseconds for each member
-    that is drawn, with and without. ``visit_ms`` is what auto computes a visit of ``trials``, ``found`` the made-up
-    time that it found (1 is the least there is), ``by_chance`` what chance found in as many."""
+    """The shares of draws that are members, 0..1: with random values, and with completions. Microseconds for each
+    member that is drawn, with and without them. ``visit_ms`` is what auto computes a visit of ``trials``, ``found`` the
+    made-up time that it found (1 is the least there is), ``by_chance`` what as many random draws found."""
 
     space: str
     combinations: int

@@ -1,4 +1,4 @@
-"""The sweep engine beside Kernel Tuner 1.5.0 and Helion: one run, the same kernel text, configurations and inputs.
+"""The sweep engine, Kernel Tuner 1.5.0 and Helion in one run: the same kernel text, configurations and inputs.
 
     python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
 
@@ -11,7 +11,7 @@ shows that the script works.
 
     python benchmarks/engine_peers.py --family convolution_milo.json --draw 2000 --seconds 450 --gpus 0,0 --peers nvcuda
 
-With ``--draw`` the configurations are drawn from the whole space: so many, and no more than Kernel Tuner needs
+With ``--draw`` that many configurations are drawn from the whole space, but no more than Kernel Tuner needs
 ``--seconds`` for, by the pace of its first 8 (0: all of them, and no such trial). They then run at the same time on two
 GPUs, on one one after the other; ours once for each of ``--races``: 0 is as many samples of every configuration, 1.02
 is what ``autotune sweep --race 1.02`` does.
@@ -175,8 +175,8 @@ def helion(asked: Asked, folder: Path, gpu: str = "") -> Run:
 
 
 def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
-    """``autotune sweep``; its figure is the median, of the interleaved re-timing where there was one. A control that
-    the sweep times beside a selection is no configuration that the peers were given, and is not among them."""
+    """Run ``autotune sweep``; its figure is the median, of the interleaved re-timing if there was one. A control that
+    the sweep times outside of its selection is left out: the peers do not have it."""
     program = [str(HERE / "drawn_sweep.py")] if asked.drawn else ["-m", "autotune", "sweep"]
     command = [sys.executable, *program, asked.family, *asked.common]
     command += ["--race", str(asked.race)] if asked.race else []

@@ -253,7 +253,7 @@ def spread(place: Path, device: str, policies: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Start:
-    """One start of so many ranks, and what is asked of them."""
+    """One start of a number of ranks, and what is asked of them."""
 
     number: int
     ranks: int

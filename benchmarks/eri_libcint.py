@@ -3,7 +3,7 @@
     python benchmarks/eri_libcint.py --workload water8 --out eri-libcint.csv
     python benchmarks/eri_libcint.py --family eri_sp --workload water8 --out eri-sp-libcint.csv
 
-Needs PySCF; ours are timed beside it in the same run, on the first GPU or on --device. ``int2e`` with eightfold
+Needs PySCF; ours are timed in the same run, on the first GPU or on --device. ``int2e`` with eightfold
 symmetry on all cores: the functions that the kernels have are given to it alone, with their very exponents and
 coefficients. What is counted is components (quartets of primitives) of eri, and integrals of eri_sp.
 """

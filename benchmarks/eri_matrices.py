@@ -1,4 +1,4 @@
-"""Coulomb and exchange matrices of one density: ours beside gpu4pyscf, JoltQC and PySCF on the host, in one run.
+"""Coulomb and exchange matrices of one density: ours, gpu4pyscf's, JoltQC's and PySCF's on the host, in one run.
 
     python benchmarks/eri_matrices.py --workload water27-jk --configuration C ... --out eri-matrices.csv
     python benchmarks/eri_matrices.py --family eri_sp --configuration C --generate 60 --out eri-sp-matrices.csv

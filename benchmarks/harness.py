@@ -1,8 +1,8 @@
 """What the scripts of this folder share: their arguments, inputs, configurations ready to run, CSV files, ``--check``.
 
-A script that measures on a GPU or beside a peer (torch, PLINK, Kernel Tuner, ...) takes ``--check``, which goes as far
-as a machine without them lets it: the workload's inputs are made, every configuration that would be timed is looked up
-and its code generated, and each peer is said to be here or not. Tests run every script, small or with ``--check``.
+A script that measures on a GPU or compares with a peer (torch, PLINK, Kernel Tuner, ...) takes ``--check`` for machines
+without them: it makes the workload's inputs, looks up every configuration that would be timed and generates its code,
+and prints which peers are installed. Tests run every script, small or with ``--check``.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 CHECKOUT is a checkout of https://github.com/AutoTuningAssociation/benchmark_hub. Each of its T1 files is swept as it
 is; one that cannot be (it names a kernel in another language, or arguments of another kernel) is swept again with the
-entries of ``CORRECTIONS``, which follow the Python script beside it. The kernels are never edited. ``--corrected
+entries of ``CORRECTIONS``, which follow the Python script next to it. The kernels are never edited. ``--corrected
 FOLDER`` writes the corrected files there and stops.
 """
 
@@ -83,7 +83,7 @@ _PARTS = (
 
 
 def corrected(name: str, kernels: Path, folder: Path) -> Path:
-    """The T1 file with its corrections, beside copies of the kernels."""
+    """Write the T1 file with its corrections, next to copies of the kernels."""
     shutil.copytree(kernels, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.json"))
     content = json.loads((kernels / f"{name}.json").read_text(encoding="utf-8"))
     for path, value, _ in CORRECTIONS.get(name, ()):

@@ -28,7 +28,7 @@ from autotune.declaration import Configuration, Family, Inputs, load_family
 from autotune.files import include_dir
 from autotune.measure import compute_expected
 
-INDEX = "configuration_index"  # the one tuned parameter beside the block size: which policy struct
+INDEX = "configuration_index"  # the one tuned parameter besides the block size: which policy struct
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def plain_source(family: Family, variants: Sequence[Variant]) -> str:
 def plain_arguments(
     family: Family, inputs: Inputs, configurations: Sequence[Configuration], samples: int
 ) -> dict[str, Any]:
-    """Keyword arguments of tune_kernel for a kernel that is compiled as it stands. The result is compared with nothing:
-    a T1 file does not say what is right."""
+    """Return keyword arguments of tune_kernel for a kernel that is compiled unmodified. The result is compared with
+    nothing: a T1 file does not say what is right."""
     (kernel,) = family.kernels.values()
     names = list(family.space.control)
     wanted = {tuple(c[name] for name in names) for c in configurations}

@@ -1,4 +1,4 @@
-"""KING kinship beside PLINK 2 with all threads of the host: every coefficient is compared before anything is timed.
+"""KING kinship and PLINK 2's with all threads of the host: every coefficient is compared before anything is timed.
 
     python benchmarks/king_plink.py --workload biobank-slice --out benchmarks/results/king-plink.csv
 

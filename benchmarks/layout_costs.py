@@ -3,9 +3,9 @@
     python benchmarks/layout_costs.py --device cuda --out layout-costs-h200.csv
 
 One array at a time, in one layout after the other, is read in the ways that kernels read arrays: along rows, along
-columns, in squares, by chance; whole records, three of their fields, one of them; packed numbers one after the other.
-Caches are cold. A row is the median time of so many runs, what it is of control's in the same way of reading, and the
-bytes that the array takes. What is read is compared with what control reads.
+columns, in squares, at random; whole records, three of their fields, one of them; packed numbers one after the other.
+Caches are cold. A row is the median time of the runs, its ratio to control's in the same way of reading, and the bytes
+that the array takes. The values read are compared with those that control reads.
 """
 
 import itertools

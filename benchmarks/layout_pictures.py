@@ -35,7 +35,7 @@ PACKED = Data(name="x", role="input", fields=(Field("", "int32"),), shape=("elem
 
 @dataclass(frozen=True)
 class Picture:
-    """One layout of a small array; ``costs`` are the layouts of layout_costs.py whose times are told."""
+    """One layout of a small array; ``costs`` are the layouts of layout_costs.py whose times are shown."""
 
     title: str
     yaml: str
@@ -48,8 +48,8 @@ class Picture:
 
 
 def cells(layouts: Sequence[Layout], shape: tuple[int, ...], names: str = "") -> list[str]:
-    """What lies in each number's place, in the order of the addresses: an element by its indices, behind a field's name
-    or that of its array; a dot where nothing does."""
+    """Return what each number's place holds, in the order of the addresses: an element by its indices, after a field's
+    name or that of its array; a dot for an empty place."""
     room, data = layouts[0].room(shape), layouts[0].data
     inside = len(data.fields) // layouts[0].parts if data.record else 1  # numbers of a texel
     found = [EMPTY] * (room.texels * inside)
@@ -64,7 +64,7 @@ def cells(layouts: Sequence[Layout], shape: tuple[int, ...], names: str = "") ->
 
 
 def drawn(labels: Sequence[str], across: int) -> str:
-    """So many in a line, with the address of each line's first."""
+    """Draw ``across`` labels in a line, with the address of each line's first."""
     wide = max(map(len, labels))
     lines = [labels[begin : begin + across] for begin in range(0, len(labels), across)]
     return "\n".join(
@@ -82,7 +82,7 @@ def of_records(across: int = 8, count: int = 6, **choice: Any) -> str:
 
 
 def of_words(name: str, count: int, vector: int = 1) -> str:
-    """What lies in each 32-bit word, the lowest bits first, and in each access of several."""
+    """Return what each 32-bit word holds, the lowest bits first, and each access to several words."""
     layout = Layout(data=PACKED, packing=packing(name))
     assert layout.packing is not None
     each = layout.packing.elements

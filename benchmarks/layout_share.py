@@ -21,7 +21,7 @@ import queries
 from autotune.declaration import Family, load_family
 
 ROOT = Path(__file__).parents[1]
-TUNED = 10  # so many configurations say what the other policies bring
+TUNED = 10  # configurations that show the gain of the other policies
 SWEEPS = {  # the fullest recorded sweep of each family
     "allpairs": ["allpairs-h200.csv.xz"],
     "coulomb": ["coulomb-h200-slice.csv.xz", "coulomb-h200-slice-float64.csv.xz"],

@@ -1,4 +1,4 @@
-"""What the paper does not have: ranges of leaves, and words in tables in place of the tree, beside its 128 layouts.
+"""What the paper's 128 layouts do not have: ranges of leaves, and words in tables in place of the tree.
 
     python benchmarks/mummergpu_beyond.py [--rows CSV] [--h200 CSV]
 

@@ -2,8 +2,8 @@
 
     python benchmarks/mummergpu_end_to_end.py --data DATA --peers FOLDER --out benchmarks/results/end-to-end.csv
 
-`autotune run mummergpu` (with its compile cache empty, then warm) beside mummer 3, MUMmer4, copMEM2 (for matches of at
-least 50 bases), E-MEM and essaMEM, on the forward strand. A time is that of a whole command: reading, index, transfer,
+`autotune run mummergpu` (with its compile cache empty, then warm), mummer 3, MUMmer4, copMEM2 (for matches of at least
+50 bases), E-MEM and essaMEM, on the forward strand. A time is that of a whole command: reading, index, transfer,
 search, output. Inputs are made plain FASTA first, since the peers read nothing else. Runs take turns; every output is
 compared by the number of matches and a sum over them that their order does not change: with mummer 3's, where that ran
 or, with --known, where a table of an earlier run has what it found of the same reads; else with the first one's. Peak
@@ -253,7 +253,7 @@ MISSING = "not here"
 def compare(
     name: str, workload: Workload, arguments: Any, cores: int, scratch: Path, pool: Executor, rows: list[Any]
 ) -> None:  # fmt: skip
-    """Add the rows of one workload to `rows`; the table is written anew after every round."""
+    """Add the rows of one workload to `rows`; write the table again after every round."""
     names = {which: str(scratch / f"{which}.fa") for which in ("reference", "queries")}
     plain(arguments.data / workload.reference, Path(names["reference"]))
     queries = Path(names["queries"])

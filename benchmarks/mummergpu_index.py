@@ -1,5 +1,5 @@
 """What the index of a reference takes to make on a GPU: seconds for each step, bytes for each character, and where the
-device's memory ends. Beside it the host's, where that is asked for.
+device's memory ends; with ``--host`` also on the host.
 
     python benchmarks/mummergpu_index.py --reference chr20.fa.gz --letters 4600000 48000000 --host
     python benchmarks/mummergpu_index.py --letters 1300000000 3100000000 --runs 1

@@ -108,7 +108,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def write_reference(path: Path, letters: int, records: int, reads: int) -> Read:
-    """A FASTA file of so many letters, and about so many reads of it."""
+    """Write a FASTA file of ``letters`` letters, and about ``reads`` reads of it."""
     size = letters // records
     elements = genomes.repeats(np.random.default_rng(SEED))
     jobs = [(record, begin) for record in range(records) for begin in range(0, size, PIECE)]

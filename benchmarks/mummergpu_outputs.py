@@ -62,8 +62,8 @@ def found_in_text(text: bytes) -> Found:
 
 
 def _without_name(content: bytes) -> bytes:
-    """Rows without the name of the reference's one record, where the program writes it in front of each: the rest
-    of such rows is refused if there is another name."""
+    """Return rows without the name of the reference's one record, if the program writes it before each; fail if there
+    is another name."""
     words = content.partition(b"\n")[0].split()
     if len(words) != _NAMED_WORDS:
         return content

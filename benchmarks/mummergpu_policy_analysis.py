@@ -5,7 +5,7 @@
 Prints the tables as Markdown; pages.py puts them into the page. Needs no GPU. ``--normalise FOLDER`` makes the
 authors' rows again from their own files (*.allstats and tests.regs.s, from SOURCE).
 
-Configurations go by the authors' letters: each policy that is on gives one, in the order QRTmrtn; none is control.
+Configurations have the authors' letters: each policy that is on gives one, in the order QRTmrtn; none is control.
 """
 
 import argparse

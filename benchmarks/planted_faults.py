@@ -4,7 +4,7 @@
 
 Writes ``benchmarks/results/planted-NAME.csv``, or --out: the rows of the faults that were swept, or of those that
 --only names, in place of what that file says of them; pages.py makes the table of docs/results/planted-faults.md of the
-CSVs that are there. The exit code is 1 when the right kernel is refused in a sweep. The faults are those of
+CSVs that are there. The exit code is 1 when the right kernel is rejected in a sweep. The faults are those of
 ``tests/support/planted.py``. A fault that takes the device down costs its own trial.
 """
 

@@ -1,5 +1,5 @@
 """Whole programs tuned on this device: a turn of the loop under all AoS, all SoA, each kernel's own best with
-conversions, the field's own layout, the greedy choice and the chosen one; predicted beside measured.
+conversions, the field's own layout, the greedy choice and the chosen one; predicted and measured.
 
     python benchmarks/programs.py --workload large --each 70 --out benchmarks/results/programs-h200.csv
     python benchmarks/programs.py md pic --workload small --device cpu --each 0 --out programs-cpu.csv

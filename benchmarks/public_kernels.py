@@ -32,7 +32,7 @@ LIST = Path(__file__).with_suffix(".csv")
 
 
 def tried(folder: Path, row: Mapping[str, str], seconds: float) -> dict[str, object]:
-    """What came of a kernel: proved, unproved or refused, with the reason."""
+    """Try a kernel and return its result, with the reason if autotune does not prove or does not accept it."""
     source = folder / row["repository"] / row["file"]
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as made:

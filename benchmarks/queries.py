@@ -222,7 +222,7 @@ def _cost_model() -> Any:
 
 
 def sp(frame: pd.DataFrame, column: str = "time_ms", **other: Any) -> float:
-    """Of the configuration of eri_sp that differs in ``other`` from the one beside which policies are judged."""
+    """Return a figure of the configuration of eri_sp that differs only in ``other`` from the base of comparisons."""
     base = {
         "workload": "water8", "order": "place", "classes": "apart", "granularity": "block", "parts": 3, "split": 1,
         "split_heavy": 1, "bra_transform": "once", "pair_table": "device", "table_records": "aos", "boys": "table",

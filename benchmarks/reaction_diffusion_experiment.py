@@ -8,8 +8,8 @@
 `equal` runs a random part of the space on random concentrations, in float32 and float64, in a rectangle and in an
 outline, and compares every bit with one step a launch; the digest of the bits that it prints is the same on every
 device. `eigenmode` compares a cosine with its closed form: without bleaching, cos(pi m (i + 1/2) / N) in x and y
-shrinks by 1 - 4 D' (sin^2(pi m_x / 2N) + sin^2(pi m_y / 2N)) a step, and the sum stays. `times` times a preset, beside
-a graph of one-step launches, each checked bit by bit against that.
+shrinks by 1 - 4 D' (sin^2(pi m_x / 2N) + sin^2(pi m_y / 2N)) a step, and the sum stays. `times` times a preset and a
+graph of one-step launches, and compares the preset with the graph bit by bit.
 
 A time is that of the whole plan with its launches, measured with the device's events, without the transfers to and
 from the device; the median of --samples for what is among the best, one sample for the rest.

@@ -1,5 +1,5 @@
-"""The step as people write it, beside this project's: numpy, numba, CuPy (arrays, and a kernel of its own), PyTorch
-(eager, and compiled). Every one is checked against the float64 reference.
+"""This project's step and how people write it: numpy, numba, CuPy (arrays, and a kernel of its own), PyTorch (eager,
+and compiled). Every one is checked against the float64 reference.
 
     python benchmarks/reaction_diffusion_peers.py --grid 1024 --seconds 3 --out peers.csv
 

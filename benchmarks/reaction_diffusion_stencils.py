@@ -1,4 +1,4 @@
-"""Updates a second of stencil programs on large lattices beside this project's, in one run: AN5D's j2d5pt and EBISU's
+"""Updates a second on large lattices, of this project and of two stencil programs in one run: AN5D's j2d5pt and EBISU's
 2d5pt, built here from their authors' sources.
 
     python benchmarks/reaction_diffusion_stencils.py --an5d AN5D-Artifact --ebisu EBISU-ICS23 --build programs

@@ -207,8 +207,8 @@ def bytes_read(instruction: int) -> int:
 
 
 def argument_of(instruction: int, places: Mapping[str, Sequence[int]]) -> list[tuple[str, int, int]]:
-    """The arguments, or members of accessors, that a constant operand reads: from which byte of each on, and how far
-    behind the operand's place that lies; no name for what is no argument."""
+    """Return the arguments, or members of accessors, that a constant operand reads: the first byte of each, and its
+    distance from the operand's place; no name for what is no argument."""
     offset, size = instruction >> 38 & 0xFFFF, bytes_read(instruction)
     found = [
         (name, max(0, offset - first), max(0, first - offset))

@@ -23,9 +23,9 @@ __all__ = ["Replay", "replay", "space"]
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """``sampler`` from ``seed``: ``visited`` in the order in which they were told. ``optimum_ms`` is the best time of
-    the study and ``members`` how many configurations it has that could be visited; ``seconds`` is what the search
-    itself computed, of the processor's time."""
+    """``sampler`` from ``seed``: ``visited`` in the order in which the search got their times. ``optimum_ms`` is the
+    best time of the study and ``members`` how many configurations it has that could be visited; ``seconds`` is the
+    processor time of the search itself."""
 
     sampler: str
     seed: int
@@ -59,7 +59,7 @@ def replay(
     """Run ``sampler`` over what ``study`` visited; excluded configurations are not part of it.
 
     ``trials`` None goes on until nothing is left, ``within`` ends it that near to the optimum (0.02: 2 %). ``ahead``
-    is how many are asked for before the first is told, as a sweep does whose compilers work ahead. Raises
+    is how many are asked for before the first has a time, as a sweep does whose compilers work ahead. Raises
     StoreError when nothing was measured, and what ``Strategy`` raises.
     """
     recorded = {t.configuration: t for t in study.trials if t.state != "excluded"}

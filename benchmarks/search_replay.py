@@ -1,17 +1,17 @@
 """Searches against recorded exhaustive studies, with no GPU: which share of a space each visits until it is within
-2 % of the optimum, beside Kernel Tuner's strategies in its simulation mode on the same figures.
+2 % of the optimum, compared with Kernel Tuner's strategies in its simulation mode on the same figures.
 
     python benchmarks/search_replay.py benchmarks/results/allpairs-h200.csv.xz \
         benchmarks/results/mummergpu-h200.csv.xz \
         --kernel-tuner ../kernel-tuner/bin/python --out benchmarks/results/search-replay.csv
 
-Kernel Tuner (pip install kernel-tuner==1.5.0) may lie in an environment of its own: --kernel-tuner names its python.
+Kernel Tuner (pip install kernel-tuner==1.5.0) may have an environment of its own: --kernel-tuner names its python.
 The gp sampler needs torch and scipy, the cmaes sampler cmaes; what is missing is reported and left out.
 
 A space is the configurations that the device could run (those excluded beforehand cost no visit). Every method gets
 the same members, seeds 0..N-1 and at most --budget of the space; ours begin with the family's presets, and their
 visits count. "auto + winners" also begins with the winners of the other workloads in the same file. With --ahead 8
-eight configurations are asked for before the first is told, as a sweep does that compiles ahead. Kernel Tuner's
+eight configurations are asked for before the first has a time, as a sweep does that compiles ahead. Kernel Tuner's
 strategies have their default options. A run ends when it is there, when the budget is used up, or after ten seconds
 of computing (a visit that repeats costs Kernel Tuner's strategies no budget, and some go round for ever); what did
 not get there counts as infinite. A strategy that uses up --seconds for a study gets fewer seeds: the column seeds

@@ -5,8 +5,8 @@
 joins tables into one.
 
 A row is a configuration on an input: its time in ms (of the finalists, the interleaved one; of the others the first
-median, times what that of the finalists changed by), and 1 where it was proved on ragged sizes too. What an input is
-(extents, scalars, options, and the numbers that made it) is in its first row.
+median, scaled as the finalists' changed), and 1 where it was proved on odd sizes too. What an input is (extents,
+scalars, options, and the numbers that made it) is in its first row.
 """
 
 import argparse

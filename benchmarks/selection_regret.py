@@ -7,7 +7,7 @@
 
 For each workload a policy file is made from all the others, by the code that sweeps use, and selection is asked for the
 workload that was left out, by the code that programs use; what it takes is looked up in the record. Its regret is the
-time of that configuration over the best one's, minus 1. Beside it, from the same record:
+time of that configuration over the best one's, minus 1. It is compared with rules on the same record:
 
     nearest volume   the workload whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)
     majority vote    the configuration within 3 % of the best on most workloads, the smaller sum of times where two have
@@ -153,7 +153,7 @@ def majority_vote(others: Sequence[Study]) -> list[Configuration]:
 
 def inside(studies: Sequence[Study], asked: Study) -> bool:
     """Whether the record surrounds ``asked``: in each extent there are a smaller and a larger workload that are like it
-    in all the others. What lies on the rim is extrapolated when it is left out."""
+    in all the others. An input on the rim is extrapolated when it is left out."""
     own = asked.about.features
     for name in own:
         alike = [

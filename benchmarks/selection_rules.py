@@ -7,7 +7,7 @@ Each rule knows the taught inputs of a family and is asked for one of the others
 were drawn with a seed and swept after the rule was fixed; else for each taught one in turn, which is then left out.
 Regret is the time of what it takes over the best that was found for that input, minus 1; what was not measured there
 gives way to the next one of the rule. With ``--policies`` the family's policy file is known before --taught, and only
-rules that need no sweeps are compared. Beside what programs get (``autotune``):
+rules that need no sweeps are compared. What programs get (``autotune``) is compared with:
 
     nearest          selection without a prediction
     volume           the input whose extents have the nearest product (Kernel Launcher 0.2, src/wisdom.cpp)

@@ -4,7 +4,7 @@
 
 ``--kind cpu`` runs workers on the cpu, which disturb each other: for trying the script out, not for figures. Each
 number of devices is a new set of workers; starting, a run that does not count, and calibrating come first, then
-``--runs`` runs of each allocation and batch in turn. A row is one allocation and batch on so many devices (the median
+``--runs`` runs of each allocation and batch in turn. A row is one allocation and batch on some devices (the median
 run), or one worker of it (worker = 0, 1, ...). ``efficiency`` is the time of the best on one device over devices times
 this one's; it needs 1 among --devices. ``call_s`` is the median of the whole call as its caller sees it, until its
 results are in hand: what ``elapsed_s`` is, and the report. ``predicted_s`` is the cost model's, calibrated before any

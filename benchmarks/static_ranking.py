@@ -1,16 +1,16 @@
 """The static ranking against recorded sweeps, with no GPU: the regret of its first choice and of the best of its first
-five, beside a placement model after PORPLE, registers and occupancy alone, and chance.
+five, compared with a placement model after PORPLE, with registers and occupancy alone, and with chance.
 
     python benchmarks/static_ranking.py ./examples/lookup=benchmarks/results/lookup-h200.csv.xz \
         allpairs=benchmarks/results/allpairs-h200.csv.xz --out benchmarks/results/static-ranking.csv
 
-Each argument is a family and the table of a whole sweep of it. A workload whose data are not here is left out and said.
-Of a space with more than --most configurations a part is drawn by chance, the same for all models; regrets are against
+Each argument is a family and the table of a whole sweep of it. A workload without its data is reported and left out.
+Of a space with more than --most configurations a part is drawn at random, the same for all models; regrets are against
 the best of that part. Static profiles are those in the table (the compiler's, no measurement).
 
 The rival follows Chen et al., *PORPLE: An Extensible Optimizer for Portable Data Placement on GPU* (MICRO 2014), as far
-as the paper says: the transactions of each array, in the memory it lies in, each at the latency of the level that reuse
-in the caches sends it to, summed; the placement with the least sum is taken. Written anew here, on the same traces.
+as the paper says: the sum over the transactions of each array, in its memory, each at the latency of the cache level
+that its reuse gives; the placement with the least sum is taken. This is our own implementation, on the same traces.
 """
 
 import argparse

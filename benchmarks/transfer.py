@@ -13,8 +13,8 @@ kernel are what the search begins from. The methods:
     copy         what the winner of each other GPU loses here, with no search: regret alone
     named        what the best of the five named without measuring loses here (``--budget 0s``): regret alone
 
-With --regret it also writes what is stated of the regret where a search ends after some visits, beside the true one;
-with --regret and no --out it writes only that. The factor of that statement was found on other records:
+With --regret it also writes the stated regret of a search that ends after some visits, and the true one; with --regret
+and no --out it writes only that. The factor of that statement was found on other records:
 
     python benchmarks/transfer.py unused/{convolution,gemm,pnpoly}/*.json.gz --seeds 7 \
         --regret benchmarks/results/regret-factor.csv
@@ -117,7 +117,7 @@ def compute_regret(study: Study, method: str, records: Sequence[Times]) -> dict[
 def compare_statement(
     study: Study, method: str, records: Sequence[Times], seeds: int
 ) -> Iterator[dict[str, Any]]:
-    """What is stated where the search ends after some visits, beside how much faster the best is."""
+    """Yield the regret stated at the end of a search after some visits, and the true one."""
     own = read_times(study)
     best, prior = min(own.values()), Prior(records) if method == "transfer" else None
     for seed in range(seeds):

@@ -1,4 +1,4 @@
-"""Ten Triton kernels of public repositories with only the import of their decorator changed, beside Triton's own
+"""Ten Triton kernels of public repositories with only the import of their decorator changed, compared with Triton's own
 autotuner: time to tune, winner and its time; and a kernel with a wrong, a crashing and a hanging configuration.
 
     python benchmarks/triton_public.py --sources DIR [--seconds 200] [--kernels matmul,attention] [--out FILE.csv]
@@ -148,7 +148,7 @@ ABSENT = {
 }
 
 
-# Beside which a tutorial measures itself: its library need not be there.
+# A tutorial compares itself with it: its library need not be there.
 _CUBLAS = "if torch.cuda.is_available():\n    from triton._C.libtriton import nvidia"
 
 

@@ -1,4 +1,4 @@
-"""Why is the winner faster than control? `autotune why` for a few families, from sweeps of what lies between the two.
+"""Why is the winner faster than control? `autotune why` for a few families, from sweeps of what is between the two.
 
     python benchmarks/why.py --device cuda --seconds 90 --out why-h200.csv
 

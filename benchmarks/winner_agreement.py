@@ -1,4 +1,4 @@
-"""Do five sweeps of one space agree on the winner, and how far is it from the best? Kernel Tuner's answer beside ours.
+"""Do five sweeps of one space agree on the winner, and how far is it from the best? Kernel Tuner's answer and ours.
 
     python benchmarks/winner_agreement.py --out benchmarks/results/winner-agreement.csv
 

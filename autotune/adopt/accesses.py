@@ -20,11 +20,11 @@ class NotFollowed(Exception):
 
 @dataclass(frozen=True)
 class Access:
-    """One element's use. ``place`` is the text to replace, ``use`` what is done: ``load``, ``store``, ``add``,
-    ``element`` (its place is needed: assigned within an expression, added to, passed by reference), ``address`` (the
-    address of an element, given to a function). ``member`` is the first field where a part of a record is written,
-    ``tail`` what follows the element (``.`` for an arrow), ``value`` what is stored or added, ``given`` the index as it
-    stands there."""
+    """One use of an array element. ``place`` is the text to replace, ``use`` what the kernel does: ``load``, ``store``,
+    ``add``, ``element`` (it needs the element's place: to assign within an expression, to pass by reference),
+    ``address`` (it passes the element's address to a function). ``member`` is the first field where the kernel writes a
+    part of a record, ``tail`` what follows the element (``.`` for an arrow), ``value`` what is stored or added,
+    ``given`` the index in the source."""
 
     place: Span
     index: Sum

@@ -54,9 +54,10 @@ class Adoption:
 
 @dataclass
 class Adopter:
-    """``values`` are those of the kernel's template, ``grid`` and ``block`` its launch, as the command line has them;
-    ``told`` is called with what is done next. What the runs told so far: ``flat`` are arrays to take as one line,
-    ``kept`` outputs with gaps, ``seen`` the room of sizes that nothing tells."""
+    """Turns a kernel into a family. ``values`` are its template's arguments, ``grid`` and ``block`` its launch, from
+    the command line; ``told`` is called with the name of each step. Earlier runs have shown which arrays to declare
+    with one extent (``flat``), which outputs have gaps (``kept``), and how large sizes are that no source gives
+    (``seen``)."""
 
     source: CudaSource
     kernel: str

@@ -312,7 +312,7 @@ class Declaration:
         return replace_names(text, {name: self._extent(name) for name in self.arrays.extents})
 
     def _baseline(self) -> Iterator[str]:
-        """The kernel as it was, to be timed beside control."""
+        """Yield the lines that declare the original kernel, which a sweep times to compare it with control."""
         usual, launch = (
             {name: str(value) for name, value in self.geometry.usual.items()},
             self._declare_launch(),

@@ -102,8 +102,7 @@ def element_of(cursor_type: Any) -> tuple[Element, str]:
 
 
 def _add_fields(fields: dict[str, str], record: Any, begin: int, prefix: str) -> None:
-    """Add those of a record that lies at byte ``begin``. What a compiler leaves free is filled; an array or a struct
-    within is as many fields."""
+    """Add the fields of a record that begins at byte ``begin``, padding too; an array or a struct becomes several."""
     for item in record.get_fields():
         if item.is_bitfield():
             raise _NoField(f"has a bit field ({item.spelling})")

@@ -171,7 +171,7 @@ class Excerpt:
 
     @property
     def functions(self) -> list[Cursor]:
-        """The functions of the main file that stay, beside the kernel."""
+        """Return the functions of the main file that stay, without the kernel."""
         found = (p.cursor for p in self.kept if p.source is self.source and kind(p.cursor) in _FUNCTIONS)
         return [c for c in found if c.is_definition() and c != self.kernel]
 

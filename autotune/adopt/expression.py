@@ -107,7 +107,7 @@ def _find_common_factor(indices: Sequence[Sum]) -> Factor | None:
             known.setdefault(factor.key, factor)
         of_terms.update(factor.key for factor in here)
         with_it.update({factor.key for factor in here})
-    for index in indices:  # a row that is one further: i + n beside i + 2 * n
+    for index in indices:  # the next row: i + n where another index is i + 2 * n
         single = {t.factors[0].key for t in index if len(t.factors) == 1 and t.factors[0].is_parameter}
         products = {factor.key for term in index if len(term.factors) > 1 for factor in term.factors}
         with_it.update((single - products) & known.keys())

@@ -1,4 +1,4 @@
-"""What one function of a source does with its variables: where each changes, what bounds it, and its arithmetic."""
+"""What one function of a source does with its variables: where each changes, its bounds, and its arithmetic."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

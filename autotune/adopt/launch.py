@@ -1,4 +1,4 @@
-"""How a kernel is launched: as the host program or the command line says, else by what bounds its threads."""
+"""A kernel's launch: from the host program or the command line, else from the bounds that the kernel checks."""
 
 import math
 import re
@@ -204,7 +204,7 @@ class KernelLaunch:
     # -- blocks -----------------------------------------------------------------------------------------
 
     def _find_bounded_grid(self, axis: str, block: str) -> str | None:
-        """The blocks that what bounds the threads asks for, None where nothing does."""
+        """Return the number of blocks for the bound that the kernel checks; None if it checks none."""
         if not self._reads("blockIdx", axis) or (axis != "x" and self._continues(axis)):
             return "1"
         for bound, per_block in self._bounds(axis):
@@ -221,8 +221,8 @@ class KernelLaunch:
         return any(all(any(is_launch(c, *one) for c in walk(start)) for one in wanted) for start in starts)
 
     def _bounds(self, axis: str) -> Iterator[tuple[Bound, bool]]:
-        """What a comparison says of the number of a thread (True) or of a block (False): first of variables, then of
-        expressions that are compared as they stand."""
+        """Yield the bounds of thread numbers (True) and of block numbers (False) that the kernel compares with: first
+        those of variables, then those of expressions that no variable holds."""
         starts = [(v, v.initial) for v in self.function.variables.values() if v.initial is not None]
         held = [(v, self._adds_thread(start, axis)) for v, start in starts]
         for with_thread in (True, False):

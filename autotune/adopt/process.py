@@ -28,7 +28,7 @@ from autotune.declaration import families, load_family
 from autotune.errors import FamilyError, StoreError, UsageError
 from autotune.processes import Answer, Child, Failure, Warned, own_folder, report_problems, warn
 
-_BYTES = 4 << 30  # of memory, beside what the process begins with
+_BYTES = 4 << 30  # of memory that the process may add to what it starts with
 _READ_SECONDS = 60.0
 _STEP_SECONDS = 300.0  # of a step that compiles or runs
 

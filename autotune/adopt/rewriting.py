@@ -14,8 +14,7 @@ from autotune.adopt.source import CudaSource, Span, children, identifiers, kind,
 
 @dataclass
 class Text:
-    """A source with places that are written anew. A place may hold others: what is written there asks for their
-    text."""
+    """A source and the places to replace in it. A place may contain others: its new text includes theirs."""
 
     source: CudaSource
     edits: dict[Span, Callable[[], str]] = field(default_factory=dict)
@@ -46,9 +45,9 @@ class Text:
 
 @dataclass
 class Invariants:
-    """Indices that a loop does not change, which it then declares beside its own variable: a compiler that finds
-    ``min(max(y, 0), height - 1)`` in each access takes it into each branch. Only the smaller and the larger of numbers
-    of type int are such."""
+    """Indices that a loop does not change: the rewritten loop declares each once, next to its own variable. A compiler
+    copies ``min(max(y, 0), height - 1)`` into each branch if every access has it. Only ``min`` and ``max`` of int
+    values are moved."""
 
     text: Text
     function: Function
@@ -124,7 +123,7 @@ def _rewrite(
 
 
 def index_texts(text: Text, pointer: Pointer, access: Access, by: list[Factor]) -> list[str]:
-    """The indices of an access; as they stand where the array has one extent."""
+    """Return the indices of an access; for an array with one extent, the source's own text."""
     if not by and access.given is not None and not pointer.removed:
         begin, end = access.given.extent.start.offset, access.given.extent.end.offset
         inside = access.use == "store" or (access.place[0] < begin and end < access.place[1])

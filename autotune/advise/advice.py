@@ -103,7 +103,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Layouts (``changes``) that were applied and traced: their ``costs`` beside those of control."""
+    """Layouts (``changes``) that were applied and traced: their ``costs`` and those of ``control``."""
 
     changes: tuple[LayoutChange, ...]
     costs: Costs

@@ -1,4 +1,4 @@
-"""How much a kernel computes beside its accesses, as far as its PTX tells: each instruction counted once."""
+"""How much a kernel computes apart from its accesses, from its PTX: each instruction counts once."""
 
 import re
 from dataclasses import dataclass

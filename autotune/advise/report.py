@@ -29,9 +29,9 @@ _MOST_SHOWN = 8  # of the layouts that help less; JSON has all
 
 @dataclass(frozen=True)
 class Said:
-    """An ``advice`` on ``title`` with what else is known: the ``proof`` that a plain kernel and its family do the same,
-    ``pointers`` that no layout can be tried for, ``arithmetic`` beside the accesses, ``presets`` of the family folder
-    that was written."""
+    """An ``advice`` on ``title`` and what belongs to it: the ``proof`` that a plain kernel and its family give the same
+    results, the ``pointers`` for which no layout can be tried, the ``arithmetic`` of the kernel, and the ``presets`` in
+    the family folder that was written."""
 
     title: str
     advice: Advice

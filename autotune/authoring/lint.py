@@ -163,7 +163,7 @@ def _place(message: str, content: Mapping[str, Any]) -> Place:
 
 @dataclass(frozen=True)
 class Rules:
-    """What is looked for in a family that can be loaded. ``folder`` is where it lies, as it was named."""
+    """The rules for a family that can be loaded. ``folder`` is its path as the user wrote it."""
 
     folder: Path
     family: Family

@@ -31,8 +31,8 @@ _CHOICE = re.compile(r"static constexpr \w+ (\w+) = (?:\w+::)?([^;]+);")  # of a
 @dataclass(frozen=True)
 class Calls:
     """What a measuring process calls: the function, with the values of a configuration, ``fixed`` arguments, arrays of
-    these ``kinds`` by argument, and the array of another argument for those in ``same``. ``tools`` names what decides
-    the machine code beside the function."""
+    these ``kinds`` by argument, and the array of another argument for those in ``same``. ``tools`` names what else
+    decides the machine code, such as compilers."""
 
     function: Importable
     choices: Alternatives
@@ -155,7 +155,7 @@ class CallBackend:
         return {**calls.fixed, **arrays, **same, **chosen}
 
     def memory(self, execution: Execution, name: str, kind: Kind) -> Memory:
-        """Where an argument lies, as its layout says."""
+        """Return the memory of an argument, by its layout."""
         written = name_after(name)
         name = written if written in execution.placed else name
         placed, layout = execution.placed[name], execution.variant.layouts[name]

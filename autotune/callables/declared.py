@@ -23,7 +23,7 @@ _PLAN = '''"""Made by autotune.callables: the function is called in place of a k
 def plan(execution):
     execution.backend.call(execution)
 '''
-CALL_FILE = "call.json"  # beside policy files: which arrays a function writes, and what it gives back
+CALL_FILE = "call.json"  # next to policy files: which arrays a function writes, and what it returns
 _LONGEST = 48  # characters of a name
 _INT32 = 2**31
 # How far sums in another order may differ, relative and absolute, by the bits of an element.

@@ -35,7 +35,7 @@ class Layouts:
         together: groups of inputs of one axis and one size that may lie in turn, element by element (AoS), or apart.
         spaces: index spaces by name, each with the arrays whose first axis it is.
         links: arrays of whole numbers that are indices of a space.
-        orders: by space the orders that its indices may have beside the given one: what family.yaml says of an order,
+        orders: by space, the orders that its indices may have besides the given one, as family.yaml declares an order:
             ``{"by_key": {"order": "sorted", "key": "x"}}``.
     """
 

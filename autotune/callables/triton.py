@@ -51,7 +51,7 @@ def autotune(
     Args:
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: Triton's.
         warmup, rep, use_cuda_graph, do_bench, cache_results: have no counterpart, and are left out with a warning.
-        outputs: tensors that the kernel writes, beside those that the first call shows.
+        outputs: tensors that the kernel writes, besides those that the first call shows.
         check, tolerance, frozen, agreement, refine, others, policies, options: as ``autotune.tuned`` has them.
 
     Returns:
@@ -397,7 +397,7 @@ class _Compiler:
         return 0
 
 
-_OWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")  # of a Config, beside its kwargs
+_OWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")  # of a Config, not in its kwargs
 
 
 def _values(config: Any, configs: Sequence[Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Winners of callables in policy files: found for a call, and kept after one was tuned.
 
-Beside the policy files of a function lies ``call.json``: which arrays it writes, and what it gives back. The first call
-showed that, and a later program has to know it before it calls anything.
+``call.json``, next to the policy files of a function, says which arrays it writes and what it returns. The first call
+shows that; a later program needs it before it calls the function.
 """
 
 import ctypes

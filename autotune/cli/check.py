@@ -60,7 +60,7 @@ def _name(family: Family, named: str) -> str:
 
 @dataclass(frozen=True)
 class Checked:
-    """``trouble`` is why an entry (or the whole file: ``entry`` empty) is refused; empty when it is accepted."""
+    """One result. ``trouble`` says why the entry is rejected (the whole file if ``entry`` is empty), or is empty."""
 
     path: Path
     entry: str
@@ -85,8 +85,7 @@ def policy_files(policies: Path | None, families: Sequence[str] = ()) -> list[Pa
 
 
 def check(request: CheckRequest, out: Console) -> None:
-    """Print a line for each entry. Raises UsageError, and PolicyFileError when anything is refused or a claim does not
-    hold."""
+    """Print a line for each entry. Raises UsageError, and PolicyFileError if one is rejected or a claim is false."""
     if len({Path(folder).resolve().name for folder in request.families}) < len(request.families):
         raise UsageError(f"--family names one folder a family: {', '.join(request.families)} are of one name")
     results: list[Checked] = []

@@ -1,4 +1,4 @@
-"""``autotune explain``: every candidate for an input, why it was taken or refused, and the time it should take."""
+"""``autotune explain``: every candidate for an input, why it was chosen or rejected, and its predicted time."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -164,7 +164,7 @@ def print_chain(
 def _say_prediction(
     family: Family, known: Policies | None, values: Mapping[str, float], inputs: Inputs, out: Console
 ) -> None:
-    """What the prediction rests on, what it has cost where that is known, and how far the input lies from it."""
+    """Print what the prediction is made from, its known regret, and how far the input is from the measured ones."""
     if known is None or known.own is None or known.own.prediction is None:
         return
     rule = known.own.prediction
@@ -205,7 +205,7 @@ def _collect_recorded_times(
 
 
 def _figures(item: Entry) -> str:
-    """What its objective counts; of what is no time also the spread, the figures beside it, and the time."""
+    """Return the objective's figure as text; if that is no time, with the spread, the other figures and the time."""
     aim = find_objective(item.objective)
     if aim.is_time:
         return aim.text(item.cost)

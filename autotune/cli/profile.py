@@ -136,8 +136,8 @@ def choose(study: Study, family: Family, named: Sequence[str], top: int | None) 
 def keep(
     store: Store, study: Study, found: Mapping[str, Mapping[str, Mapping[str, float]]], result: WatchedResult
 ) -> Study:
-    """Put counters into the record beside those that are there, and return the study with them. Raises StoreError when
-    what ran is not what was recorded."""
+    """Add counters to those in the record, and return the study with them. Raises StoreError if the code or data that
+    ran differ from what was recorded."""
     for name, now in (
         ("source_digest", result.source_digest), ("space_digest", result.space_digest),
         ("workload_digest", result.workload_digest),

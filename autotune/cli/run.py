@@ -139,7 +139,7 @@ def run_on(device: str, call: RunRequest, note: Note, *, explain: bool = False) 
 
 
 def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
-    """One call, what is told of it, and its results in the file ``unfinished``."""
+    """Make one call, print a line on it, and write its results to the file ``unfinished``."""
     family = kernel.family
     if isinstance(kernel, TunedKernel):
         chosen, passed = kernel.explain(inputs)

@@ -80,9 +80,8 @@ def sweep_command(
 
 
 def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, strict: bool = False) -> None:
-    """Everything that can be refused is refused first: names, data, device, folders. Then one sweep a workload; the
-    winners go to the policy file below ``policies``. With ``strict`` it raises FailedTrials at the end where a
-    configuration failed."""
+    """Check names, data, device and folders; then run one sweep for each workload, and write the winners to the policy
+    file below ``policies``. Raises FailedTrials at the end if ``strict`` and a configuration failed."""
     began = time.perf_counter()
     request.check()
     cases = request.cases()

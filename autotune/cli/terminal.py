@@ -77,7 +77,7 @@ def describe_regret(source: str) -> str:
     )
 
 
-# Those that take turns: recording goes on beside them.
+# The phases that follow each other; recording goes on during all of them.
 _PHASES = ("compile", "reference", "place", "verify", "measure", "faults", "finalists", "baseline")
 
 

@@ -89,7 +89,7 @@ _AHEAD = 4  # chunks for each process that nobody has asked for yet
 
 
 # A compiler call that succeeded, with its wall time in seconds, or a variant that does not compile. Processes
-# compile and the parent stores, so that one process alone writes, warns and owns what lies outside the cache.
+# compile; the parent alone writes to the cache, warns, and owns the files outside the cache.
 _Piece = tuple[Batch, Built, float] | CompileFailure
 
 
@@ -112,12 +112,12 @@ def compile_one(batch: Batch, toolchain: Toolchain, cache: "Cache", failed: str)
 
 
 def limit_processes(processes: int, variants: int, batch_size: int = _WORTH_A_PROCESS) -> int:
-    """How many of ``processes`` so many variants keep busy, in calls of at most ``batch_size``."""
+    """Return how many of ``processes`` have work for ``variants`` variants, in calls of at most ``batch_size``."""
     return min(processes, -(-variants // min(batch_size, _WORTH_A_PROCESS)))
 
 
 def compilers(count: int) -> Pool:
-    """So many processes that import what compiling needs, ahead of the first batch. Stop them."""
+    """Start ``count`` processes that import the compiler before the first batch. The caller stops them."""
     pool = Pool(count)
     for _ in range(count):
         pool.submit(_import_compiler)
@@ -159,7 +159,7 @@ def compile_many(
     def submit(chunk: Batch) -> None:
         known, still_missing = cached, chunk.select([])
         if any(variant.key in uncached for variant in chunk.variants):
-            # A sweep beside this one may have been faster.
+            # Another sweep may have compiled it by now.
             known, still_missing = _look_up(chunk, toolchain, cache)
         waiting.append((chunk, known, jobs.submit(still_missing)))
 

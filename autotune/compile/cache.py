@@ -83,8 +83,8 @@ class _NotTrusted(OSError):
 
 
 def is_trusted(path: Path, *folders: Path) -> bool:
-    """Whether nobody but this user and root can have written ``path``, which lies in ``folders``, the cache's root
-    first; said once for each root where it is not. Raises OSError where one of them is not there."""
+    """Return whether only this user and root can have written ``path`` and the ``folders`` that contain it, the
+    cache's root first. Warns once for each root if not. Raises OSError if one of them does not exist."""
     if is_shared_cache() or (place := others_may_write(*folders, path)) is None:
         return True
     root = folders[0] if folders else path

@@ -64,7 +64,7 @@ class Nvcc:
                 raise wrong(complaints(log) or f"nvcc exited with {status}")
             built = _make_built(batch, image.read_bytes(), figures(log))
             read = read_dependencies(listing, (Path(folder),))
-            # The toolkit's headers are where the one lies that nvcc includes ahead of everything.
+            # The toolkit's headers are in the folder of the one that nvcc includes first.
             toolkit = next((path.parent for path in read if path.name == "cuda_runtime.h"), None)
             return replace(built, read=tuple(p for p in read if not (toolkit and p.is_relative_to(toolkit))))
 

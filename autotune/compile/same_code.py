@@ -144,8 +144,8 @@ class _Module:
 
     @property
     def literals(self) -> bytes:
-        """The text literals of all kernels together. Which of them a kernel reaches is not always told by its
-        instructions, and a compiler numbers them in each module again."""
+        """Return the text literals of all kernels. A kernel's instructions do not always show which of them it uses,
+        and a compiler numbers them again in each module."""
         found = {self.content(symbol) for symbol in self.symbols if symbol.name.startswith(_LITERALS)}
         return " ".join(sorted(found)).encode()
 
@@ -185,11 +185,11 @@ def _parts(module: _Module, compiled: Compiled, kernel: str) -> Iterator[bytes]:
 
 
 def _collect_references(module: _Module, code: bytes) -> list[str]:
-    """What instructions refer to in banks that the kernels of a module share. Their places depend on what else is in
-    the module, so that equal instructions may mean different variables.
+    """Return the variables that instructions use in banks that the kernels of a module share. A variable's place
+    depends on the rest of the module, so that equal instructions may use different variables.
 
-    An instruction's constant operand is a bank (5 bits from 54) and a byte offset (16 bits from 38), from sm_70 to
-    sm_120 alike. Other instructions may have such bits by chance: a name too many only makes a digest more special.
+    From sm_70 to sm_120 an instruction's constant operand is a bank (5 bits from 54) and a byte offset (16 bits from
+    38). Other instructions may happen to have such bits; a name too many only makes two digests differ.
     """
     references = []
     for at in range(0, len(code) - _INSTRUCTION + 1, _INSTRUCTION):

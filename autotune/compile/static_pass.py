@@ -24,8 +24,8 @@ BLOCK_SIZES = tuple(range(32, 1025, 32))
 
 
 def occupancy_curve(arch: str, registers: int, shared_bytes: int) -> list[float]:
-    """Theoretical occupancy (0..1) at each of ``BLOCK_SIZES`` threads for a kernel of so many registers a thread and
-    bytes of shared memory a block, were those the same at every size. Raises DeviceError."""
+    """Return the theoretical occupancy (0..1) at each of ``BLOCK_SIZES`` threads for a kernel with ``registers`` a
+    thread and ``shared_bytes`` a block, as if they were the same at every size. Raises DeviceError."""
     return [occupancy(arch, size, registers, shared_bytes).occupancy for size in BLOCK_SIZES]
 
 

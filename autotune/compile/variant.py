@@ -290,8 +290,8 @@ class Variant:
         )
 
     def explain_exclusion(self, names: Mapping[str, Any], limits: Limits) -> str:
-        """Why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty when it can, as far
-        as that can be told before it is compiled where ``names`` has no compiled numbers."""
+        """Explain why this variant cannot run at the sizes in ``names`` on a device with ``limits``; empty if it can.
+        Without compiled numbers in ``names`` the answer leaves out what only the compiled code shows."""
         if reason := self.family.space.explain_exclusion(names):
             return reason
         for name, layout in self.layouts.items():

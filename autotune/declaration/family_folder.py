@@ -121,7 +121,7 @@ class Family:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the source is compiled as it stands."""
+        """Whether the source is compiled unmodified."""
         return self.choices == "macros"
 
     @property
@@ -254,8 +254,7 @@ class Family:
         return DIMENSIONS["storage"].header in self.layout_headers
 
     def names_record(self, record: str) -> bool:
-        """Whether the source, or a header of its own, has that name: one that is compiled as it stands may know the
-        elements by another."""
+        """Return whether the source or one of its headers has that name: unmodified sources may use another one."""
         return bool(record) and re.search(rf"\b{record}\b", self._text) is not None
 
     @cached_property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from autotune.errors import FamilyError, UnknownName
 from autotune.layout import Data, Field, Links, named_orders
 
-# What each takes beside its name; what ends in ! has to be there.
+# The keys of each order; those that end in ! are required.
 ORDERS: Mapping[str, tuple[str, ...]] = {
     "random": ("seed",),
     "sorted": ("key!", "descending"),

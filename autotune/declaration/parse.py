@@ -191,7 +191,7 @@ def _read_shared(content: Mapping[str, Any], where: str) -> dict[str, SharedData
 
 
 def _reference(content: Mapping[str, Any]) -> str:
-    """The configuration whose result is the reference where family.py has none: of a kernel as it stands, control."""
+    """Return the configuration that gives the reference if family.py has none; for an unmodified kernel, control."""
     return str(content.get("reference", "control" if content.get("choices") == "macros" else ""))
 
 

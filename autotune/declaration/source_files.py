@@ -1,9 +1,9 @@
-"""The C++ files that decide a family's binaries: its folder's, and all that one of them includes, wherever it lies.
+"""The C++ files that decide a family's binaries: those of its folder, and all that they include from any folder.
 
-A family's identity must be known before anything is compiled, so the includes are followed as text, in the order in
-which a compiler looks for them and whether a condition leaves them out or not. After each call the compiler's own list
-of what it read is held against it (see ``batches``). Headers that are found neither next to the file that includes
-them, nor in the layout library, nor in the family's folder are the compiler's, whose version is in its identity.
+A family's identity must be known before the compiler runs, so this module follows the includes as text, in the order in
+which a compiler looks for them, also those that a condition leaves out. After each call the compiler's own list of the
+files that it read is compared with this one (see ``batches``). Headers that are neither next to the file that includes
+them, nor in the layout library, nor in the family's folder are the compiler's; its version is part of its identity.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from autotune.errors import FamilyError
 
 SUFFIXES = frozenset({".cu", ".cuh", ".h"})  # of a folder's files that count whether they are included or not
 EDITORS_HEADER = "default.cuh"  # made by `autotune show … --header`; no compiler reads it (AUTOTUNE_VARIANTS)
-LIBRARY = "autotune/array.cuh"  # in the library: what stands ahead of a source that is compiled as it stands
+LIBRARY = "autotune/array.cuh"  # in the library: included before a source that is compiled unmodified
 CONVERT = "autotune/convert.cuh"  # in the library: what makes copies of arrays in another layout
 _SHIM = ".hpp"  # in the library: the cpu device's stand-in for CUDA, part of its toolchain's identity
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*)$", re.MULTILINE)

@@ -30,7 +30,7 @@ class Tolerance:
     declared: str = ""
 
     def may_differ(self, elements: int) -> int:
-        """How many of so many elements may be wrong."""
+        """Return how many of ``elements`` may be wrong."""
         return int(self.share * elements)
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ def require_room(symbol: str, room: int, nbytes: int) -> None:
 
 
 def make_raw(nbytes: int) -> Stored:
-    """Room for so many bytes as they are."""
+    """Return room for ``nbytes`` bytes without a layout."""
     unit = 1 if nbytes < 2**32 else 16  # an accessor's extent has 32 bits
     return Stored(None, nbytes, unit, "global", (-(-nbytes // unit),), (1,), 0)
 
@@ -113,8 +113,8 @@ class Backend(Protocol):
         """Make the device the calling thread's for a block; nests at no cost."""
 
     def stream(self) -> AbstractContextManager[None]:
-        """Give the calling thread an order of execution of its own for a block: what it launches, fills, uploads,
-        downloads and waits for there runs beside other threads' work."""
+        """Give the calling thread a stream of its own for a block: its launches, fills, uploads, downloads and waits
+        run at the same time as other threads' work."""
 
     def shuffle(self, seed: int) -> AbstractContextManager[None]:
         """Launches in the block run their blocks and threads in an order drawn from ``seed``, where the device lets us
@@ -125,8 +125,8 @@ class Backend(Protocol):
     def load(self, compiled: Compiled) -> Module: ...
 
     def place(self, stored: Stored, module: Module | None = None, guard: int = 0) -> Placed:
-        """``stored`` in the memory that it asks for, with ``guards`` of so many bytes (a multiple of 512), for what a
-        kernel writes or reads outside of it; planes and constant memory have none."""
+        """Allocate ``stored`` in the memory that it names, between guards of ``guard`` bytes (a multiple of 512) for
+        out-of-bounds accesses of a kernel; planes and constant memory have no guards."""
 
     def view(self, stored: Stored, of: Placed) -> Placed:
         """What ``place`` made, read as ``stored`` says (see ``view_room``): the same memory at the same address, and a
@@ -200,14 +200,14 @@ class Backend(Protocol):
         """Until the device is past the mark. Raises LaunchError."""
 
     def queue_after(self, mark: Any) -> AbstractContextManager[None]:
-        """What the calling thread queues in the block follows the mark, beside what it queues elsewhere."""
+        """Queue what the calling thread does in the block after the mark, on a queue of its own."""
 
     def fetch(self, copy: Copy) -> None:
         """Queue a copy to the host's memory."""
 
     def pin(self, host: NDArray[np.uint8]) -> bool:
-        """Make ``host``, until ``unpin``, memory that copies go to without the host's help; False where that is not to
-        be had, which only costs time."""
+        """Pin ``host`` until ``unpin``, so that copies to it need no help of the host. Return False if that is not
+        possible: copies are then slower."""
 
     def unpin(self, host: NDArray[np.uint8]) -> None: ...
 
@@ -227,7 +227,7 @@ class Backend(Protocol):
 
 
 class CopyQueue(Closing):
-    """Chunks of work in order, their results copied beside what comes after them."""
+    """Chunks of work in order; the results of one are copied while the next ones run."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -1,5 +1,5 @@
-"""A family's own kernels on a device, beside those that are tuned: no policies and no declared data, but memory by the
-byte and launches one by one, for what is made on the device before a tuned kernel runs."""
+"""A family's kernels that are not tuned, for work on the device before a tuned kernel runs: memory by the byte and
+single launches, without policies and declared data."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

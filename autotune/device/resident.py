@@ -206,8 +206,8 @@ class Resident:
         return merge(chosen, arrays) if len(group) > 1 else [chosen[0].apply(arrays[0])]
 
     def _is_used(self, variant: Variant, name: str) -> bool:
-        """Whether kernels read the input in this configuration. One that shares its bytes, lies in a plane, an image or
-        constant memory, or is on the GPU already, is stored in any case."""
+        """Return whether the input must be stored: if kernels of this configuration read it, and always if it shares
+        its bytes, is a plane, an image or in constant memory, or is on the GPU already."""
         used = variant.family.used.get(name)
         others = any(name in group for group in variant.groups)
         layout = variant.layouts[name]
@@ -297,7 +297,7 @@ class Resident:
         return self._outputs[key]
 
     def _view(self, variant: Variant, name: str, of: Placed) -> Placed:
-        """Of a scratch array, which never lies with the caller and stays where it is until ``close``."""
+        """Return the view of a scratch array, which is never the caller's and keeps its place until ``close``."""
         layout = variant.layouts[name]
         key = f"{name} {layout!r} {variant.layouts[layout.data.of]!r}"
         if key not in self._views:

@@ -28,8 +28,8 @@ NOTHING = Arguments({}, {}, {})
 @dataclass(frozen=True)
 class Request:
     """One call. ``inputs`` has every array of the family, canonical ones of the host or Views; ``sent`` names those
-    that came with the call. ``example`` is what results are made like, ``is_on_gpu`` says whether it lies there;
-    ``stream`` is a handle."""
+    that the caller passed. Results are arrays like ``example``, which is in GPU memory if ``is_on_gpu``; ``stream`` is
+    a handle."""
 
     inputs: Inputs
     sent: tuple[str, ...]

@@ -204,7 +204,7 @@ class Launcher:
         return self._lender.bind(self.execution.fills, launches, constants, moves, self.execution.beginnings)
 
     def _copies_images(self) -> bool:
-        """Whether more than launches make a call: an image is filled from memory beside it."""
+        """Whether a call copies memory into an image before it launches."""
         filled = {*self.execution.fills, *self._variant.family.beginnings}
         filled |= {name for name, how in self._inward.items() if how in (MOVED, STAGED)}
         return any(self._variant.layouts[name].is_image for name in filled)
@@ -352,7 +352,7 @@ class Launcher:
 
 
 def _name_moved(name: str) -> str:
-    """What the caller's array is called in a Call, beside its stored form."""
+    """Return the caller's array's name in a Call; its stored form has the plain name."""
     return f"{name} as given"
 
 

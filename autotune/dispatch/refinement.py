@@ -1,8 +1,8 @@
 """The first calls on an input that nobody measured: the few best configurations in turn, until the fastest is known.
 
-Each call is a real one, and its result is the caller's. Times come from marks in the stream that are read when they
-have passed, so that nothing waits. A time counts only where the device was kept busy: between the marks of a call that
-it waited for lies what the host took to launch. How much may be lost is bounded: see ``Refinement``.
+Each call is a real one, and the caller gets its result. Times come from marks in the stream that are read after they
+have passed, so that nothing waits. A time counts only if the device was busy before the call: otherwise the host's time
+to launch is between the marks. The time that may be lost has a bound: see ``Refinement``.
 """
 
 import math
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 CALLS = 20  # that are timed, unless the caller says otherwise
 _LOSS = 5.0  # calls of the first choice
-_UNKNOWN = 2.0  # times the first choice, at most, for one of which nothing is foretold
+_UNKNOWN = 2.0  # times the first choice, at most, for one without a prediction
 _DEVIATIONS = 2.0  # of a prediction that count as its upper end
 _NEAR = 1.25  # of the best time: what is slower is not run again,
 _NEAR_ONCE = 2.0  # or after its first run, which finds its code in no cache
-_SAME = 0.01  # a difference that keeps the one that was foretold to be faster
+_SAME = 0.01  # a difference at which the one with the lower prediction is kept
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Refinement:
         if at == 0:
             return True
         base = self.time(0) if self.times[0] else self.expected[0][0]
-        if not base:  # what the first one takes is not even foretold, and not known yet
+        if not base:  # the first one's time is neither predicted nor measured yet
             return False
         lost = sum(max(0.0, ms - base) for times in self.times[1:] for ms in times)
         may = sum(self._upper(i, base) * queued for i, queued in enumerate(self._queued) if i)

@@ -55,14 +55,13 @@ _PROVED = ("predicted", "nearest")  # what candidates of these rules name was pr
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing:
-    """How a caller has a configuration chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
-    asks for another accuracy class than the family's own, or for any whose error is at most so much, ``objective`` for
-    what counts beside the kernels' time. ``own`` is a policy file that comes before those in folders. ``refine`` is how
-    many calls may try other configurations on inputs that nobody measured; None leaves it to the policy file.
-    ``frozen`` as in ``policy.frozen``, ``reproducible`` takes only what is known to give the same bits each time.
-    An ``agreement`` (``autotune.Agreement``) has all ranks of a program take what the first one's policy files say,
-    ``monitor`` has calls timed. Raises UnknownName for an objective that there is not, UsageError for what contradicts
-    itself."""
+    """How a caller's configurations are chosen: from policy files in ``folders``, compiled into ``cache``. ``accuracy``
+    names another accuracy class than the family's own, or is the largest error that is allowed; ``objective`` is what
+    to minimize. ``own`` is a policy file that comes before those in folders. ``refine`` is how many calls may try other
+    configurations on inputs that nobody measured; None leaves it to the policy file. ``frozen`` is as in
+    ``policy.frozen``; ``reproducible`` admits only configurations known to give the same bits each time. With an
+    ``agreement`` (``autotune.Agreement``) all ranks of a program use the first one's choices; with ``monitor`` calls
+    are timed. Raises UnknownName for an unknown objective, UsageError for a contradiction."""
 
     folders: Sequence[Path]
     cache: Cache = field(default_factory=lambda: Cache(default_root()))

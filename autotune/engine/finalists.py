@@ -1,5 +1,5 @@
-"""The last word: the configurations near the best, proved on odd sizes, timed again in turn, checked again, with the
-control beside them so that its margin is measured and not pieced together."""
+"""The final round: configurations near the best are proved on odd sizes, timed again in turn and checked again. The
+control takes part, so that its margin is measured in the same round."""
 
 import hashlib
 import math
@@ -222,7 +222,7 @@ def fingerprint(trials: Iterable[Trial]) -> str:
 
 
 def baseline_digest(family: Family) -> str:
-    """Of all that decides the time of the baseline beside the configurations."""
+    """Return a digest of all that decides the baseline's time, without the configurations."""
     text = f"{family.space_digest}\0{family.source_digest}\0{family.compile_options}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

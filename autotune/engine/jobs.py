@@ -30,9 +30,9 @@ _LOOK_S = 0.2  # between looks at whether to stop
 
 @dataclass
 class Proposals:
-    """The configurations that ``search`` asks for: ``size`` at a time, with up to ``ahead`` times as many that it was
-    not told of yet; all at once where ``size`` is None. ``first`` are tried before, and are none of its trials. It
-    receives that ``figure`` of each.
+    """The configurations that ``search`` asks for: ``size`` at a time, with up to ``ahead`` times as many without a
+    result yet; all at once if ``size`` is None. ``first`` are tried before them and do not count as its trials. The
+    search receives the ``figure`` of each.
 
     ``batches`` is walked through in one thread and alone speaks to the search; ``tell`` and ``set_aside`` may be called
     from another."""
@@ -70,7 +70,7 @@ class Proposals:
         return self.size is None or len(self._open) + self.size <= self.ahead * self.size
 
     def _listen(self, wait: bool) -> None:
-        """Pass on what was told; with ``wait``, wait a little for the first of it."""
+        """Pass results on to the search; with ``wait``, wait a little for the first one."""
         try:
             while True:
                 told = self._told.get(block=wait, timeout=_LOOK_S)

@@ -62,7 +62,7 @@ def _nvtx() -> Any:
 
 
 def _mark_range(name: str, category: str) -> AbstractContextManager[Any]:
-    """A range that Nsight Systems shows beside the kernels. ``category`` is ``trial`` or ``phase``."""
+    """Mark a range that Nsight Systems shows next to the kernels. ``category`` is ``trial`` or ``phase``."""
     nvtx = _nvtx()
     return nvtx.annotate(message=name, category=category, domain="autotune") if nvtx else nullcontext()
 
@@ -248,7 +248,7 @@ class Measurer:
         return {kernel: median([run.get(kernel, 0.0) for run in runs]) for kernel in runs[0]}
 
     def _is_lost(self) -> bool:
-        """A refused launch leaves the device usable; a kernel that crashed does not."""
+        """Return whether the device is unusable: after a kernel crashed, but not after a launch was rejected."""
         try:
             self.backend.synchronize()
         except LaunchError:
@@ -362,7 +362,7 @@ class Measurer:
 
 @dataclass
 class _Checks:
-    """What the last run of a finalist's turn left, compared for as long as that costs little beside the turns."""
+    """Checks the outputs after a finalist's turn, while all checks take a small share of the time of the turns."""
 
     verifier: Verifier
     executions: Mapping[Configuration, Execution]

@@ -1,7 +1,7 @@
 """What is asked of a measuring process, and what it answers: values that are sent through its pipe.
 
     -> Opened    Setting -> Sign.SET    Job -> Sign.PLACED, Tried, Job -> Sign.PLACED, Tried, …
-    Question -> Answer or Refused
+    Question -> Answer or ``Refused``
 
 Like every process it may say Warned and Failure.
 """
@@ -27,7 +27,7 @@ from autotune.record import State, Trial
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(SharedInputs):
-    """One study as a process is told of it. ``arrays`` has an ``expected-NAME.npy`` for each output, too."""
+    """One study, as it is sent to a process. ``arrays`` also has an ``expected-NAME.npy`` for each output."""
 
     workload: Workload
     protocol: Protocol
@@ -82,7 +82,7 @@ class Retimed:
 
 @dataclass(frozen=True)
 class Compared:
-    """Samples of the baseline, and of the configurations it was timed beside; or why it has none."""
+    """Samples of the baseline, and of the configurations timed in turn with it (``beside``); or why it has none."""
 
     baseline: Samples | None
     beside: Mapping[Configuration, Samples]

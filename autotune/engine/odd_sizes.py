@@ -25,7 +25,7 @@ from autotune.errors import AutotuneError, WorkloadError, cause
 from autotune.layout import Data
 
 _MOST = 8  # inputs of one workload that are smaller than it
-_MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python takes milliseconds for so many
+_MOST_VALUES = 1 << 18  # in all arrays of one: a reference in Python then takes milliseconds
 MOST_LARGE = 1 << 25  # in all arrays of one that is no smaller than the workload
 LARGE_MS = 500.0  # of a reference that is computed for those, too
 _LESS = 0.75  # of a scalar

@@ -1,8 +1,8 @@
 """A process that measures on one device, from the sweep's end of its pipe; it is killed when a kernel hangs.
 
-The parent holds no device: whatever a kernel does to its process costs one trial. The process is killed when a
-trial passes its time limit, and made anew when it ended; the configuration it had in hand is then ``crashed``
-or ``timed_out`` and is not sent again, those behind it are.
+The parent holds no device: whatever a kernel does to its process costs one trial. The parent kills the process when a
+trial passes its time limit, and starts another when it has ended; the configuration that was running is then
+``crashed`` or ``timed_out`` and is not sent again. Those that wait behind it are.
 """
 
 import math
@@ -110,7 +110,7 @@ class ProcessWorker:
         return blamed
 
     def _replace(self, cause: str) -> None:
-        """By a process that is made anew, or by none."""
+        """Start another process, or none after too many starts."""
         self._child.close()
         if self._starts < _STARTS:
             self._spawn()
@@ -216,7 +216,7 @@ class ProcessWorker:
             case Sign.SET:
                 self._state = _State.SET
                 self._begin_next(now)
-            case Warned(text) if text not in self._warnings:  # each process that is made anew says the same
+            case Warned(text) if text not in self._warnings:  # each new process says the same
                 self._warnings.add(text)
                 warn(text)
             case Failure():
@@ -238,8 +238,8 @@ class ProcessWorker:
         *given: Asked.args,
         **_: Asked.kwargs,
     ) -> Told:
-        """What ``method`` gives there, with no job in hand. Raises LaunchError when it gives nothing in the time of so
-        many ``trials``: Ended where the process ended over it. Another one is started for the next question."""
+        """Return what ``method`` gives in the process, which runs no job now. Raises LaunchError without an answer in
+        the time of ``trials`` trials: Ended if the process ended. The next question then starts another process."""
         seconds = trials * self._trial_seconds + START_SECONDS
         until = time.monotonic() + seconds
         asked = False

@@ -308,9 +308,9 @@ def request_of(
     told: Mapping[str, Any], store: str, *, device: str, own: Sequence[str] = (), data: Path | None = None,
     processes: int = 0,
 ) -> SweepRequest:  # fmt: skip
-    """A request to join that sweep, on ``device`` of this host; ``own`` are the families' folders that may be run here,
-    beside those that ship with autotune, and ``data`` is where the data are, if not where they are there. Raises
-    AutotuneError; NotAsked where the sweep asks for code that nobody here named."""
+    """Make a request to join that sweep on ``device`` of this host. It may run the families that ship with autotune and
+    those in the folders ``own``. ``data`` is the folder of the data; by default the path that the sweep has. Raises
+    AutotuneError; NotAsked if the sweep asks for code that nobody here named."""
     try:
         return SweepRequest(
             family=load_family(_find_trusted(told["family"], own)),

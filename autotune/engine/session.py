@@ -1,4 +1,4 @@
-"""The processes of the sweeps that a request asks for: what is refused before they start, and one sweep a workload."""
+"""The sweeps that a request asks for: checks of the request, the processes, and one sweep for each workload."""
 
 import logging
 import time
@@ -33,8 +33,8 @@ _OF_THE_SEARCH = ("searched", "beside", "visited")  # of a study: choosing final
 
 
 class Watch(Protocol):
-    """Who is told how far one sweep is. ``unfinished`` says how far what comes before the first trial was, where it
-    did not come to its end."""
+    """Receives the progress of one sweep. ``unfinished`` says how far the work before the first trial got, if it did
+    not end."""
 
     @property
     def unfinished(self) -> str: ...
@@ -47,7 +47,7 @@ class Watch(Protocol):
 # Times that a search begins from: the workload, and milliseconds by configuration, infinite where one failed.
 Elsewhere = tuple[str, Mapping[Configuration, float]]
 
-# Told the title of a sweep and of how many trials it is, where that is known: who watches it.
+# Makes the Watch of a sweep from its title and its number of trials, if that is known.
 Watched = Callable[[str, int | None], AbstractContextManager[Watch]]
 
 
@@ -246,8 +246,8 @@ class Session:
         return Prior(own or [times for _, times in self.elsewhere])
 
     def sanitize(self, sweep: "Sweep", study: Study) -> Study:
-        """The study after compute-sanitizer has seen what may win: where it finds something, finalists are chosen and
-        timed anew. Where it does not come to its end, ``lost`` says so."""
+        """Run compute-sanitizer on what may win, and return the study: if the tool finds something, finalists are
+        chosen and timed again. ``lost`` says if the check did not finish."""
         from autotune.engine.sanitizer import TOOLS, findings, sanitize
         from autotune.measure import WatchedTask
 

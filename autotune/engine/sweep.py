@@ -42,21 +42,21 @@ _TRIED_AGAIN = ("compile_failed", "launch_failed")
 
 @dataclass(kw_only=True)
 class Sweep:
-    """What is asked for by ``request``, on one of its workloads and one device model, on ``workers``, which were
-    started. A search over its configurations, with ``seeds`` early in it and a ``prior``, says what is tried; its
-    budget counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0),
-    ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once. ``answer`` says
-    what is right in place of the family's own reference.
+    """One sweep of ``request``: one of its workloads, on one device model, by ``workers`` that are already started. A
+    search over the configurations chooses what to try; it tries ``seeds`` early, learns from ``prior``, and its budget
+    counts from ``clock_s``. ``watch`` is called after each trial with (trial, trials done, trials in all or 0),
+    ``compiled`` is ``JobCompiler.watch``, ``note`` is called with what a person should know at once. ``answer`` gives
+    the right outputs in place of the family's reference.
     ``run`` returns the study as recorded; KeyboardInterrupt leaves a usable record. Raises AutotuneError.
 
-    The control is tried beside a selection that leaves it out, so that there is something to compare with. A request
-    that joins raises NotAsked for a study that is not in the record, and leaves finalists, baseline and the study's
-    description to the sweep that asked.
+    The control is also tried if the selection leaves it out, so that there is something to compare with. A request that
+    joins raises NotAsked for a study that is not in the record, and leaves finalists, baseline and the study's
+    description to the sweep that it joins.
 
-    ``phases`` are wall seconds by what they were spent on. Those of the measuring processes (``compile``: waiting for
-    it; ``place``, ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans
-    run in ``verify`` and ``measure``; the rest of those is comparing, flushing caches and queueing. ``faults`` is what
-    was spent on configurations that took their process down; ``record`` goes on beside them.
+    ``phases`` are wall seconds by activity. Those of the measuring processes (``compile``: waiting for it; ``place``,
+    ``verify``, ``measure``) are an average over them, and ``kernels`` is the device time of the plans run in ``verify``
+    and ``measure``; the rest of those is comparing, flushing caches and queueing. ``faults`` is what was spent on
+    configurations that took their process down; ``record`` overlaps with all of them.
     """
 
     request: SweepRequest
@@ -226,8 +226,8 @@ class Sweep:
     # -- one configuration after another ------------------------------------------------------------------
 
     def _try(self, again: Mapping[Configuration, Trial]) -> None:
-        """Every configuration that the search asks for: here, or in another sweep that shares the record. Those beside
-        the selection come before and are none of its trials."""
+        """Try every configuration that the search asks for, here or in another sweep that shares the record. Those
+        outside the selection come first and do not count as its trials."""
         first = [c for c in self._beside if c not in self._known or c in again]
         excluded = {c: reason for c in first if (reason := self._compiler.explain_exclusion(c))}
         search = self._search(again)
@@ -264,7 +264,7 @@ class Sweep:
         None where all was tried."""
         if self.configurations is not None and all(c in self._known for c in self.configurations):
             return None
-        for configuration, trial in self._known.items():  # it may have ended before it was told of all
+        for configuration, trial in self._known.items():  # it may have ended before it had all results
             search.tell(configuration, trial.value(self.protocol.figure))
         return search.estimate_gain_left(SURE)
 
@@ -292,7 +292,7 @@ class Sweep:
         )  # fmt: skip
 
     def _search(self, again: Mapping[Configuration, Trial]) -> Search:
-        """A search that was told of what need not be tried again."""
+        """Make a search that has the results of what need not be tried again."""
         search = Search(
             self.request.space, self.configurations, self.request.strategy,
             seeds=self.seeds, prior=self.prior, exclusion=self._compiler.explain_exclusion, began=self.clock_s,
@@ -348,7 +348,7 @@ class Sweep:
         return about
 
     def _compare_baseline(self) -> dict[str, Any]:
-        """The family's baseline beside what was found: what the study's description says of that."""
+        """Time the family's baseline in turn with control and winner, and return what the study records of it."""
         if (baseline := self.family.baseline) is None:
             return {}
         mark = time.perf_counter()

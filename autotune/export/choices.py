@@ -102,8 +102,8 @@ def select_entries(family: Family, files: Sequence[PolicyFile], objective: str =
 
 
 def _obstacles(family: Family) -> Iterator[str]:
-    """Why it cannot be exported: it needs Python on the host, or cannot stand beside another configuration in one
-    program, or is not told it."""
+    """Yield why it cannot be exported: it needs Python on the host, two of its configurations cannot be in one program,
+    or the program cannot know what it needs."""
     if getattr(family.module, "plan", None) is not None:
         yield (
             "its family.py has a plan, the host program of a call (launches, passes, sizes that one kernel computes "

@@ -58,7 +58,7 @@ def permutations(choices: Choices, inputs: Inputs) -> dict[str, NDArray[np.int64
 
 
 def order_parts(choices: Choices) -> dict[str, Any]:
-    """What the templates are told of orders."""
+    """Return what the templates need of orders."""
     family, given = choices.family, order_inputs(choices)
     spaces = list(dict.fromkeys(order.space for order in given))
     return {

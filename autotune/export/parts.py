@@ -86,8 +86,8 @@ def _policy(variant: Variant, name: str) -> str:
 
 
 def members(layout: Layout) -> list[tuple[str, str]]:
-    """What ``Layout`` of layout.h has to be told beyond its defaults. Raises FamilyError for a layout that it does not
-    know."""
+    """Return the members of ``Layout`` (layout.h) that differ from its defaults. Raises FamilyError for a layout that
+    it cannot describe."""
     usual = _host_layout(_PLAIN)
     needed = [(name, _cpp(each)) for name, each in _host_layout(layout).items() if usual.get(name) != each]
     return [("name", f'"{layout.data.name}"'), *needed]
@@ -129,7 +129,7 @@ def parts(choices: Choices) -> dict[str, Any]:
     """Names as the templates use them. Raises FamilyError for an expression that has no C++ form."""
     family = choices.family
     free = _free(family)
-    # What a tolerance reads beside options and policies is not known before there is an input.
+    # A tolerance may read more than options and policies: that is known only with an input.
     within = family.tolerances({**family.space.control, **family.choose_options({})})
     arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
     options = [_option(option) for option in family.options.values()]

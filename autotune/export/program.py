@@ -180,8 +180,8 @@ def cell(text: str) -> str:
 
 
 def list_included(family: Family) -> dict[str, Path]:
-    """The kernel source and every header it includes, by the name under which it is included. Raises FamilyError for
-    one that lies in neither the family's folder nor the layout library."""
+    """Return the kernel source and every header it includes, by the name in the include. Raises FamilyError for a
+    header that is neither in the family's folder nor in the layout library."""
     library = paths.include_dir()
     needed = [library / header for header in family.layout_headers]
     files = source_files.follow_includes([family.source, *needed], family.folder, library)

@@ -1,4 +1,4 @@
-"""A kernel as Kernel Tuner is told of it, and what that is as a plain kernel (``autotune.Kernel``)."""
+"""A kernel in the arguments of Kernel Tuner's interface, and as a plain kernel (``autotune.Kernel``)."""
 
 import hashlib
 import os

@@ -10,7 +10,7 @@ from autotune.declaration import Configuration, PolicyValue
 from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
-# Kernel Tuner knows three failures; the state itself is kept beside them.
+# Kernel Tuner knows three failures; an entry also has the state itself.
 ERRORS: Mapping[State, str] = MappingProxyType(
     {
         "excluded": "InvalidConfig", "compile_failed": "CompilationFailedConfig",
@@ -31,7 +31,7 @@ _FIGURES = ("transfer_bytes", "footprint_bytes")
 
 
 def entry(trial: Trial) -> dict[str, Any]:
-    """What came of a trial, in Kernel Tuner's words, with what the compiler told of each kernel; milliseconds."""
+    """Return a trial in Kernel Tuner's terms, with the compiler's figures of each kernel; milliseconds."""
     phases = {name: sum(trial.phases_ms.get(one, 0.0) for one in ours) for name, ours in PHASES.items()}
     measured = trial.measurement
     if not measured:

@@ -1,5 +1,4 @@
-"""What goes with a kernel that Kernel Tuner or T1 names: the headers beside its text, the macros ahead of it, and the
-compiler's options."""
+"""The text of a kernel from Kernel Tuner or T1, with its headers, the macros before it, and the compiler's options."""
 
 import ast
 import re

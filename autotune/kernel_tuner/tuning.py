@@ -290,7 +290,7 @@ def _search(strategy: Any, options: Mapping[str, Any], space: Space) -> dict[str
 
 
 def _share(fraction: Any, space: Space) -> int:
-    """So many configurations."""
+    """Return the number of configurations in that fraction of the space."""
     if not isinstance(fraction, int | float) or not 0 < fraction <= 1:
         raise UsageError(f"strategy_options: fraction is {fraction!r}, and a share is above 0 and at most 1")
     members = list_configurations(space) if can_be_listed(space) else None
@@ -300,7 +300,7 @@ def _share(fraction: Any, space: Space) -> int:
 
 
 def _store(cache: str | os.PathLike[str]) -> Path:
-    """Where the record of a sweep lies: next to the cache file, so that the next call goes on from it."""
+    """Return the folder of a sweep's record: next to the cache file, so that the next call continues it."""
     path = json_path(cache)
     folder = path.with_suffix(".autotune")
     if path.exists() and not folder.is_dir():

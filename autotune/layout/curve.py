@@ -1,8 +1,8 @@
 """curve: cells one behind the other along a Morton or a Hilbert curve (host side of ``curve.cuh``).
 
-A curve of side 2n is 2^rank curves of side n. Morton's has them as they are, in the order of their corners' bits;
-Hilbert's turns and mirrors them so that each cell is beside the one before it: J. Skilling, "Programming the Hilbert
-curve", AIP Conference Proceedings 707 (2004), whose loop over the bits of an index is what the device does.
+A curve of side 2n is 2^rank curves of side n. Morton's joins them unchanged, in the order of their corners' bits;
+Hilbert's turns and mirrors them so that each cell is a neighbour of the one before it: J. Skilling, "Programming the
+Hilbert curve", AIP Conference Proceedings 707 (2004); the device runs that paper's loop over the bits of an index.
 """
 
 import re
@@ -31,7 +31,7 @@ class Curve:
     side: int = 0
 
     def side_of(self, cells: Sequence[int]) -> int:
-        """The side for an array of so many cells by axis."""
+        """Return the curve's side for an array of ``cells`` by axis."""
         return self.side or 1 << (min(cells[axis] for axis in self.along) - 1).bit_length()
 
     def places(self, side: int) -> NDArray[np.int64]:

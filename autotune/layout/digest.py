@@ -56,7 +56,7 @@ _CHOICES: tuple[dict[str, Any], ...] = (
     {"padding": 4, "dims": "2d", "group": (2, 1), "records": "aosoa4"},
 )
 
-# What stands beside a value whose digest is taken: none of it, orders and gaps, a plane, a texture.
+# The other values in a layout whose digest is taken: none, orders and gaps, a plane, a texture.
 _BESIDE: tuple[Mapping[str, Any], ...] = (
     {},
     {"axes": ["j", "i"], "padding": 2},

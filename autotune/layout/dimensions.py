@@ -25,7 +25,7 @@ from autotune.layout.swizzle import SWIZZLE
 _KNOWN_TILES = ("none", "8x8 (a size for each extent)", "{extent: size}")
 
 
-# -- where an array lies, and with whom ----------------------------------------------------------------
+# -- an array's memory, and the arrays that share it ---------------------------------------------------
 
 
 def _memory(value: str, data: Data, where: str) -> str:
@@ -142,7 +142,7 @@ class Padding:
     is_plus_in_bytes: bool = False
 
     def elements(self, element_bytes: int) -> tuple[int, int]:
-        """Both in elements of so many bytes: the fewest whose bytes are a multiple, and as many as reach ``plus``."""
+        """Return both in elements: the fewest whose bytes are a multiple, and the fewest that reach ``plus``."""
         multiple = self.multiple
         if self.is_multiple_in_bytes:
             multiple //= math.gcd(multiple, element_bytes)

@@ -54,7 +54,7 @@ class FieldGroups:
         return before * part_stride + element * count + within
 
     def part_stride(self, elements: int) -> int:
-        """Texels of the run of one part of so many elements."""
+        """Return the texels of the run of one part of ``elements`` elements."""
         unit = WIDEST // self.texel_bytes
         return -(-elements // unit) * unit
 

@@ -208,8 +208,8 @@ class Layout:
         return is_whole and (self.lanes <= 1 or math.prod(shape) % self.lanes == 0) and self.keeps_order
 
     def is_dense(self, shape: Sequence[int]) -> bool:
-        """Whether every byte of the buffer is an element's, of an array of canonical ``shape``: nothing is padded or
-        merged, and nothing else lies beside them."""
+        """Return whether every byte of the buffer belongs to an element of an array of canonical ``shape``: there is no
+        padding, no other array and no scales."""
         texels = math.prod(self.extents(shape)) * self.parts
         return self.group == (1, 0) and not self.stored_scales and self.room(shape).texels == texels
 
@@ -260,7 +260,7 @@ class Layout:
         return -(-total // run) * run * self.parts
 
     def _part_stride(self, elements: int) -> int:
-        """Texels of one part of so many elements of each member of the group, where parts lie apart."""
+        """Return the texels of one part of ``elements`` elements of each member of the group, if parts are apart."""
         total = elements * self.group[0]
         return self.field_groups.part_stride(total) if self.field_groups else total
 

@@ -195,9 +195,9 @@ _SCALE_BYTES = 4  # of a float, behind the elements
 
 @dataclass(frozen=True)
 class Scales:
-    """The scales of an array of scaled integers, compiled in or behind the elements in the same buffer. Its values are
-    declared from ``low`` to ``high``, None where nothing is, its texels have so many bytes. ``line`` is the buffer in
-    texels, the first ``texels`` of which are elements; ``shape`` is canonical."""
+    """The scales of an array of scaled integers, compiled in or behind the elements in the same buffer. ``low`` and
+    ``high`` are the declared range of its values, None without one; a texel has ``texel_bytes``. ``line`` is the buffer
+    in texels, the first ``texels`` of which are elements; ``shape`` is canonical."""
 
     storage: Storage
     low: float | None

@@ -31,7 +31,7 @@ class Swizzle:
         return self.groups * self.width
 
     def column(self, row: Any, column: Any) -> Any:
-        """Where a column of a row lies, and which lies there: whole numbers, or arrays of them."""
+        """Return where a column of a row is stored, or which column is stored there: whole numbers, or arrays."""
         return column ^ (row % self.groups * self.width)
 
     def move(self, at: Sequence[Any], axes: Sequence[int], _extents: Sequence[int]) -> list[Any]:

@@ -9,8 +9,8 @@ view's own rows and columns, so a kernel may ask for indices outside of it: they
 Coordinates).
 
 A converted view has a layout of its own. What it chooses replaces what its array has, one layout dimension at a time;
-``same`` chooses nothing. Where it then lies as its array does it is the array, read as it is. Elsewhere it is a copy,
-which a kernel makes by reading through the one accessor and writing through the other (convert.cuh).
+``same`` chooses nothing. If its layout is then its array's, the view is the array itself. Otherwise it is a copy, which
+a kernel makes by reading through the one accessor and writing through the other (convert.cuh).
 """
 
 from collections.abc import Mapping

@@ -83,8 +83,8 @@ def limit_shape(layout: Layout, extent: str, shape: tuple[int, ...], limits: Lim
 def steps(
     layouts: Mapping[str, Layout], windowed: Mapping[str, str], sizes: Mapping[str, int], limits: Limits
 ) -> dict[str, int]:
-    """Elements in a window by extent: what the most demanding array that is ``windowed`` (name: extent) along it
-    allows. Extents of which nothing lies in constant memory are left out."""
+    """Return the elements in a window by extent: as many as the most demanding array that is ``windowed`` (name:
+    extent) along it allows. Extents without an array in constant memory are left out."""
     by_extent: dict[str, int] = {}
     for name, extent in windowed.items():
         layout = layouts[name]

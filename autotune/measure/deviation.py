@@ -1,9 +1,9 @@
-"""How far a result is off: of each floating point output, the largest difference from the reference over the largest
-magnitude in the reference.
+"""The error of a result: for each floating point output, its largest difference from the reference, divided by the
+largest magnitude in the reference.
 
-It is measured where numbers can be stored in fewer bits than a kernel reads, since there a tolerance says what is right
-and not how good it is. Elements that are not finite in the reference do not count; where a result is not finite and the
-reference is, nothing is told.
+It is measured if a family can store numbers in fewer bits than a kernel reads: there a tolerance says whether a result
+is right, but not how good it is. Elements that are not finite in the reference do not count. If a result is not finite
+where the reference is, it has no error.
 """
 
 import math

@@ -18,12 +18,12 @@ from autotune.hardware import Device
 SECONDS = 0.4  # of a queue whose power is read: four moves of an H200's counter
 _LEAD_S = 0.2  # before it: a counter tells of what was used a move ago, and clocks settle
 _MOST_S = 3.2  # of a queue for a counter that moves seldom
-_LONG_S = 0.5  # beside which the counter's steps do not matter
+_LONG_S = 0.5  # long enough that the counter's steps do not matter
 _READ_S = 0.002  # between readings while calls are queued
 _GRAPH_MS = 1.0  # what is launched at once where a graph can be, so that the host is never waited for
 _MOST_IN_GRAPH = 100
 _IDLE_S = 0.3
-_SOON_S = 0.002  # between readings, beside which a move is seen when it happens
+_SOON_S = 0.002  # between readings, short enough to see a move when it happens
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,9 @@ def watts(readings: Sequence[Reading], since: float = 0.0) -> float:
 
 @dataclass(frozen=True)
 class EnergyMeter:
-    """Called with an execution and the milliseconds that a call of it takes, it gives one sample, of a queue of
-    ``seconds``: ``energy_j`` of a call and ``power_w`` meanwhile, beside ``idle_w``, what the device uses while nothing
-    runs on it (0: its counter does not tell so soon). Raises DeviceError for a counter that stands still, LaunchError.
-    """
+    """Takes one sample from a queue of ``seconds``, given an execution and the milliseconds of one call: ``energy_j``
+    of a call, the mean ``power_w``, and ``idle_w``, the power while nothing runs (left out where it is 0: the counter
+    does not move often enough to know it). Raises DeviceError for a counter that does not move, LaunchError."""
 
     backend: Backend
     counter: Counter
@@ -135,8 +134,8 @@ def idle_watts(counter: Counter) -> float:
 
 
 def _average_power(readings: Sequence[Reading]) -> float:
-    """Mean power from the first reading to the last, where so much time lies between that it does not matter when the
-    counter moved: calls that the host waits for leave none between."""
+    """Return the mean power from the first reading to the last, for calls that the host waits for and that leave no
+    readings between; 0 if the time is so short that the counter's steps matter."""
     first, last = readings[0], readings[-1]
     spent_s = last.seconds - first.seconds
     return (last.joules - first.joules) / spent_s if spent_s > _LONG_S else 0.0
@@ -160,7 +159,7 @@ def _bundle_launches(
 def _read_while_running(
     backend: Backend, run: Callable[[], None], counter: Counter, times: int
 ) -> tuple[list[Reading], float]:
-    """The counter's readings while ``run`` is done so many ``times``, and the milliseconds that took."""
+    """Call ``run`` that many ``times``; return the counter's readings meanwhile, and the milliseconds it took."""
     backend.synchronize()
     readings = [counter()]
     begin, due = backend.mark(), time.perf_counter() + _READ_S

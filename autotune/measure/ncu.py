@@ -1,7 +1,7 @@
 """Hardware counters by Nsight Compute, run as a program.
 
-``ncu`` watches a process of its own (``profiled``) that runs each configuration once. It is told to
-leave the clocks alone, so that nothing of the machine's settings changes.
+``ncu`` watches a process of its own (``profiled``) that runs each configuration once. An option keeps it from changing
+the device's clocks.
 """
 
 import io

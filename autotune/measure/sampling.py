@@ -23,16 +23,16 @@ _NO_LIMIT = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """``target_spread`` is the relative half-width aimed at; ``seconds`` bounds the sampling of one configuration;
-    a configuration is abandoned when its first samples exceed ``abandon`` times the best median so far. ``race`` is for
-    long kernels, of which one run says nearly as much as several: one that takes longer than so many times the best
-    median, and than ``LONG_MS``, is out after its first run, and what is nearer after as many runs as show it to be
-    behind (see ``behind_ms``); 0 disables it.
+    """How samples are taken. ``target_spread`` is the relative half-width to reach; ``seconds`` bounds the sampling of
+    one configuration; a configuration is abandoned when its first samples exceed ``abandon`` times the best median so
+    far. ``race`` is for long kernels, where one run says nearly as much as several: a kernel that takes longer than
+    ``race`` times the best median, and than ``LONG_MS``, is out after its first run; a nearer one after as many runs as
+    show that it is slower (see ``behind_ms``); 0 disables it.
     Samples taken while the device was throttled are retaken up to ``retakes`` times a configuration, after a pause of
-    ``pause`` seconds that doubles each time; what is still throttled then is kept, with a note.
+    ``pause`` seconds that doubles each time; after that they are kept, with a note.
     ``finalists`` are re-timed in ``rounds`` interleaved rounds of ``round_samples`` samples each, in fewer (at least
-    3) where that would take more than ``finalist_seconds`` in all. They are chosen by their ``figure``, which is
-    measured too where it is no time; ``clocks`` says at what the device's clocks are locked."""
+    3) if that takes more than ``finalist_seconds`` in all. They are chosen by their ``figure``, which is also measured
+    if it is no time; ``clocks`` says at what the device's clocks are locked."""
 
     target_spread: float = 0.005
     least: int = 10
@@ -141,8 +141,8 @@ def hopeless_ms(protocol: Protocol, best_ms: float) -> float:
 
 
 def behind_ms(protocol: Protocol, best_ms: float, runs: int) -> float:
-    """A long kernel whose ``runs`` took longer is out of the race: what they may be behind by chance shrinks with the
-    root of their number, as the error of a median does."""
+    """Return the time above which a long kernel is out of the race after ``runs`` runs. The margin for noise shrinks
+    with the root of their number, as the error of a median does."""
     if not protocol.race:
         return math.inf
     return max((1 + (protocol.race - 1) / math.sqrt(runs)) * best_ms, LONG_MS)

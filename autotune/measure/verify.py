@@ -201,7 +201,7 @@ class Verifier:
         return ""
 
     def _describe_write(self, execution: Execution, item: PlacedInput) -> str:
-        """Which input it is, and where it differs as far as that can be told."""
+        """Return which input the kernel writes, and where it differs if that is known."""
         for name, given in item.canonical.items():
             if where := difference(name, execution.restore(name, given.shape), given, {}):
                 return f"writes its input {where}"
@@ -237,7 +237,7 @@ class Verifier:
         return {data.name: data.shape_for(execution.names) for data in self.family.outputs}
 
     def _bits_of(self, execution: Execution) -> tuple[int, ...]:
-        """Checksums of the outputs' elements alone: what lies between them is the pattern of the run."""
+        """Return checksums of the outputs' elements, without the gaps between them, which hold the run's pattern."""
         sums = []
         for name, shape in self._shapes(execution).items():
             if execution.variant.layouts[name].is_dense(shape):
@@ -362,7 +362,7 @@ class Verifier:
         return reason
 
     def _reference(self, name: str, layout: Layout) -> "_Reference | None":
-        """The expected output on the device, as that layout stores it; None where it does not fit beside the rest."""
+        """Return the expected output on the device, in that layout; None if the device has no room left for it."""
         key = f"{name} {layout!r}"
         if key not in self._resident:
             assert self.expected is not None

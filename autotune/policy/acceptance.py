@@ -178,7 +178,7 @@ class Claim:
         return [f"is {ratio:.3g} x as fast as control, {claimed:.3g} x is claimed"]
 
     def figures(self, trials: Trials) -> str:
-        """The new times beside the recorded ones; empty where the winner has none."""
+        """Return the new times and the recorded ones as text; empty if the winner has no new one."""
         item, aim = self.item, self._aim
         if not trials[self._winner].measurement:
             return ""

@@ -38,28 +38,27 @@ class Entry:
     """One workload's winner, of one accuracy class and by one ``objective``; ``name`` is its key in the file
     (``entry_name``).
 
-    ``features`` are those of the input's extents and scalars that the family's ``features`` read; what these make of
-    them is what selection compares. Times in milliseconds, ``spread`` is the relative half-width of the median's 95 %
-    interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise may have
-    made the difference; 0: control was not measured). ``needs`` is by kernel: threads of a block, registers of a
-    thread, shared bytes of a block. ``binding_resource`` limits the occupancy of the kernel that takes the most time
-    (see ``occupancy``). ``objective`` is what the winner is
-    best in: ``tie_set``, ``runner_up`` and the margin are of that. Where it is no time, ``figures`` are those of the
-    winner that it names and ``runner_up_cost`` is what it counts of the runner-up. From ``break_even`` launches on
-    the same data the winner for kernels alone is cheaper than the winner for a single call, layout included;
-    ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and ``renewed_from`` tell that
-    an entry was found to be of the same machine code after its sources changed: when, and the date and digests of the
-    sweep.
-    ``times_ms`` has what the configurations took here that the file keeps (``Kept``), by their names,
-    ``blocks`` how many their kernel has. The digests say what it was measured with. ``proved`` says for which
-    ``sizes`` beside the workload's own its results were compared with the reference's, and by which ``version`` of
-    the verification, ``against`` which configuration where that is the reference; without sizes it is proved for the
+    ``features`` are the input's extents and scalars that the expressions of the family's ``features`` read; selection
+    compares the values of these expressions. Times are in milliseconds; ``spread`` is the relative half-width of the
+    median's 95 % interval (see ``measure.spread``), ``margin_over_control`` control's time over the winner's (1: noise
+    may have made the difference; 0: control was not measured). ``needs`` is by kernel: threads of a block, registers of
+    a thread, shared bytes of a block. ``binding_resource`` limits the occupancy of the kernel that takes the most time
+    (see ``occupancy``). The winner is the best in ``objective``; ``tie_set``, ``runner_up`` and the margin are by it.
+    If it is no time, ``figures`` are the winner's figures that it names and ``runner_up_cost`` the runner-up's cost.
+    From ``break_even`` launches on the same data the winner for kernels alone is cheaper than the winner for a single
+    call, layout included; ``break_even_with`` is the other of the two (0: one of them always is). ``renewed`` and
+    ``renewed_from`` say that the entry's machine code was the same after its sources changed: when that was found, and
+    the date and digests of the sweep.
+    ``times_ms`` has the times here of the configurations that the file keeps (``Kept``), by their names, ``blocks`` the
+    number of their kernel's blocks. The digests say what it was measured with. ``proved`` says for which ``sizes``,
+    besides the workload's own, its results were compared with the reference's, and by which ``version`` of the
+    verification, ``against`` which configuration if that is the reference; without sizes it is proved for the
     workload's own only. ``searched`` is how much of the space was ``tried``, ``of`` how many configurations, ``by``
     which search and with which ``budget``. ``sanitizer`` names those of compute-sanitizer's tools that found nothing
-    in the winner. ``refined`` tells that the entry was found by a program's own calls, not by a sweep: how many,
-    among which configurations. ``pulled`` tells that it came from a registry: which, whose, and where it was proved
-    here. ``errors`` is how far its outputs are off, where that is known (``Trial.errors``);
-    ``reproducible`` says that repeated runs gave the same bits (``Trial.reproducible``)."""
+    in the winner. ``refined`` says that a program's own calls found the entry, not a sweep: how many, among which
+    configurations. ``pulled`` says that it came from a registry: which, whose, and where it was proved here. ``errors``
+    is its outputs' error, if known (``Trial.errors``); ``reproducible`` says that repeated runs gave the same bits
+    (``Trial.reproducible``)."""
 
     name: str
     workload: str
@@ -166,9 +165,10 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFile:
-    """``default`` is the minimax-regret configuration over the workloads ``default_over``, ``default_regret`` its worst
-    slowdown minus 1. ``refine`` asks programs to try the best few on inputs that nobody measured, in so many calls (0:
-    it does not). One that is ``frozen`` forbids that, and what nobody measured (``policy.frozen``)."""
+    """A policy file. ``default`` is the minimax-regret configuration over the workloads ``default_over``,
+    ``default_regret`` its worst slowdown minus 1. ``refine`` is the number of calls in which programs try the best few
+    configurations on inputs that nobody measured (0: none). A ``frozen`` file forbids that, and configurations for
+    inputs that nobody measured (``policy.frozen``)."""
 
     family: str
     device: Device
@@ -183,7 +183,7 @@ class PolicyFile:
 
 
 def file_name(family: str, device: str) -> Path:
-    """Where a policy file lies below a policies folder."""
+    """Return a policy file's path below a policies folder."""
     return Path(family) / f"{device}.yaml"
 
 

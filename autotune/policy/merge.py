@@ -167,7 +167,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
 
 
 def _runner_up(trial: Trial | None, objective: Objective) -> dict[str, Any]:
-    """What ``objective`` counts, and beside what is no time the time."""
+    """Return the runner-up's time by ``objective``; if that is no time, its cost and its time."""
     if trial is None:
         return {}
     cost = {} if objective.is_time else {"runner_up_cost": _figure(trial.cost(objective.name))}
@@ -212,7 +212,7 @@ def _describe_searched(study: Study) -> dict[str, Any]:
 
 
 def _select_numbers(told: Mapping[str, str], numbers: Mapping[str, float]) -> dict[str, float]:
-    """Those extents and scalars that the family's features read; all of a study from before it told them."""
+    """Return the extents and scalars that the family's features read; all, if the study is too old to know them."""
     read = {name for text in told.values() for name in Expression(text).names} if told else numbers.keys()
     return {name: value for name, value in sorted(numbers.items()) if name in read}
 

@@ -42,10 +42,10 @@ _SLOPE = 1.0  # of the line under it, for a feature that is e times as large
 _LEVEL = 10.0  # anything, as far as the process knows beforehand
 _LEAST = 1e-6  # variance, however alike all times are
 
-# What leaving entries out chooses from: the reach, and how much the blocks of a multiprocessor count beside a feature.
+# Leave-one-out chooses one of these: the reach, and the weight of a multiprocessor's blocks relative to a feature.
 _SHAPES = tuple((reach, counts) for reach in (REACH, 2.0, 0.7) for counts in (0.0, 2.0))
 
-KEPT_REGRET = 0.005  # of the best kept configuration on any entry, as far as so many suffice
+KEPT_REGRET = 0.005  # of the best kept configuration on any entry, if MOST_KEPT are enough for it
 MOST_KEPT = 32
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19)
@@ -107,8 +107,8 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """Where an input lies: the ``nearest`` entry and how far that is (``distance``); ``beyond`` are the
-    features below or above everything measured, with the smallest and the largest that was."""
+    """An input's place among the entries: the ``nearest`` one and the ``distance`` to it; ``beyond`` are the features
+    below or above everything measured, with the smallest and the largest measured value."""
 
     nearest: str
     distance: float
@@ -117,11 +117,12 @@ class Whereabouts:
 
 @dataclass(frozen=True)
 class Taught:
-    """What predictions are made from: the entries' ``features`` (all have the same ones, above 0) and the times in ms
-    of the configurations on them; a configuration need not have been measured on every entry. ``blocks`` are of the
-    grids there: a device of so many ``multiprocessors`` runs them in turns, so that a time steps where the most loaded
-    one gets one more. Either may be unknown. ``reach`` is how far entries know of one another, ``load_counts`` how much
-    the blocks of a multiprocessor count beside a feature. ``winners`` are the entries' own, as far as known."""
+    """The data for predictions: the entries' ``features`` (the same ones for all, above 0) and ``rows``, the times of
+    the configurations on them in ms; a configuration need not have been measured on every entry. ``blocks`` are the
+    numbers of blocks there: a device with ``multiprocessors`` runs them in turns, so that a time rises in a step where
+    the most loaded multiprocessor gets one block more. Either may be unknown. ``reach`` is the distance over which
+    entries are correlated, ``load_counts`` the weight of a multiprocessor's blocks relative to a feature. ``winners``
+    are the entries' own, if known."""
 
     features: Mapping[str, Features]
     rows: Rows
@@ -132,9 +133,9 @@ class Taught:
     winners: Mapping[str, Configuration] = field(default_factory=dict)
 
     def predict(self, asked: Features, blocks: Mapping[Configuration, int] | None = None) -> list[Predicted]:
-        """What each configuration should take on an input of the features ``asked``, with so many ``blocks`` there, the
-        fastest first; but of those that are less than 1 % behind (``record.TIE``) first what won on the nearest entry.
-        Empty where a feature is missing, or is not above 0."""
+        """Predict the time of each configuration on an input with the features ``asked`` and ``blocks`` blocks, the
+        fastest first; but among those less than 1 % behind it (``record.TIE``) the winner of the nearest entry comes
+        first. Empty if a feature is missing, or is not above 0."""
         names = sorted(next(iter(self.features.values()), {}))
         if not names or any(asked.get(name, 0.0) <= 0 for name in names):
             return []
@@ -185,7 +186,7 @@ class Taught:
         return self.load_counts * loads
 
     def place(self, asked: Features) -> Whereabouts:
-        """Where ``asked`` lies among the entries."""
+        """Return the place of ``asked`` among the entries."""
         away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
         ends = {
             name: (min(f[name] for f in self.features.values()), max(f[name] for f in self.features.values()))

@@ -93,7 +93,7 @@ def _merge(family: Family, old: Entry | None, new: Entry) -> Entry:
 
 
 def refined_path(folder: Path, family: str, device: Device) -> Path:
-    """Where such entries lie below a folder of policy files: beside nothing that is looked through for devices."""
+    """Return the path of such entries below a folder of policy files; no search for devices looks there."""
     return folder / family / "refined" / f"{device.slug}.yaml"
 
 

@@ -1,7 +1,7 @@
 """Which configuration to run for this input on this device, and why.
 
     exact      an entry of this device whose declared features and options are those of the input
-    predicted  the kept configurations by the times that the entries foretell, where the file says that this beats the
+    predicted  the kept configurations by the times predicted from the entries, if the file says that this beats the
                nearest entry
     nearest    the other entries of this device, by the distance of the logarithms of the declared features
     capability the entries of other devices of the same compute capability, exact ones and then nearest first
@@ -89,9 +89,9 @@ def find(
     family: Family, device: Device, folders: Sequence[Path], first: PolicyFile | None = None,
     frozen: Frozen | None = None,
 ) -> tuple[Policies | None, list[Candidate]]:  # fmt: skip
-    """The first usable policy file of ``family`` for ``device``, with those of devices of the same compute
-    capability; None when there is neither. ``first`` comes before those in ``folders``. A refused candidate for each
-    file that cannot be used. Warns where the caller's own folder does not exist and another one has the file."""
+    """Find the first usable policy file of ``family`` for ``device``, and those of devices of the same compute
+    capability; None if there is neither. ``first`` comes before those in ``folders``. Also return a rejected candidate
+    for each file that cannot be used. Warns if the caller's folder does not exist and another one has the file."""
     passed: list[Candidate] = []
     own: PolicyFile | None = None
     alike: dict[str, PolicyFile] = {}
@@ -373,7 +373,7 @@ def _predict(asked: _Asked, device: Device, file: PolicyFile) -> list[Candidate]
 
 
 def _blocks(asked: _Asked, configuration: Configuration, kept: Kept) -> int:
-    """Of the kernel's grid on the input; 0 where that cannot be told."""
+    """Return the number of blocks in the kernel's grid on the input; 0 if it is unknown."""
     family = asked.family
     if kernel := family.kernels.get(kept.kernel):
         with suppress(AutotuneError):

@@ -19,7 +19,7 @@ from autotune.policy.prediction import (
 )
 from autotune.record import Study, Trial
 
-_FEWEST = 6  # entries; of fewer nobody can say what they foretell
+_FEWEST = 6  # entries; with fewer nobody knows how good predictions are
 
 Needs = Mapping[str, Mapping[str, int]]
 
@@ -114,7 +114,7 @@ def _collect_known(group: Mapping[str, Entry], studies: Sequence[Study], before:
 
 
 def _times(study: Study) -> dict[Configuration, float]:
-    """In ms; those that were not timed again as if they had been, beside the finalists."""
+    """Return times in ms; those that were not timed again are scaled as the finalists' times changed."""
     again = study.about.retime_ratio or 1.0
     return {
         t.configuration: t.measurement.retimed_ms or t.measurement.median_ms * again

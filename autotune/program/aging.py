@@ -17,9 +17,9 @@ _OLDEST = 200  # turns behind the step that are timed at most
 
 @dataclass(frozen=True, kw_only=True)
 class Aged:
-    """What a step that restores an order gains: ``turn_ms`` of a turn without it by its age, ``step_ms`` of the step,
-    and what a turn takes with each period that may be chosen. ``pays_after`` is the turn by which the step has paid for
-    itself beside an order as old as was measured; 0 where it never does."""
+    """The gain of a step that restores an order: ``turn_ms`` of a turn without it by its age, ``step_ms`` of the step,
+    and a turn's time for each period that may be chosen. ``pays_after`` is the turn by which the step has paid for
+    itself, compared with the oldest order that was measured; 0 if it never does."""
 
     step: str
     step_ms: float

@@ -112,9 +112,9 @@ def control(bound: BoundProgram, periods: Mapping[str, int], limits: Limits) -> 
 def candidates(
     call: BoundCall, limits: Limits, most: int, held: Held | None = None
 ) -> dict[Any, list[Runnable]]:
-    """The configurations of ``call`` that can run in a program, ``most`` at most of those that are explored, each under
-    what tells its forms: in every group the one nearest to control first. Held to ``held`` beside what the step says.
-    """
+    """Return the configurations of ``call`` that can run in a program, among the first ``most`` of the space, in groups
+    by the forms of their arrays; in every group the one nearest to control comes first. ``held`` restricts policies in
+    addition to the step."""
     family, space = call.family, call.family.space
     held = {**call.held, **(held or {})}
     orders = (policy.name for policy in space.order_policies)  # the host makes them, which a program does not

@@ -1,7 +1,7 @@
 """The policy file of a program: the chosen configurations with their provenance, in YAML that a person can read.
 
-``FOLDER/programs/NAME/DEVICE.yaml``, in the folders where policy files of families lie. Reading runs no code. What was
-tuned for another text of the program or of a family is stale, and refused with the reason.
+``FOLDER/programs/NAME/DEVICE.yaml``, in the folders of the families' policy files. Reading runs no code. An entry that
+was tuned for another text of the program or of a family is stale, and rejected with the reason.
 """
 
 import math
@@ -63,8 +63,8 @@ def place_of(folder: Path, program: str, device: str) -> Path:
 
 
 def save(tuned: Tuned, folder: Path) -> Path:
-    """Put what was found into the policy file below ``folder``, beside what that has for other workloads. Raises
-    StoreError, PolicyFileError."""
+    """Write the result to the policy file below ``folder``; its entries for other workloads stay. Raises StoreError,
+    PolicyFileError."""
     program, device = tuned.bound.program, tuned.device
     path = place_of(folder, program.name, device.slug)
     content: dict[str, Any] = {

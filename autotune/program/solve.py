@@ -149,8 +149,8 @@ def _solve(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]) -> tu
 
 
 def greedy(problem: Problem) -> dict[str, Choice]:
-    """The steps one after the other, that which takes the most first: each takes what is cheapest beside those that
-    chose before it, the others as they are fastest alone."""
+    """Choose step by step, the one that takes the most time first: each gets its cheapest configuration, given those
+    already chosen, and the fastest one alone for the others."""
     picks = {step: min(many, key=lambda one: one.ms) for step, many in problem.options.items()}
 
     def compute_cost_with(one: Choice, step: str) -> float:

@@ -93,7 +93,7 @@ class Surveyed:
                 self.times.append((trial.time_ms, Runnable(call, one.configuration)))
 
     def select_kept(self, control: Runnable, program: Program, forms: int) -> list[Runnable]:
-        """The control, the fastest of what each preset names, and the fastest of each of so many forms."""
+        """Return the control, each preset's fastest, and the fastest of each of the ``forms`` fastest forms."""
         ranked, kept = [one for _, one in sorted(self.times, key=lambda pair: pair[0])], [control]
         for preset in program.presets:
             held = program.get_held(preset).get(control.call.step)
@@ -238,7 +238,7 @@ def measure_in_loop(
         for step, one in assignment.chosen.items():
             left[step] = [other for other in left[step] if other != one]
         failed = _time(machine, assignment, listed, where.budget.samples, record)
-        for one in assignment.chosen.values() if failed else ():  # which of them it was: each beside control
+        for one in assignment.chosen.values() if failed else ():  # find which failed: each with control
             if not record.find_step(one):
                 machine.trim()
                 alone = replace(control, chosen={**control.chosen, one.call.step: one})
@@ -315,7 +315,7 @@ def measure_conversion(
 
 
 def measure_read(machine: Machine, name: str, form: Form, record: Record) -> float:
-    """The milliseconds in which the host has an array that lies in ``form``."""
+    """Measure the milliseconds that the host needs to read an array stored in ``form``."""
     shape, backend = machine.bound.shapes[name], machine.backend
     told = {"kind": "read", "form": form.digest, "shape": list(shape)}
 

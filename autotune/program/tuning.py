@@ -70,8 +70,8 @@ class ProgramRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What was measured: ``configurations`` by sweeps, ``in_loop`` candidates in so many ``runs`` of the program, and
-    ``conversions``; and the ``assignments`` of these candidates, each of which is a run too."""
+    """The numbers of measurements: ``configurations`` by sweeps, ``in_loop`` candidates in ``runs`` of the program, and
+    ``conversions``; and the ``assignments`` of these candidates, each of which would be a run too."""
 
     configurations: int
     in_loop: int

@@ -1,8 +1,8 @@
 """A cpu device that says which thread of a launch accesses which byte, for the first blocks of each launch.
 
 The kernels are built so that every access of memory calls a function (the compiler's own instrumentation, made for
-finding races); kernels/include/autotune/trace/requests.cpp writes it down. A launch ends after so many blocks, so what
-it computed counts for nothing.
+finding races); kernels/include/autotune/trace/requests.cpp records it. A launch ends after its first blocks, so its
+results are not used.
 """
 
 import ctypes
@@ -69,8 +69,8 @@ class _Session(ctypes.Structure):
 
 @dataclass(frozen=True)
 class AddressRange:
-    """Where an array lies: in which memory, from which address, how many bytes, and its ``name``. ``memory`` is empty
-    for what is no array."""
+    """The addresses of an array: its memory, first address, number of bytes, and ``name``. ``memory`` is empty for what
+    is no array."""
 
     memory: str
     begin: int
@@ -96,7 +96,7 @@ class Trace:
 
 
 class EnoughTraced(Exception):
-    """So many launches were traced as are wanted of a plan."""
+    """Ends a plan: as many of its launches as wanted are traced."""
 
 
 def find_clang() -> str:

@@ -234,7 +234,7 @@ def _warps(accesses: Accesses) -> NDArray[np.int64]:
 
 
 def _group_requests(accesses: Accesses) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """The number of each access's request; of each request, as the how manyth access of a thread it comes first, and
+    """Return each access's request number; for each request, the earliest position among the accesses of a thread, and
     its warp."""
     threads, thread = np.unique(_threads(accesses), return_inverse=True)
     sites, site = np.unique(accesses["site"], return_inverse=True)

@@ -16,17 +16,18 @@ from autotune.measure import KERNEL, OBJECTIVES, ONE_CALL, Objective, find_objec
 from autotune.record.trial import Trial
 
 TIE = 0.01  # two medians closer than this are a tie even when their intervals are narrower, as in cuda-bench
-WIDE = 0.10  # a winner with a wider interval may be one by chance
+WIDE = 0.10  # a winner with a wider interval may have won by noise
 MOST = 0.05  # further from the best than this none wins a tie; and what is laid to noise where no interval is known
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How many times another one's time takes of the winner's: ``ratio``, with the 95 % interval ``low`` to ``high``;
-    NaN where a time, or the interval of one, is not known.
+    """Another trial's time over the winner's: ``ratio``, with the 95 % interval ``low`` to ``high``; NaN if a time, or
+    its interval, is not known.
 
-    The interval is that of MOVER on the logarithms (Zou and Donner, Statistics in Medicine 27, 2008, with Newcombe,
-    Statistical Methods in Medical Research 25, 2016, for ratios), from the intervals m (1 -+ s) of the two medians:
+    The interval is by the method of variance estimates recovery, on the logarithms (Zou and Donner, Statistics in
+    Medicine 27, 2008, with Newcombe, Statistical Methods in Medical Research 25, 2016, for ratios), from the intervals
+    m (1 -+ s) of the two medians:
     log ratio - sqrt(log(1 - s_other)^2 + log(1 + s_winner)^2), and + sqrt(log(1 + s_other)^2 + log(1 - s_winner)^2).
     """
 

@@ -219,7 +219,7 @@ class CheckedStorage(JournalStorage):
     def _sync_with_backend(self) -> None:
         journal, replayed = self._journal, self._replay_result
         for operation in journal.read_logs(replayed.log_number_read):
-            # Studies are told apart by counting them: where one is missing, trials would be another study's.
+            # A study's id is its position: where one is missing, trials would belong to another study.
             known = list(replayed._studies)  # noqa: SLF001 - Optuna has no question for it without an exception
             if "study_id" in operation and operation["study_id"] not in known:
                 raise journal.make_error(
@@ -227,7 +227,7 @@ class CheckedStorage(JournalStorage):
                 )
             try:
                 replayed.apply_logs([operation])
-            except optuna.exceptions.OptunaError:  # this process's own operation: it is told so
+            except optuna.exceptions.OptunaError:  # of this process's own operation, for its caller
                 raise
             except (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError):
                 if operation.keys() & {"study_name", "directions"}:

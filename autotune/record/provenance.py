@@ -38,27 +38,27 @@ class Baseline:
         return self.median_ms / self.winner_ms if self.winner_ms else 0.0
 
     def beside_ms(self, winner_ms: float) -> float:
-        """Its time beside a winner that takes ``winner_ms``: so many times that as it took in turn with the winner.
-        Times of two occasions do not compare, and a ratio agrees with the times that are shown with it."""
+        """Return ``winner_ms`` times the ratio to the winner, measured in turn; the median if there is none. Times of
+        two occasions cannot be compared, and so the shown times agree with the shown ratio."""
         return self.over_winner * winner_ms or self.median_ms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """The first fields, down to ``policies``, are known when a sweep begins; what is empty or None was not told.
+    """Where and how a study was made. The fields down to ``policies`` are known when a sweep begins; a field that is
+    empty or None is unknown.
 
     ``features`` are the extents by name, ``constants`` those that never vary, ``compared`` the expressions of the
     family's features, ``accuracy`` the policies that decide how exact a result is; ``operations`` and ``bytes`` those
     of one call, ``needs`` the least that a call needs of a unit; ``policies`` hold name -> {values, default, layout,
     doc}. ``floor_ms`` is the time of an empty kernel, ``timer_floor_ms`` that of nothing at all. ``throttle_reasons``
-    is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed, budget), ``beside`` what was
-    tried with the selection and is part of none that the record holds, ``finalists`` which were chosen
-    (``finalists.fingerprint``), ``retime_ratio`` the median of their second time over their first, ``proof`` what
-    winners were proved on (version, odd sizes, why there are none, against which configuration), ``baseline`` what
-    the family is held against, ``sanitized`` what compute-sanitizer saw (by,
-    configurations), ``counters`` hardware counters by configuration's id and kernel, ``phases_s`` wall seconds by
-    phase, ``lost`` why a sweep ended early. ``more`` is what the device, or another version of autotune, said
-    besides."""
+    is NVML's bit mask. ``searched`` says how much was tried (tried, of, space, by, seed, budget), ``beside`` lists what
+    was tried outside of every selection in the record, ``finalists`` identifies the finalists
+    (``finalists.fingerprint``), ``retime_ratio`` is the median of their second time over their first, ``proof`` says on
+    what winners were proved (version, odd sizes, why there are none, against which configuration), ``baseline`` is what
+    the family is compared with, ``sanitized`` says what compute-sanitizer checked (by, configurations), ``counters``
+    are hardware counters by configuration's id and kernel, ``phases_s`` wall seconds by phase, ``lost`` says why a
+    sweep ended early. ``more`` has other keys, from the device or another version of autotune."""
 
     title: str = ""
     device_name: str = ""

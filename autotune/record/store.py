@@ -33,11 +33,12 @@ _log = logging.getLogger("autotune")
 
 
 class StudyStore:
-    """One study of a store: what is known, who tries what, and where new trials go. ``why_new`` says what differs from
-    the studies recorded before, when this one was begun just now; empty for a study that goes on, and for the first.
+    """One study of a store: its trials, the processes' claims, and where new trials go. If the study was begun just
+    now, ``why_new`` says how it differs from those recorded before; it is empty for a continued study and the first.
 
-    To share a study, ask ``claim`` before a configuration is tried, and ``record`` or ``release`` it afterwards. When
-    only refused ones are left, others are trying those: ask again after a while, until ``get_known`` has them all."""
+    To share a study, call ``claim`` before you try a configuration, and ``record`` or ``release`` afterwards. If
+    ``claim`` is False for all that are left, other processes try those: ask again later, until ``get_known`` has all.
+    """
 
     def __init__(self, name: str, policies: Mapping[str, Policy], store: "Store") -> None:
         self.why_new, self.name = "", name
@@ -189,7 +190,7 @@ class Store:
         ]
 
     def rows(self, study: int, behind: int) -> list[FrozenTrial]:
-        """The storage's trials of that study behind so many. Raises StoreError."""
+        """Return the storage's trials of that study after the first ``behind``. Raises StoreError."""
         return self.retry(lambda: self.storage.get_all_trials(study, deepcopy=False))[behind:]
 
     def retry(self, step: Callable[[], T]) -> T:

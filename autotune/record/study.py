@@ -66,7 +66,7 @@ class Study:
 
     @property
     def selection(self) -> tuple[Trial, ...]:
-        """The trials that may win: all but what was tried beside the selection."""
+        """The trials that may win: those in the selection."""
         return tuple(t for t in self.trials if t.configuration.id not in self._ids_beside)
 
     @property

@@ -101,7 +101,7 @@ class Trial:
 
     @property
     def kernel_ms(self) -> Mapping[str, float]:
-        """The time of each kernel; empty where none was told."""
+        """The time of each kernel; empty if unknown."""
         return self.measurement.kernel_ms if self.measurement else {}
 
     @property

@@ -56,7 +56,7 @@ def _find_faults(family: Family, item: Entry) -> Iterator[str]:
 
 
 def other_configurations(file: PolicyFile) -> dict[str, Mapping[str, Any]]:
-    """By what a message calls them, the configurations beside those of entries."""
+    """Return the configurations that are not an entry's winner, by their names in messages."""
     kept = file.prediction.kept if file.prediction else {}
     return {
         "default": file.default,

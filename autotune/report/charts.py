@@ -154,8 +154,8 @@ def whiskers(name: str, alt: str, entries: Sequence[Whisker]) -> Chart:
 def scatter(
     name: str, alt: str, points: Sequence[Point], label: str, steps: Sequence[tuple[int, str]] = ()
 ) -> Chart:
-    """Time against registers, occupancy as colour and symbol; points with a role are named on the chart. ``steps`` are
-    (registers, text): a line right of so many registers."""
+    """Plot time against registers, occupancy as colour and symbol; points with a role have their name on the chart.
+    ``steps`` are (registers, text): a line to the right of that number of registers."""
     axis, factor = time_axis([point.ms for point in points], label, from_zero=False)
     data = []
     lower = 0.0
@@ -242,7 +242,7 @@ def time_axis(
     more than ``LOG_ABOVE`` times."""
     low, high = min(times), max(times)
     if low > 0 and (logarithmic or high / low > LOG_ABOVE):
-        # With room for the text beside the longest bar.
+        # With room for the text at the end of the longest bar.
         start, room = (low / 2, 4.0) if from_zero else (low / 1.3, 1.3)
         ticks = log_ticks(low, high)
         return {

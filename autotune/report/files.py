@@ -19,8 +19,8 @@ from autotune.report.static_pass import read_static
 from autotune.report.tables import effects_csv_frame, summary_frame
 from autotune.report.trials import Code
 
-CEILINGS = "limits.json"  # the device's measured ceilings, where they lie beside the record
-STATIC = "static.csv"  # a static pass of the family, where one lies there
+CEILINGS = "limits.json"  # the device's measured ceilings, optional, next to the record
+STATIC = "static.csv"  # a static pass of the family, optional, in the same folder
 
 
 def write_all(
@@ -32,9 +32,9 @@ def write_all(
 ) -> dict[str, Path]:
     """Write ``results.csv``, ``summary.csv``, ``effects.csv`` and ``report.html`` to ``folder``: name -> path.
 
-    ``known`` are families that do not ship with autotune, by name. ``record`` is the folder that the record lies in,
-    where that is another one: ceilings and a static pass may lie in either. ``policies`` are the
-    folders where a program would look for the winners. Raises StoreError.
+    ``known`` are families that do not ship with autotune, by name. ``record`` is the record's folder, if it is another
+    one: ceilings and a static pass may be in either. ``policies`` are the folders where a program would look for the
+    winners. Raises StoreError.
     """
     ceilings = read_ceilings(_find_in_either(folder, record, CEILINGS))
     static = read_static(_find_in_either(folder, record, STATIC), studies)
@@ -91,8 +91,8 @@ def _find_in_either(folder: Path, record: Path | None, name: str) -> Path:
 
 
 def write_static_report(folder: Path, studies: Sequence[Study], known: Mapping[str, Family]) -> Path:
-    """``report.html`` in ``folder`` with the static pass that lies there, after the ``studies`` of the record beside it
-    where there are any. Raises StoreError."""
+    """Write ``report.html`` to ``folder``: the ``studies`` of the record there, if any, then the static pass there.
+    Raises StoreError."""
     ceilings, static = read_ceilings(folder / CEILINGS), read_static(folder / STATIC)
     return write_report(
         studies, folder / "report.html", ceilings=ceilings, code=make_generator(known), static=static

@@ -79,8 +79,8 @@ class _View:
 
 
 class _Given(NamedTuple):
-    """What views are made from beside a study: see ``write_report``. ``most`` trials are shown of each; all studies
-    together have ``texts`` different reasons and notes."""
+    """What a view needs in addition to its study: see ``write_report``. A view shows at most ``most`` trials; all
+    studies together have ``texts`` different reasons and notes."""
 
     ceilings: Mapping[str, Any] | None
     code: Code | None

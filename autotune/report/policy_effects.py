@@ -92,7 +92,7 @@ class Timed:
 
     @cached_property
     def kernels(self) -> tuple[str, ...]:
-        """The kernels whose times were told, when the plan has more than one."""
+        """The kernels with known times, if the plan has more than one."""
         names = dict.fromkeys(name for trial in self.trials for name in trial.kernel_ms)
         return tuple(names) if len(names) > 1 else ()
 

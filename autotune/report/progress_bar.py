@@ -14,13 +14,13 @@ from autotune.figures import duration
 from autotune.record import Trial
 
 LINE_SECONDS = 10.0  # between lines where there is no terminal
-FIRST_SECONDS = 5.0  # before the time left is reckoned
-_FIRST_STEPS = 10  # and so many steps, in a short run a twentieth of them
+FIRST_SECONDS = 5.0  # before the time left is estimated
+_FIRST_STEPS = 10  # also before it is estimated; in a short run a twentieth of all steps
 
 
 class Pace:
-    """How far something of many steps is, and about how long it still takes: as a bar, or as lines. ``total`` is None
-    where nobody knows. The time left is not told before it means something."""
+    """Shows the progress of work with many steps, and an estimate of the time left: as a bar, or as lines. ``total`` is
+    None if it is unknown. The estimate appears after the first steps."""
 
     def __init__(self, title: str, total: int | None, err: Console, bar: Progress | None) -> None:
         self._title, self._total, self._err, self._bar = title, total, err, bar
@@ -53,7 +53,7 @@ class Pace:
             self._err.print(f"{self._title}: {about}")
 
     def end(self) -> None:
-        """Nothing is told any more: what compiles in a thread may go on for a while after an interruption."""
+        """Show nothing more: a thread may go on compiling for a while after an interruption."""
         self._is_over = True
 
     def _describe_time_left(self, done: int, now: float) -> str:
@@ -75,7 +75,7 @@ class Live:
         self._compiled = 0, 0
 
     def report_compiled(self, done: int, total: int) -> None:
-        """Where all is compiled before anything is timed: so many are, of so many."""
+        """Show that ``done`` of ``total`` variants are compiled, if all are compiled before the first is timed."""
         self._compiled = done, total
         self._pace.tell(f"compiling {done:,} of {total:,} (cpu: all are compiled before timing)")
 

@@ -18,7 +18,7 @@ from autotune.report.charts import Bar, Chart, bars
 from autotune.report.result_section import Roles
 
 BEST, WORST = 20, 5
-LONGEST = 70  # characters of a label beside a bar
+LONGEST = 70  # characters of a bar's label
 
 
 def configurations(study: Study, decision: Decision, roles: Roles) -> tuple[Table, Chart]:

@@ -11,7 +11,7 @@ from autotune.report.charts import Line, lines, stacked
 
 MOST_GROUPS = 40  # of the chart of states
 
-_SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work beside it
+_SPENT = ("place", "verify", "measure")  # by a measuring process on a trial; compilers work at the same time
 
 
 def sum_spent(trial: Trial) -> float:

@@ -139,7 +139,7 @@ def _describe(objective: Objective, decision: Decision) -> str:
 
 
 def _break_even(decision: Decision, timed: Sequence[Trial]) -> list[Block]:
-    """Which layout is cheapest for so many calls on the same data, and the lines behind it."""
+    """Show which layout is cheapest for which number of calls on the same data, and the lines it follows from."""
     if not any(trial.once_ms for trial in timed):
         return []
     stretches = find_cheapest(timed)

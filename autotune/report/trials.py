@@ -92,7 +92,7 @@ def _policies(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _list_compiled(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """What the compiler told, of the kernel that uses most or fits least; nothing where it told nothing."""
+    """Return columns of the compiler's figures, of the kernel that uses most or fits least; none without figures."""
     used = [[p for p in trial.profiles if p.registers] for trial in trials]
     if not any(used):
         return []

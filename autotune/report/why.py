@@ -18,7 +18,7 @@ MOST_POINTS = 3000  # of a scatter chart; more SVG marks make a browser stutter
 MINOR = 0.05  # a kernel with less of the winner's time than this is folded away
 MOST_FOOTPRINTS = 12
 
-# Rows of a table beside a chart; a longer one is folded away, and the chart is as wide as the page.
+# Rows of a table next to a chart; a longer one is folded away, and the chart is as wide as the page.
 MOST_BESIDE = 4
 
 _TIMES = (
@@ -91,8 +91,8 @@ def _kernel(
 
 
 def _steps(study: Study, profiles: Sequence[KernelProfile]) -> list[tuple[int, str]]:
-    """(the most registers that still fit so many blocks, "8 → 7") within the range of registers, for the block
-    size and shared memory that most configurations have."""
+    """Return where the number of blocks drops: (most registers before it, "8 → 7") within the range of registers, for
+    the block size and shared memory that most configurations have."""
     arch = study.about.arch
     known = {one.replace(".", "") for one in occupancy_model.LIMITS}
     if not profiles or arch.removeprefix("sm_") not in known:
@@ -203,10 +203,10 @@ FASTEST = 20
 def compute_ceiling_shares(
     study: Study, trial: Trial, ceilings: Mapping[str, Any] | None
 ) -> dict[str, float]:
-    """Ceiling -> the share of it that the trial reached (0..1), for each that is known of this device and for which
-    the record says how much of it a call needs. Empty when there is none.
+    """Return ceiling -> the share of it that the trial reached (0..1), for each ceiling of this device that is known
+    and of which the record says how much a call needs. Empty if there is none.
 
-    The ceilings come from a ``limits.json`` beside the record, where there is one::
+    The ceilings come from a ``limits.json`` next to the record, if there is one::
 
         {"device_name": "NVIDIA H200", "ceilings": {"bytes_per_s": 4.26e12}}
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from autotune.declaration import Configuration, Policy, PolicyValue, Space, Steps
 from autotune.search.completions import Completions
 
-MOST_LISTED = 50_000  # more are searched without a list; so many take a second and some megabytes
+MOST_LISTED = 50_000  # more are searched without a list; this list takes a second and some megabytes
 POOL = 12_000  # candidates that a model is asked about at once
 _DRAWS = 64  # at once, before a method that always ends
 

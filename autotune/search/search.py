@@ -34,12 +34,12 @@ _SPREAD = 24  # members of a listed space that come early, so that a good time t
 
 
 class Search:
-    """A search over ``configurations``, or over all of ``space`` without listing it when they are None. ``seeds``
+    """A search over ``configurations``, or, if they are None, over all of ``space`` without listing it. ``seeds``
     outside the space are left out; ``strategy``'s seconds count from ``began``, by default now. With a ``prior``
-    ``exhaustive`` follows its order, and of ``auto`` every second proposal is made with it, the others as if there were
-    none: where it misleads, half of them are lost and no more. The other samplers begin with its winners. ``excluded``
-    is what ``exclusion`` refused, and why; to be recorded as excluded. Raises UsageError for a space that cannot be
-    listed where the sampler needs that."""
+    ``exhaustive`` follows its order, and ``auto`` makes every second proposal with it, the others without: if it
+    misleads, no more than half of them are lost. The other samplers begin with its winners. ``excluded`` are the
+    configurations for which ``exclusion`` gives a reason, with the reason; the caller records them as excluded. Raises
+    UsageError for a space that cannot be listed if the sampler needs a list."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Search:
         self._told: set[Configuration] = set()
 
     def ask(self) -> Configuration | None:
-        """The next to try, or None when nothing is left or a limit is reached. Several may be asked for before any
-        is told."""
+        """Return the next configuration to try, or None if nothing is left or a limit is reached. Several may be
+        asked for before the first result."""
         while len(self._asked) < self._trials and not self.is_late:
             chosen = self._choose_next()
             if chosen is None:
@@ -112,9 +112,9 @@ class Search:
         return model.estimate_gain_left(sure) if isinstance(model, Surrogate) else None
 
     def tell(self, configuration: Configuration, cost: float | None, /) -> None:
-        """What is to be small: its time in milliseconds, or a call's joules; None or infinite when it has none. What
-        was never asked for may be told too (a resumed record): it is learnt from and not asked for. A second telling
-        changes nothing."""
+        """Report the cost to minimize: a time in milliseconds, or a call's joules; None or infinite if there is none.
+        The search also learns from configurations that it never asked for (a resumed record), and does not ask for
+        them. A second report of one changes nothing."""
         if configuration in self._told or configuration not in self._members:
             return
         self._told.add(configuration)

@@ -48,7 +48,7 @@ class Strategy:
 
     @property
     def tries_all(self) -> bool:
-        """Whether it ends with the space, so that nothing told on the way changes what is tried."""
+        """Whether it ends with the space, so that no result changes what is tried."""
         return self.sampler == "exhaustive" and self.trials is None and self.seconds is None
 
     @property
@@ -64,7 +64,7 @@ class Strategy:
             )
 
     def most_trials(self, members: int | None) -> int | None:
-        """How many trials it ends after in a space of so many members (None: not listed); None: no such limit."""
+        """Return its limit of trials in a space of ``members`` (None: not listed); None: no limit."""
         if self.trials is not None or self.seconds is not None or self.sampler == "exhaustive":
             return self.trials
         return _UNLISTED if members is None else min(members, max(_FEWEST, math.ceil(_SHARE * members)))

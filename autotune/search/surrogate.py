@@ -2,7 +2,7 @@
 
 Every candidate is scored, in place of drawing a value for each policy, so that constraints and repeats never cost a
 proposal. Presets, winners from elsewhere and a few members far from each other come first; then the candidate with the
-largest expected improvement. What was asked and not told yet counts as measured with the expected time.
+largest expected improvement. A proposal without a result yet counts as measured with the expected time.
 
 Times are compared as logarithms, and what failed or is slower than the median counts as the median: how slow the
 hopeless are says nothing about the best. Two numbers are compared by the steps between them and by whether they are the
@@ -31,9 +31,9 @@ STARTS = 4  # visited before the model has a say, presets among them
 APART_STARTS = 2  # of them far from each other at least
 _TRIED_STARTS = 64  # members at random, of which a start is the one farthest from what was visited
 _LEARNT = 400  # what the model learns from at most; the work grows with its cube
-_GROWTH = 1.2  # of what was told, until the model is fitted again
+_GROWTH = 1.2  # of the number of results, until the model is fitted again
 _MANY = 5  # values of a number, from which on it is also compared as a word
-_NOISE = 1e-2  # variance of a time, beside the spread of all times, that configurations do not explain
+_NOISE = 1e-2  # variance of a time, relative to that of all times, that configurations do not explain
 _TOTAL, _MOST = 2.0, 0.5  # relevances: what all of them together are expected to be, and one at most,
 _WIDTH = 1.5  # and how loosely, of the logarithm
 _STEPS = (1 / 3, 3.0)
@@ -41,7 +41,7 @@ _LEAST, _LARGEST = 0.003, 10.0  # relevance
 _FITTED = 250  # observations that relevances are fitted to; the work grows with their cube
 _ROOM = 128  # observations that may be added between two fits
 _CAUTION = 3.0  # what is said to be left to gain, over what the model says, as logarithms (regret-factor.csv)
-_SLOPE = 0.5  # how far a record's weight may be from the average's, beside what no record explains
+_SLOPE = 0.5  # how far a record's weight may be from the average's, relative to what no record explains
 
 
 class Surrogate:
@@ -146,7 +146,7 @@ class Surrogate:
         return 1 - math.exp(-_CAUTION * most * spread)
 
     def _fit_model(self) -> "_Fit":
-        """The model fitted to what was told, over a pool that is drawn anew where it is not all that is left."""
+        """Fit the model to the results, over all that is left or, if that is too much, a pool drawn again."""
         told = list(self._told)
         times = self._times(told)
         order = np.argsort(times, kind="stable")
@@ -222,8 +222,8 @@ class _Pool:
 
 
 class _Fit:
-    """What the model counts as ``observed``, in its order. It holds until ``until_told`` were told, or one of them took
-    less than ``until_ms`` (a logarithm): near a new best others become candidates."""
+    """What the model counts as ``observed``, in its order. It is valid until there are ``until_told`` results, or one
+    of them is less than ``until_ms`` (a logarithm): near a new best other configurations become candidates."""
 
     def __init__(self, observed: list[Configuration], until_told: float, until_ms: float) -> None:
         self.observed = observed
@@ -333,6 +333,6 @@ class Relevances:
 
 
 def _standardise(figures: Array) -> tuple[float, float, Array]:
-    """Their mean and standard deviation, and what they are beside these."""
+    """Return their mean and standard deviation, and the standardised figures."""
     middle, spread = float(np.nanmean(figures)), max(float(np.nanstd(figures)), 1e-9)
     return middle, spread, (figures - middle) / spread

@@ -116,7 +116,7 @@ def digest_choices(family: Family, file: PolicyFile) -> str:
 
 
 def digest_file(file: PolicyFile) -> str:
-    """Of what a policy file says, wherever it lies and however it is written."""
+    """Return a digest of a policy file's content, which neither its path nor its formatting changes."""
     return _digest(content(file))
 
 

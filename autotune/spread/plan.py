@@ -27,7 +27,7 @@ _TURNS = 4  # for each worker at least, where chunks go to the worker that has r
 _ROUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)  # chunks for each worker that are considered
 _AS_GOOD = 1.01
 _NEAR = 0.02  # what models may differ by for one's plan to be as good by the other
-_NEAR_COPIES = 0.25  # the same of copies, most of which are beside computing
+_NEAR_COPIES = 0.25  # the same of copies, most of which run while the device computes
 _TAIL = 1 / 12  # of a worker's time, at its end, in small chunks: models are off by a few percent
 _PIECES = (1 / 32, 1 / 64)  # of a worker's time, in one of these
 _FLAT = 0.97  # twice as large a chunk that takes more than this a unit of cost says that larger ones do too
@@ -48,9 +48,9 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Model:
-    """What a worker's device takes: seconds for one of the costs' unit, and for a byte of results copied to the host,
-    which goes on beside computing. ``points`` are (cost, seconds) of single chunks, rising: where there are some, a
-    chunk takes what is between them, and beyond the last in proportion."""
+    """A worker's device's times: seconds for one unit of cost, and for a byte of results copied to the host, while the
+    device computes. ``points`` are (cost, seconds) of single chunks, rising: if there are some, a chunk's time is
+    interpolated between them, and in proportion to the cost beyond the last."""
 
     per_cost: float
     per_byte: float = 0.0
@@ -149,10 +149,10 @@ def allocate(
 def _plan_automatic(
     units: Units, models: Sequence[Model], batch: int, bytes_per_unit: ArrayLike
 ) -> Allocation:
-    """A balanced plan with the batch that suits so many devices: fewer launches cost less, and more of them divide
-    better. Of all that should end within 1 % of the first, the one with the largest batch: a large launch fills a
-    device better than chunks timed one by one tell. Chunks are to take some milliseconds, so that handing them out is
-    never what is waited for."""
+    """Make a balanced plan with the best batch for the devices: fewer launches cost less, more launches divide better.
+    Of all plans predicted to end within 1 % of the first, take the one with the largest batch: a large launch fills a
+    device better than the times of single chunks show. Chunks take some milliseconds, so that no device waits for the
+    host to hand one out."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
     plans = [
         Allocation("automatic", size, _balance(units, models, size), steals=True) for size in sorted(sizes)

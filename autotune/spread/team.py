@@ -241,8 +241,8 @@ class Team:
                     self._give_up(member, silence)
 
     def _await_messages(self, pipes: list[Any], seconds: float) -> list[Any]:
-        """Those of ``pipes`` that have a message, after so many seconds none. For a while it is looked for without
-        sleep, where no core is taken from workers by that."""
+        """Return those of ``pipes`` that have a message; none after ``seconds``. At first poll without sleep, if that
+        takes no core from workers."""
         is_free = not self._meanwhile and all(member.name != "cpu" for member in self.members)
         return Inbox(pipes).wait(seconds, AWAKE_S * is_free)
 

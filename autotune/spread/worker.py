@@ -48,7 +48,7 @@ _LONGEST_S = 1e6  # of one wait: a poll's time has 31 bits of milliseconds
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkTask(SharedInputs):
-    """A call of a family, as a worker is told of it."""
+    """A call of a family, as it is sent to a worker."""
 
     policies: Path | None
     cache: Path
@@ -206,8 +206,8 @@ class Inbox:
             self._poll.register(handle, select.POLLIN)
 
     def wait(self, seconds: float = 0.0, awake_s: float = 0.0) -> "list[Connection[object, object]]":
-        """Those with a message, as soon as there are some; none after so many ``seconds``, in the first ``awake_s`` of
-        which nothing sleeps."""
+        """Return the pipes with a message, as soon as there is one; none after ``seconds``. Poll without sleep for the
+        first ``awake_s``."""
         begin = time.monotonic()
         awake = begin + min(seconds, awake_s)
         while not (ready := self._poll.poll(0)) and time.monotonic() < awake:
@@ -223,7 +223,7 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Done:
-    """A chunk, in so many ``seconds`` on the device; its results took ``copied`` of copies."""
+    """A finished chunk: its ``seconds`` on the device, and ``copied``, those of copying its results."""
 
     chunk: Chunk
     seconds: float
@@ -235,7 +235,7 @@ Told = tuple[int, int, float, float] | None
 
 
 def decode(some: Sequence[Told]) -> list[object]:
-    """What a worker told."""
+    """Decode a worker's messages."""
     return [Answer(None) if one is None else Done(Chunk(*one[:2]), *one[2:]) for one in some]
 
 
@@ -315,7 +315,7 @@ class ChunkWorker:
         return not (self._pending or self._flying or self._prepares())
 
     def _count_together(self) -> int:
-        """How many of those begun are told of at once: what a Fetch copies is there right after its chunk is done."""
+        """Return how many of those begun to report at once: a Fetch's copy arrives right after its chunk is done."""
         return 2 if len(self._flying) > 1 and isinstance(self._flying[1][0], Fetch) else 1
 
     def _tell(self, many: int) -> None:
@@ -371,7 +371,7 @@ class ChunkWorker:
         self._leaves, self._begins = leaves, True
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        """To be run in order, each told by a Done."""
+        """Queue chunks to run in order; a Done reports each."""
         self._pending += chunks
 
     def calibrate(self, chunks: Sequence[Chunk]) -> list[tuple[float, float]]:

@@ -856,7 +856,7 @@ def test_what_the_runs_left_out_is_no_proof(tmp_path: Path) -> None:
 
 
 def test_a_number_of_a_loop_leaves_the_row_that_it_may_leave(tmp_path: Path) -> None:
-    """A window that is wider than the distance between two: no row of so many elements."""
+    """A window that is wider than the distance between two is no row of that many elements."""
     body = "float s = 0; for (int j = 0; j < w; ++j) s += x[i * 8 + j]; y[i] = s;"
     text = f"{HEAD}(const float* x, float* y, int n, int w) {{ {I} {body} }}"
     adoption = Adopter(source(tmp_path, text), "k", "mine").adopt()
@@ -904,7 +904,7 @@ def test_a_compiler_that_cannot_trace_is_told(tmp_path: Path, monkeypatch: pytes
     assert "name g++ or clang++ in CXX" in outcome.why
 
 
-# -- what is refused --------------------------------------------------------------------------------------
+# -- what is rejected -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_what_arrays_cost_is_counted_for_all_blocks(advice: Advice) -> None:
     assert (kernel.kernel, kernel.launches, kernel.blocks, kernel.traced) == ("weigher", 1, 8, 4)
     p, y = kernel.arrays
     assert (p.name, p.requests, p.sectors) == ("p", WARPS, 16 * WARPS)
-    assert p.ideal <= 8 * WARPS  # a field, or the half of a record that it lies in
+    assert p.ideal <= 8 * WARPS  # a field, or the half of a record that has it
     assert (y.asked_bytes, y.written_bytes) == (128 * WARPS,) * 2
     assert (y.name, y.sectors, y.ideal) == ("y", 4 * WARPS, 4 * WARPS)
 

@@ -159,7 +159,7 @@ def test_a_named_workload_and_one_at_hand(doubler: Path, tmp_path: Path) -> None
     }
     study = autotune.sweep(str(doubler), workload="small", **asked)
     assert study.workload == "small"
-    assert len(study.trials) == 2  # and the control beside it
+    assert len(study.trials) == 2  # and the control
     family = load_family(doubler)
     other = autotune.sweep(family, workload=replace(load_workload(family), cold=False), **asked)
     assert other.record.identity != study.record.identity
@@ -271,7 +271,7 @@ def test_what_lies_on_a_gpu_is_swept_and_may_be_the_answer(
     assert study.workload == swept.workload
 
 
-# -- a kernel as it stands
+# -- an unmodified kernel
 
 
 def test_a_plain_kernel_is_swept_and_called(tmp_path: Path) -> None:

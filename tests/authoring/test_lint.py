@@ -63,7 +63,7 @@ def test_a_reference_that_is_the_kernel_itself(folder: Path, capsys: pytest.Capt
 
 
 def test_an_input_that_never_varies(folder: Path) -> None:
-    """All sizes are constants, so no two inputs can be told apart."""
+    """All sizes are constants, so that no two inputs differ in one."""
     text = (folder / YAML).read_text()
     text = text.replace("count: items", "count: {value: '1000'}").replace(
         "fields: numbers in one item", "fields: {value: '4'}"

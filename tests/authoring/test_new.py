@@ -106,7 +106,7 @@ def test_the_template_is_a_family_of_its_own() -> None:
     assert not lint(str(TEMPLATE))
 
 
-# -- what is refused --------------------------------------------------------------------------------------
+# -- what is rejected -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

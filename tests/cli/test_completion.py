@@ -1,4 +1,4 @@
-"""What a shell is told to complete."""
+"""What a shell completes."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""One cache under several processes at once: never torn, nothing lost, whoever is killed."""
+"""One cache under several processes at once: never torn, nothing lost, whichever process is killed."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""A source that is compiled as it stands: what is ahead of it, a unit for each configuration, names of symbols."""
+"""A source that is compiled unmodified: the text before it, a unit for each configuration, names of symbols."""
 
 from pathlib import Path
 from typing import Any

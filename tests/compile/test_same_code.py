@@ -1,4 +1,4 @@
-"""Same code, whatever it is called and whatever lies beside it; and which policies made none."""
+"""Same code, whatever its name and the other code in its module; and which policies change no code."""
 
 import hashlib
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A family read from its folder: the shipped ones, what a declaration becomes, and the Python beside it."""
+"""A family read from its folder: the shipped ones, what a declaration becomes, and its family.py."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Images in family.yaml: what is read from it, and what is refused with what to do."""
+"""Images in family.yaml: what is read from it, and what is rejected with which remedy."""
 
 from pathlib import Path
 

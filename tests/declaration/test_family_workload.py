@@ -1,4 +1,4 @@
-"""Workloads: files, generated arrays, and what is refused before a kernel could see it."""
+"""Workloads: files, generated arrays, and what is rejected before a kernel could see it."""
 
 import hashlib
 from pathlib import Path
@@ -294,7 +294,7 @@ def test_computed_extent_and_shape_must_agree(tmp_path: Path) -> None:
 
 
 def test_an_extent_that_never_changes(tmp_path: Path) -> None:
-    """No feature, nothing to be set for an export, and an input that has it otherwise is told what it must be."""
+    """It is no feature and no parameter of an export; the message for another value names the right one."""
     demo = load(tmp_path, at("extents", "m", value={"value": 3}))
     assert demo.constants == {"m"}
     assert list(demo.features) == [name for name in demo.extents if name != "m"]

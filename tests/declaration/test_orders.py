@@ -1,4 +1,4 @@
-"""Orders that a family declares in ``means``: what they are made from, what is refused, and that the links follow."""
+"""Orders that a family declares in ``means``: what they are made from, what is rejected, and that the links follow."""
 
 import itertools
 from pathlib import Path

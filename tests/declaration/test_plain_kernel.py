@@ -1,4 +1,4 @@
-"""A kernel as it stands, declared from Python: the folder that it becomes, what is refused, what it is from then on."""
+"""An unmodified kernel, declared from Python: the folder that it becomes, what is rejected, and its later use."""
 
 import os
 import subprocess

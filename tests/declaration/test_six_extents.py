@@ -1,4 +1,4 @@
-"""An array of six extents, from the declaration to a result; seven are refused."""
+"""An array of six extents, from the declaration to a result; seven are rejected."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How far an output may be off: which tolerance is whose, and what is refused."""
+"""How far an output may be off: which tolerance is whose, and what is rejected."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The watch over a GPU's clocks, with an NVML that says what it is told."""
+"""The watch over a GPU's clocks, with an NVML whose answers the test sets."""
 
 import re
 import sys

@@ -441,7 +441,7 @@ def test_arrangements_and_sorts(loaded: Loaded, valid: int) -> None:
     launch(loaded, "arrangements", 1, THREADS, values, out, valid)
     place = np.arange(total)
     assert (out[0] == np.where(place < valid, values, -1)).all()
-    # What is loaded striped and then exchanged lies as it lay.
+    # What is loaded striped and then exchanged is in its old order.
     assert (out[1] == np.where(place < valid, values, -7)).all()
     assert (out[2] == values.reshape(3, ITEMS, 32).transpose(0, 2, 1).reshape(-1)).all()
     assert (out[3] == np.argsort(-(values % 64), kind="stable")).all()

@@ -1,4 +1,4 @@
-"""A family's own kernels on a device, beside those that are tuned."""
+"""A family's kernels that are not tuned, on a device."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Arrays walked through in windows of constant memory: the host's face, what is refused, and a family that does it."""
+"""Arrays walked through in windows of constant memory: the host's side, what is rejected, and a family that does it."""
 
 from dataclasses import replace
 from pathlib import Path

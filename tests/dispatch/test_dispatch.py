@@ -98,7 +98,7 @@ def test_no_gpu_runs_on_the_cpu_and_says_so(policies: Path, monkeypatch: pytest.
         UserWarning, match=r"^running on the cpu: PyCUDA is not usable here .* pip install .*\[cuda\]'"
     ):
         autotune.load("allpairs", policies=policies).close()
-    monkeypatch.setattr("autotune.device.open.has_driver", lambda: False)  # nothing that could be mended
+    monkeypatch.setattr("autotune.device.open.has_driver", lambda: False)  # nothing that a user could fix
     with pytest.warns(UserWarning, match=r"^running on the cpu: no GPU found$") as warned:
         kernel = autotune.load("allpairs", policies=policies)
     assert [warning.filename for warning in warned] == [__file__]

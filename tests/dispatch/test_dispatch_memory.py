@@ -1,4 +1,4 @@
-"""Constant memory and textures at run time, on a device that lends (lending.py): what a call does beside its launch,
+"""Constant memory and textures at run time, on a device that lends (lending.py): what a call does besides its launch,
 and that every call reads its own constants. On a real one: test_gpu_dispatch.py."""
 
 import threading

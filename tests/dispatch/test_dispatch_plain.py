@@ -1,4 +1,4 @@
-"""Kernels as they stand at run time, on a device that lends (lending.py): pointers into the caller's arrays, arrays
+"""Unmodified kernels at run time, on a device that lends (lending.py): pointers into the caller's arrays, arrays
 that begin as copies, symbols that are filled before each call."""
 
 import logging

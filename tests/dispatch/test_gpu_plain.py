@@ -1,4 +1,4 @@
-"""Kernels as they stand on a real CUDA device: pointers, sizes, symbols, templates, compilers, in place, a baseline."""
+"""Unmodified kernels on a real CUDA device: pointers, sizes, symbols, templates, compilers, in place, a baseline."""
 
 from collections.abc import Iterator
 from pathlib import Path

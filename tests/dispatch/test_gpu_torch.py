@@ -165,7 +165,7 @@ def test_two_streams_of_one_capture(nbody: TunedKernel) -> None:
 
 
 def test_constants_and_textures_in_a_graph(tmp_path: Path) -> None:
-    """The window is filled anew by the graph and by each call after it; a texture lies over each array."""
+    """The graph, and each call after it, fills the window again; each array has a texture."""
     import torch
 
     x = torch.arange(100_000, dtype=torch.float32, device="cuda") % 64

@@ -20,7 +20,7 @@ from autotune.policy.refined import refined_path
 
 
 def ran(plan: Refinement, times: list[float], delay: int = 0, most: int = 200) -> list[int]:
-    """What runs in call after call until all is known, each time told so many calls later."""
+    """Return what each call runs until all is known; a time is known ``delay`` calls after its own."""
     order: list[int] = []
     waiting: list[tuple[int, int]] = []
     for call in range(most):

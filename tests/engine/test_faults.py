@@ -1,4 +1,4 @@
-"""What goes wrong around a sweep: it is killed, its disk is full, its files are edited, another one runs beside it."""
+"""What goes wrong around a sweep: it is killed, its disk is full, its files are edited, another sweep runs."""
 
 import os
 import random

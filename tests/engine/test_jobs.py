@@ -1,4 +1,4 @@
-"""What a search proposes, in batches: all at once, or a few and no more before it was told of them."""
+"""What a search proposes, in batches: all at once, or a few and no more before it has their results."""
 
 from autotune.declaration.space import Configuration, Policy, Space
 from autotune.engine.jobs import Proposals

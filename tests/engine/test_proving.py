@@ -66,7 +66,7 @@ def is_best(configuration: Mapping[str, Any]) -> bool:
     return Configuration(configuration).id == BEST
 
 
-# -- ragged sizes ----------------------------------------------------------------------------------------------
+# -- odd sizes -------------------------------------------------------------------------------------------------
 
 
 def test_a_winner_is_proved_on_ragged_sizes_and_the_entry_says_which(folder: Path, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ class Killed(BaseException):
 def test_finalists_that_a_kill_cut_short_are_done_by_the_same_command(
     moment: str | int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before them, after the first proof, before they are timed, or after so many of their rows."""
+    """Killed before them, after the first proof, before they are timed, or after some of their rows."""
     from autotune.engine.finalists import Finalists
     from autotune.engine.proof import Prover
     from autotune.record.store import StudyStore

@@ -52,7 +52,7 @@ def test_errors_are_told_kept_and_asked_for(
         left = np.abs(STORAGES[name].widen(STORAGES[name].narrow(x, one), one) - x).max() / np.abs(x).max()
         assert found[name].errors["y"] == pytest.approx(left, rel=1e-3)
     assert found["float16"].state == "measured"
-    assert found["float8_e4m3"].state == "wrong_result"  # and its error is told all the same
+    assert found["float8_e4m3"].state == "wrong_result"  # and its error is reported all the same
 
     (read,) = read_results([write_results([study], tmp_path / "results.csv")])
     assert {str(t.configuration["storage"]): t.errors for t in read.trials} == {

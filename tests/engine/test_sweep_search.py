@@ -68,7 +68,7 @@ def test_what_cannot_run_is_recorded_and_costs_no_trial(folder: Path, tmp_path: 
 def test_what_another_sweep_has_is_left_to_it_and_not_waited_for_at_once(
     folder: Path, tmp_path: Path, method: str
 ) -> None:
-    """On a cpu, where a search asks for the next few only when it was told of all before."""
+    """On a cpu, where a search asks for the next few only when it has the results of all before."""
     total = widened(folder)
     device = Device(kind="cpu", name="Fake CPU", arch="x86_64")
     tried = sweep(folder, tmp_path, FakeBackend(device=device))
@@ -123,7 +123,7 @@ def test_a_space_too_large_to_list_is_searched_without_listing_it(
     assert "too large to list; take --search auto" in capsys.readouterr().err
     assert main([*arguments, "--search", "auto", "--trials", "5", "--set", "unroll=1,2"]) == 0
     frame = pd.read_csv(tmp_path / "out" / "results.csv")
-    assert len(frame) == 6 and set(frame["state"]) == {"measured"}  # with the control beside
+    assert len(frame) == 6 and set(frame["state"]) == {"measured"}  # with the control
     assert sorted(set(frame["unroll"]) - {1, 2}) == [7] and (frame["unroll"] == 7).sum() == 1
     assert main(["families"]) == 0
 

@@ -28,7 +28,7 @@ def imported(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec and spec.loader
     module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as the scripts beside it will find it; dataclasses look it up
+    sys.modules[name] = module  # as the scripts of its folder find it; dataclasses look it up
     spec.loader.exec_module(module)
     return module
 
@@ -403,7 +403,7 @@ def test_tune_sweeps_and_then_compares(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     assert tune("spmv", out, "contacts", "--", "--budget", "20s", PYTHON=str(python)).returncode == 0
     imported_, sweep, compare = (tmp_path / "python.log").read_text().splitlines()
-    assert imported_ == "-P -c import autotune"  # not what lies in the current folder
+    assert imported_ == "-P -c import autotune"  # not what is in the current folder
     policies = f"--policies {out}/policies"
     start = f"-m autotune sweep {EXAMPLES / 'spmv'} --device cuda --workload=contacts --out {out}"
     assert sweep == f"{start} {policies} --budget 20s"

@@ -254,7 +254,7 @@ def test_every_chosen_configuration_on_more_rows_than_a_block_has(
 
 
 def test_a_leaf_keeps_its_bits(backend: CpuBackend, binaries: list[Binary]) -> None:
-    """One tree with so many leaves as rows of leaf_values: the numbers are denormal where they are taken for floats."""
+    """One tree with as many leaves as leaf_values has rows: the numbers are denormal if they are read as floats."""
     from sklearn import tree
 
     model = tree.DecisionTreeRegressor().fit(np.arange(300)[:, None], np.arange(300))

@@ -200,7 +200,7 @@ def test_the_workloads_name_matrices_that_can_be_made() -> None:
     assert contacts.sizes["row"] == 2065
 
 
-# ---- what lies beside the kernel
+# ---- what the folder has besides the kernel
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # that nothing was tuned here

@@ -94,7 +94,7 @@ def test_an_export_is_made_anew(allpairs: Exported, tmp_path: Path) -> None:
     assert not stale.exists()
 
 
-# -- what is left out, what is refused -----------------------------------------------------------------------
+# -- what is left out, what is rejected ----------------------------------------------------------------------
 
 
 def run(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:

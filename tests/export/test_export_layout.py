@@ -270,7 +270,7 @@ def ordered(draw: st.DrawFn) -> tuple[Data, NDArray[Any], Orders]:
 def reorder_by_library(
     library: ctypes.CDLL, declared: Data, array: NDArray[Any], orders: Orders
 ) -> tuple[int, Any, Any]:
-    """Whether the array is moved (-1: refused), the array moved, and that put back; by C++."""
+    """Return whether C++ moves the array (-1: rejected), the array moved, and that moved back."""
     told = moves_of(declared, AXES)["links"]
     links = [int(WORDS.get(word, word)) for word in re.findall(r"\w+", told)]
     moved, back = np.zeros_like(array), np.zeros_like(array)

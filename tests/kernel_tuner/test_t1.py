@@ -1,4 +1,4 @@
-"""T1 files: read as families, swept as they are, and refused where autotune has no counterpart."""
+"""T1 files: read as families, swept as they are, and rejected where autotune has no counterpart."""
 
 import json
 from collections.abc import Callable

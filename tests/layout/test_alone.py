@@ -45,7 +45,7 @@ def succeed(*command: str | Path, folder: Path | None = None) -> str:
 
 
 def built(compiler: str, source: str, folder: Path, *options: str) -> Path:
-    """A host program over the headers, whose warnings are not the program's to mend."""
+    """Build a host program over the headers, without warnings of the headers."""
     (folder / "program.cpp").write_text(source)
     command = [compiler, *WARNINGS, "-DAUTOTUNE_CPU", f"-isystem{include_dir()}", *options]
     succeed(*command, "-pthread", "program.cpp", "-o", "program", folder=folder)
@@ -118,7 +118,7 @@ def test_clang_compiles_it_for_a_gpu(program: Path, is_checked: bool) -> None:
     assert ("vprintf" in ptx) == is_checked
 
 
-# -- beside the standard library -----------------------------------------------------------------------------
+# -- with the standard library -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compiler", HOST)

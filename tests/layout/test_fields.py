@@ -1,4 +1,4 @@
-"""Groups of a record's fields: addresses by hand, every grouping, what is refused."""
+"""Groups of a record's fields: addresses by hand, every grouping, what is rejected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Images by hand: which layouts have rows of their own, their sizes and types, and what is refused."""
+"""Images by hand: which layouts have rows of their own, their sizes and types, and what is rejected."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,5 @@
 """The accessors of images as a GPU's compiler sees them, over texture units and surfaces by the programming guide's
-formulas: every element from two extents before the array to two behind it, and what lies between."""
+formulas: every element from two extents before the array to two behind it, and points between them."""
 
 import ctypes
 from dataclasses import dataclass, replace

@@ -87,7 +87,7 @@ def _mapped() -> list[Case]:
 
 
 def _grouped() -> list[Case]:
-    """Fields in groups, narrow and wide ones, beside what other choices there are."""
+    """Return fields in groups, narrow and wide ones, combined with the other choices."""
     wide, mixed = ("float32",) * 5, ("float64", "float32", "int16", "int16", "float64")
     choices: list[tuple[tuple[str, ...], str, dict[str, Any]]] = [
         (wide, "f0+f1+f2+f3-f4", {}),

@@ -62,6 +62,6 @@ def test_the_same_for_other_code_that_stores_alike(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_policy_file_that_ships_was_measured_with_these_layouts() -> None:
-    """Who changes what a layout does measures anew."""
+    """A change of what a layout does needs a new measurement."""
     shipped = read(find_bundled("policies") / "mummergpu" / "nvidia-h200.yaml")
     assert {entry.layouts_digest for entry in shipped.entries.values()} == {digest()}

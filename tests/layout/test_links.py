@@ -1,4 +1,4 @@
-"""Links of host arrays: what leads out of its extent and is no null is refused before anything runs."""
+"""Links of host arrays: one that leaves its extent and is no null is rejected before anything runs."""
 
 from pathlib import Path
 from typing import Any

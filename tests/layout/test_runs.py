@@ -1,4 +1,4 @@
-"""``autotune/runs.cuh`` compiled by the host's C++ compiler: where a number lies in a triangle, and chunks of rows."""
+"""``autotune/runs.cuh`` compiled by the host's C++ compiler: a number's place in a triangle, and chunks of rows."""
 
 import ctypes
 import math

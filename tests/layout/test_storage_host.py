@@ -155,7 +155,7 @@ def test_scales_are_no_slack_and_lie_behind_the_elements(made: tuple[Layout, NDA
 
 def test_arrays_of_ml_dtypes_are_taken_by_their_names() -> None:
     class Named(np.ndarray):
-        """What numpy sees of an array of bfloat16 where ml_dtypes has told it what that is."""
+        """An array of bfloat16 as numpy shows it after ml_dtypes has registered the type."""
 
         @property
         def dtype(self) -> Any:

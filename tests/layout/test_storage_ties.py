@@ -1,4 +1,4 @@
-"""The device's rounding beside the host's: every number half-way between two codes, and its neighbours on either side,
+"""The device rounds as the host: every number half-way between two codes, and its neighbours on either side,
 as float and as double."""
 
 import ctypes
@@ -46,7 +46,7 @@ def on_the_device(library: ctypes.CDLL, storage: Storage, numbers: NDArray[Any])
 
 
 def steps(storage: Storage) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Each code but the last of those that are finite and not negative, and what lies half-way to the next."""
+    """Return each finite code that is not negative, but the last, and the number half-way to the next."""
     codes = np.arange(1 << 8 * storage.bytes - 1, dtype=storage.code)
     numbers = storage.widen(codes, ONE)
     numbers = numbers[np.isfinite(numbers)].astype(np.float64)  # the first of them

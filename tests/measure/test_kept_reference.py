@@ -47,7 +47,7 @@ def test_another_compiler_is_another_reference(tmp_path: Path, monkeypatch: pyte
 
 
 def kept(folder: Path, tmp_path: Path) -> tuple[Path, np.ndarray, float]:
-    """The kept file, the output and the time that is told."""
+    """Return the kept file, the output and the reported time."""
     family = families.load_family(folder)
     inputs = workload.prepare(family, workload.load_workload(family), tmp_path)
     outputs, elapsed_ms = compute_expected(family, inputs, tmp_path / "cache")

@@ -124,7 +124,7 @@ def test_ceilings_are_kept_by_device_and_measured_again_on_demand(bench: Bench) 
     assert len(bench.launched) == count
     command.device_ceilings(bench, cache, again=True)  # type: ignore[arg-type]
     assert len(bench.launched) == 2 * count
-    kept.write_text("{")  # a file that cannot be read is measured anew
+    kept.write_text("{")  # a file that cannot be read is measured again
     command.device_ceilings(bench, cache)  # type: ignore[arg-type]
     assert len(bench.launched) == 3 * count
     assert read_ceilings(kept)

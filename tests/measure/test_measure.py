@@ -1,4 +1,4 @@
-"""The rules of measurement, on a clock that tells what it is told."""
+"""The rules of measurement, on a clock whose times the test sets."""
 
 import math
 from collections.abc import Callable

@@ -45,7 +45,7 @@ def test_a_planted_fault_is_caught(fault: Fault, seen: dict[str, Seen]) -> None:
 
 
 def test_what_a_policy_file_takes_is_right_for_other_sizes_too(seen: dict[str, Seen]) -> None:
-    """However the times fall: what wins is proved on ragged sizes before it does."""
+    """Whatever the times are: a configuration is proved on odd sizes before it wins."""
     winners = [fault for fault in FAULTS if seen[fault.name].wins]
     assert winners
     assert not [f.name for f in winners if f.cpu[0] != "measured" and (not f.chance or f.of == "multiples")]

@@ -151,7 +151,7 @@ def test_a_sweep_of_part_of_the_space_does_not_replace_a_better_entry(
 
 
 def worse(study: Study, samples: int, spread: float, **ms: float) -> Study:
-    """The study measured with so many samples and so wide an interval."""
+    """Return the study as if measured with that many samples and that wide an interval."""
     changed = timed(study, **ms)
     return replace(
         changed,

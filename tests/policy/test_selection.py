@@ -285,5 +285,5 @@ def test_the_store_is_not_needed_to_select(folder: Path, tmp_path: Path) -> None
     few = families.load_family(folder).space.configurations(narrowed={"memory": ["texture"]})
     part = sweep(folder, tmp_path, configurations=few, store=Store(tmp_path / "part")).run()
     file = merge_winners(None, [part])
-    assert file.entries["small"].margin_over_control == 2.25  # control was tried beside them
+    assert file.entries["small"].margin_over_control == 2.25  # control was tried too
     assert chain(families.load_family(folder), Policies(DEVICE, file))[0] == ("exact", "")

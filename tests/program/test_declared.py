@@ -1,4 +1,4 @@
-"""Programs as they are declared: what fits together is read, what does not is refused with the array and the step."""
+"""Programs as they are declared: what fits together is read, what does not is rejected with the array and the step."""
 
 import copy
 import re

@@ -76,7 +76,7 @@ SMALL = {
     "store_overhead": "--trials 3 --timed 3",
     "transfer": f"{RESULTS}/lookup-h200.csv.xz --seeds 1 --budget 0.1 --out {{out}} --regret {{tmp}}/regret.csv",
 }  # fmt: skip
-# What would run on a GPU or beside a peer, up to there; the workload is one that ships.
+# What needs a GPU or a peer, up to there; the workload is one that ships.
 CHECKED = {
     "accessor_costs": "--only lengths",
     "allpairs_peers": "--workload ragged",

@@ -1,4 +1,4 @@
-"""default.cuh of every family, beside its source: the control configuration, so that the source compiles alone."""
+"""default.cuh of every family, next to its source: the control configuration, so that the source compiles alone."""
 
 import subprocess
 from pathlib import Path

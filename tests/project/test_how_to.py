@@ -195,7 +195,7 @@ def programs() -> Iterator[Any]:
 def test_the_program_of_a_guide(
     page: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As it stands, but on the cpu where it does not ask for a GPU, and with no compiler of torch's own. What it prints
+    """Unmodified, but on the cpu where it does not ask for a GPU, and with no compiler of torch's own. What it prints
     stands behind it."""
     files = named_files(TEXTS[page])
     for path, content in files.items():

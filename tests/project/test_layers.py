@@ -24,7 +24,7 @@ FLOORS = (
     ("engine", "policy"),
     ("dispatch", "report"),
     ("api",),
-    ("family", "cli"),  # beside each other: what families import is for nobody here
+    ("family", "cli"),  # one layer: no package imports what families import
     # the extensions, which know nothing of one another
     ("adopt", "authoring", "callables", "export", "kernel_tuner", "program", "ranking", "registry", "spread"),
     ("advise",),  # stands on two of them

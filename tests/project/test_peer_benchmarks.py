@@ -1,5 +1,5 @@
-"""What the scripts beside rivals of coulomb_map and eri compute themselves: the split of 1 / r, and the run of JoltQC's
-generator within its time."""
+"""What the comparisons with rivals of coulomb_map and eri compute themselves: the split of 1 / r, and the run of
+JoltQC's generator within its time."""
 
 import math
 import sys

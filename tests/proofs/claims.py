@@ -1,4 +1,4 @@
-"""What is claimed of a layout, at every shape that is not refused, and shown by z3.
+"""What is claimed of a layout, at every shape that is not rejected, and shown by z3.
 
 - ``addresses``: load, store and the scale of the compiled accessor touch the bytes that the host's formula says, and no
   number on the way wraps.
@@ -26,7 +26,7 @@ _LIMITS = Limits()
 
 
 class Refused(Exception):
-    """There is no such shape: every one is refused."""
+    """There is no such shape: every one is rejected."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def place_on_curve(cell: Sequence[Any], side: Number) -> Any:
 
 @dataclass
 class Case:
-    """A layout, with facts of a shape that is not refused and of an index."""
+    """A layout, with facts of a shape that is not rejected and of an index."""
 
     layout: Layout
     facts: Facts

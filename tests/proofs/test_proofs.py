@@ -203,7 +203,7 @@ def test_a_host_that_moves_elsewhere_is_found() -> None:
         host_moves_as_it_says(Moved(data=right.data, tiles=right.tiles))
 
 
-# -- where a proof fails above some size, that is refused --------------------------------------------------------
+# -- where a proof fails above some size, that is rejected -------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Facts:
         return number if isinstance(number, Whole) else Whole(self, {(): int(number)} if number else {})
 
     def apply(self, function: z3.FuncDeclRef, *numbers: "Number") -> "Whole":
-        """A function of which no more is known than what ``know`` is told."""
+        """Apply a function of which only the facts given to ``know`` are known."""
         term = function(*(self.whole(each).term for each in numbers))
         return self._made(term.sexpr(), term)
 

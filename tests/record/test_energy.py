@@ -1,4 +1,4 @@
-"""--objective energy: joules a call beside milliseconds, on a device whose power is known."""
+"""--objective energy: joules and milliseconds of a call, on a device whose power is known."""
 
 import io
 import re

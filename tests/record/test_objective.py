@@ -69,7 +69,7 @@ def test_an_objective_decides_by_its_sum(objective: str, winner: str, margin: fl
 
 
 def test_a_tie_is_one_of_the_sum() -> None:
-    """5 % of the kernel are nothing beside a transform that takes 20 times as long."""
+    """5 % of the kernel do not matter if a transform takes 20 times as long."""
     trials = [laid_out(trial(1, "y", 1.00), 20.0), laid_out(trial(2, "y", 1.05), 20.0)]
     alone, together = decide(trials, CONTROL), decide(trials, CONTROL, "with-transform")
     assert alone is not None and together is not None

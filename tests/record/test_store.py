@@ -274,7 +274,7 @@ def test_a_heartbeat_keeps_claims_and_silence_ends_them(where: str) -> None:
     silent._closed.set()  # as a stopped process, or a host that is gone
     wait_for(lambda: other.take("study", "b"))
     assert not other.take("study", "a")
-    assert silent.take("study", "c")  # it comes back, and is told what it lost
+    assert silent.take("study", "c")  # it comes back, and learns what it lost
     assert not silent.take("study", "b")
     assert silent.is_lost("study", "b")
 
@@ -502,7 +502,7 @@ def test_a_line_that_is_no_record_is_left_out_and_named(tmp_path: Path, rubbish:
 
 
 def journal_of_studies(folder: Path, count: int = 2) -> list[bytes]:
-    """The lines of a journal with so many studies, each of three trials."""
+    """Return the lines of a journal with ``count`` studies, each of three trials."""
     store = Store(folder)
     for number in range(count):
         one = store.open(study(identity=str(number) * 64), POLICIES)
@@ -520,7 +520,7 @@ def test_one_flipped_bit_costs_a_line_and_is_named(tmp_path: Path) -> None:
     lines = journal_of_studies(tmp_path / "whole")
     whole, expected = b"".join(lines), table(tmp_path / "whole")
     chance = random.Random(9)
-    # Every line's first bytes and its end, where its structure is, and any others by chance.
+    # Every line's first bytes and its end, where its structure is, and any others at random.
     ends = [sum(map(len, lines[:i])) for i in range(len(lines) + 1)]
     places = {p for end in ends for p in range(end - 12, end + 20) if 0 <= p < len(whole)}
     places |= {chance.randrange(len(whole)) for _ in range(300)}

@@ -1,4 +1,4 @@
-"""Registries that are broken, or that mean ill: each is refused with a reason, nothing is written, nothing runs."""
+"""Registries that are broken or hostile: each is rejected with a reason, nothing is written, nothing runs."""
 
 import copy
 import os
@@ -27,7 +27,7 @@ def backends(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> list[FakeBa
 
 @pytest.fixture
 def refused(registry: Registry, backends: list[FakeBackend], tmp_path: Path) -> Callable[..., None]:
-    """A pull is refused with such a message, before anything ran or was written."""
+    """Check that a pull is rejected with such a message, before anything ran or was written."""
 
     def refused(why: str, address: str = "", error: type[AutotuneError] = PolicyFileError) -> None:
         with pytest.raises(error, match=why) as found:

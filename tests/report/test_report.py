@@ -301,7 +301,7 @@ def test_ncu_and_ceilings_where_they_are_known(tmp_path: Path) -> None:
 
 
 def test_ceilings_beside_the_record_and_what_a_family_needs_of_a_unit(tmp_path: Path) -> None:
-    """The record lies in another folder than its report, as a table, which keeps the rate of the unit."""
+    """The record is in another folder than its report, as a table, which keeps the rate of the unit."""
     study = replace(fake_study(), about=fake_study().about.update({"needs": {"mufu": 5e8}}))
     kept = write_results([study], tmp_path / "kept" / "results.csv")
     (kept.parent / "limits.json").write_text('{"device_name": "GPU <1>", "ceilings": {"mufu_per_s": 1e13}}')
@@ -447,7 +447,7 @@ def test_the_policy_file_that_holds_the_winner_is_named(folder: Path, tmp_path: 
     path = update(policies, [study])
     found = find_use(study, [policies], {"doubler": family})
     assert found == Use(str(path), f'autotune.load("{folder}", policies="{policies}")')
-    assert find_use(study, [policies], {}) == Use(str(path))  # nobody knows where the family lies
+    assert find_use(study, [policies], {}) == Use(str(path))  # nobody knows the family's folder
     slower = tuple(t for t in study.trials if t != study.decision.winner) if study.decision else ()
     assert (
         find_use(replace(study, trials=slower), [policies], {}) == Use()

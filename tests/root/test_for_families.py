@@ -1,4 +1,4 @@
-"""What families get beside the packages' own names: an application that is imported when it runs, and the latest of
+"""What families get besides the packages' own names: an application that is imported when it runs, and the latest of
 what is made of an object."""
 
 import gc

@@ -90,7 +90,7 @@ def test_each_is_proposed_once_and_all_of_them() -> None:
     asked: list[Configuration] = []
     while (one := search.ask()) is not None:
         asked.append(one)
-        if len(asked) % 3 == 0:  # several are asked for before they are told
+        if len(asked) % 3 == 0:  # several are asked for before their results
             for known in asked[-3:]:
                 search.tell(known, cost(known))
     assert len(asked) == len(set(asked))

@@ -63,7 +63,7 @@ def test_every_allocation_gives_the_result(tmp_path: Path) -> None:
         spread.calibrate()
         np.testing.assert_array_equal(spread.fetch()["total"], right["total"])  # not spoilt by it
         for allocation in ALLOCATIONS:
-            spread.outputs()["y"][...] = -7  # each element is written anew
+            spread.outputs()["y"][...] = -7  # each element is written again
             report = spread.run(allocation)
             check(spread, right)
             assert report.allocation == allocation
@@ -100,7 +100,7 @@ def test_sums_leave_behind_the_last_chunk(tmp_path: Path) -> None:
 
 
 class Killer:
-    """Ends workers by SIGKILL when so many chunks are done in all."""
+    """Kills workers by SIGKILL when that many chunks are done in all."""
 
     def __init__(self, spread: Spread, when: Mapping[int, int]) -> None:
         self.spread, self.when, self.done = spread, when, 0

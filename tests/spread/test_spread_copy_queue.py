@@ -1,4 +1,4 @@
-"""How results leave a GPU: the driver's calls in their order, told by a driver that only takes notes."""
+"""How results leave a GPU: the driver's calls in their order, as a driver that only takes notes records them."""
 
 import threading
 from types import SimpleNamespace

@@ -47,7 +47,7 @@ ONE = Model(1.0)
 
 
 def launched(seconds: float, most: float = 1e3) -> Model:
-    """A second for each unit of cost, and so many for a chunk whatever is in it."""
+    """Return a model: a second for each unit of cost, and ``seconds`` for each chunk."""
     return Model.fit([(0.0, seconds), (most, most + seconds)])
 
 
@@ -171,7 +171,7 @@ def test_what_a_plan_takes() -> None:
     plan = Allocation("contiguous", 1, ((Chunk(0, 1), Chunk(2, 1)), (Chunk(1, 1), Chunk(3, 1))))
     slower = Model.fit([(0.0, 0.25), (100.0, 200.25)])
     assert predict(plan, work, [ONE, slower]) == pytest.approx([4.0, 12.5])
-    # copies go on beside computing, but for the last one
+    # copies go on while the device computes, but for the last one
     assert predict(plan, work, [Model(1.0, per_byte=0.1)] * 2, 10.0) == [5.0, 7.0]
     # and are what is waited for where they take longer
     assert predict(plan, work, [Model(1.0, per_byte=1.0)] * 2, 10.0) == [30.0, 30.0]

@@ -52,7 +52,7 @@ def load(folder: Path, change: Change = dict, check: bool = True) -> family.Fami
 
 
 def refusal(folder: Path, change: Change) -> str:
-    """The message with which the changed declaration is refused."""
+    """Return the message with which autotune rejects the changed declaration."""
     with pytest.raises(AutotuneError) as caught:
         load(folder, change)
     assert caught.value.exit_code in (2, 3)

@@ -1,5 +1,5 @@
-"""A small family of images: each rule for what lies beyond the edge is read two extents beyond it to every side, and a
-volume is sampled between its elements. This file is its family.py, too."""
+"""A small family of images: it reads with each rule for indices beyond the edge, up to two extents beyond it to every
+side, and samples a volume between its elements. This file is its family.py, too."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -126,7 +126,7 @@ def arrays(height: int = 5, width: int = 7, depth: int = 3, points: int = 500) -
 
 
 def seen(given: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
-    """What lies two extents beyond, by numpy's own rules of padding."""
+    """Return the images extended by two extents on each side, by numpy's own rules of padding."""
     height, width = given["clamped"].shape
     beyond = ((2 * height, 2 * height), (2 * width, 2 * width))
     pair = given["bordered"]

@@ -1,4 +1,4 @@
-"""The index made on a device beside the one that the host makes."""
+"""Compares the index made on a device with the one that the host makes."""
 
 from typing import Any
 

@@ -41,7 +41,7 @@ def random_array(declared: Data, shape: tuple[int, ...], top: int | None, seed: 
 
 @st.composite
 def mappings(draw: st.DrawFn, rank: int) -> dict[str, Any]:
-    """Tiles, a curve and a swizzle for an array of so many extents, each there or not."""
+    """Draw tiles, a curve and a swizzle for an array of ``rank`` extents; each may be left out."""
     found: dict[str, Any] = {}
     few = 4 if rank <= 3 else 2  # so that padding does not outgrow the array
     if draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Kernels as they stand, for tests: their text, and what they give on the cpu device."""
+"""Unmodified kernels for tests: their text, and their results on the cpu device."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-OTHERS = ("3.12", "3.13", "3.14")  # beside the one that runs the tests
+OTHERS = ("3.12", "3.13", "3.14")  # besides the one that runs the tests
 
 
 def marker(version: str) -> str:

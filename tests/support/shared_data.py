@@ -1,4 +1,4 @@
-"""Genomes and reads that are too large for the repository: a folder beside the checkout, or in it."""
+"""Genomes and reads that are too large for the repository: a folder next to the checkout, or in it."""
 
 from pathlib import Path
 

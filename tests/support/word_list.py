@@ -42,6 +42,7 @@ WORDS: dict[str, str] = {
     "not to be had": "not available",
 }
 
+_LISTED = re.compile(rf"(?<![\w-])(?:{'|'.join(WORDS).replace(' ', chr(92) + 's+')})(?![\w-])", re.IGNORECASE)
 _CODE = re.compile(
     r"^```.*?^```$|<!--.*?-->|``.*?``|`[^`\n]*`|(?<=\])\([^)\s]*\)|https?://\S+", re.MULTILINE | re.DOTALL
 )
@@ -58,10 +59,5 @@ def remove_code(text: str) -> str:
 def find_words(text: str) -> list[str]:
     """Return ``line N: WORD -> REPLACEMENT`` for each listed word in ``text``, whatever its case."""
     plain = remove_code(text)
-    return [
-        f"line {plain.count(chr(10), 0, match.start()) + 1}: {word} -> {replacement}"
-        for word, replacement in WORDS.items()
-        for match in re.finditer(
-            rf"(?<![\w-]){word.replace(' ', chr(92) + 's+')}(?![\w-])", plain, re.IGNORECASE
-        )
-    ]
+    found = ((match.start(), " ".join(match[0].lower().split())) for match in _LISTED.finditer(plain))
+    return [f"line {plain.count(chr(10), 0, at) + 1}: {word} -> {WORDS[word]}" for at, word in found]

@@ -1,4 +1,4 @@
-"""What the run time asks of cuda beside the tuner: calls that are made ready once, and streams that others made."""
+"""What the dispatcher needs of CUDA in addition to the tuner: prepared calls, and streams of other libraries."""
 
 import struct
 import threading

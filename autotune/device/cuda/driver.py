@@ -102,8 +102,8 @@ def describe_device(driver: Any, handle: Any, ordinal: int) -> Device:
 
 
 def driver_version(cuda: int, module: Path = _KERNEL_MODULE) -> str:
-    """The driver's own version, as its kernel module says it. The driver API's function of that name gives the ``cuda``
-    version that the driver is for (13000 for 13.0), which is told as what it is where nothing else is known."""
+    """Return the driver's version from its kernel module; without one, ``for CUDA 13.0`` from ``cuda`` (13000), which
+    is all that the driver API gives."""
     with suppress(OSError):
         if found := re.search(
             r"\b\d{3,}\.\d+(\.\d+)?\b", module.read_text(encoding="utf-8", errors="replace")

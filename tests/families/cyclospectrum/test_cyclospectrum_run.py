@@ -1,4 +1,4 @@
-"""``autotune run cyclospectrum``: letters, masses and FASTA in, a file of values out; what is refused, and how."""
+"""``autotune run cyclospectrum``: letters, masses and FASTA in, a file of values out; what is rejected, and how."""
 
 import gzip
 import subprocess

@@ -41,7 +41,7 @@ counts_of = st.lists(st.integers(1, 6), min_size=1, max_size=7)
 
 
 def pairs_of(shells: list[int]) -> np.ndarray:
-    """The pairs of shells with so many primitives."""
+    """Return the pairs of shells with these numbers of primitives."""
     i, j = np.tril_indices(len(shells))
     pairs = np.zeros(len(i), part("arrays").PAIR)
     pairs["i"], pairs["j"] = i, j

@@ -56,7 +56,7 @@ def test_what_the_paper_says_of_hsill_comes_out_of_its_rows(paper: Any) -> None:
     means = [(said.split(" on average")[0], ours) for *_, said, ours, _ in lines if "on average" in said]
     assert len(means) == 8
     for said, ours in means:
-        # +0.4 is told to a tenth, all others to a percent; its "6.%" of 4.7 is 5.6, its 5 of 4.6 is 4.6.
+        # +0.4 is given to a tenth, all others to a percent; its "6.%" of 4.7 is 5.6, its 5 of 4.6 is 4.6.
         assert abs(float(ours.split(" ")[0]) - float(said)) <= (0.05 if "." in said else 0.5), (said, ours)
     assert {line[-1] for line in lines} == {"not measured"}
 

@@ -151,7 +151,7 @@ def test_a_pipe(tmp_path: Path, compress: Any, slow: bool) -> None:
         writing.result()
 
 
-# ---- what is refused
+# ---- what is rejected
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

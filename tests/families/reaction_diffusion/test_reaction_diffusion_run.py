@@ -1,4 +1,4 @@
-"""What lies around the reaction-diffusion kernels: experiments, `autotune run`, the benchmark."""
+"""What goes with the reaction-diffusion kernels: experiments, `autotune run`, the benchmark."""
 
 import csv
 import importlib
@@ -38,7 +38,7 @@ def run(*arguments: str | Path) -> Any:
 # ---- experiments
 
 
-@example(0.0, 1.000000001, 1.0, 1.0)  # the longest is a little below 1, and must not be told as 1
+@example(0.0, 1.000000001, 1.0, 1.0)  # the longest is a little below 1, and must not be printed as 1
 @given(st.floats(0, 1e3), st.floats(0, 1e3), st.floats(0.01, 5), st.floats(1e-6, 1))
 def test_a_step_is_refused_exactly_when_it_is_unstable(D: float, k: float, spacing: float, dt: float) -> None:  # noqa: N803
     exact = D * dt / spacing**2

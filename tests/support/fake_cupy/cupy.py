@@ -1,5 +1,5 @@
 """The part of CuPy that launchers use, on the host. A kernel's text is Python that defines a function
-of its name, which gets the macros, the grid and the block beside its arguments."""
+of its name, which gets the macros, the grid and the block in addition to its arguments."""
 
 from typing import Any
 
