@@ -396,6 +396,10 @@ class _Compiler:
     def get_current_stream(self, _device: int) -> int:
         return 0
 
+    def get_active_torch_device(self) -> Any:
+        """Asked by modules, Triton's tutorials among them, while they are imported."""
+        return import_module("torch").device("cuda", 0)
+
 
 _OWN = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")  # of a Config, not in its kwargs
 

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,8 @@ from autotune.files import include_dir
 from autotune.layout import DIMENSIONS, Data, Dimension, dimension_digest, orders_digest
 
 _TEXTS = "__autotune_texts__"  # of a module: what it was loaded from
+# family.py is imported by one thread at a time. Reentrant: it may load a family.
+_LOADING = threading.RLock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +204,10 @@ class Family:
         file = self.folder / "family.py"
         if not (self.has_python and file.is_file()):
             return None
+        with _LOADING:  # another thread finds the module in sys.modules before all of it has run
+            return self._load(file)
+
+    def _load(self, file: Path) -> ModuleType:
         name = f"autotune_family_{self.name}_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}"
         if name in sys.modules:
             if not is_edited(getattr(sys.modules[name], _TEXTS, {})):

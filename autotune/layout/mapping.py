@@ -221,7 +221,9 @@ class Mapping:
             made = f"autotune::Curved<{self.curve.cpp}, {self.curve.side}, {sizes}, {made}, {along}>"
         if self.tile:
             within = ", ".join(map(str, Mapping(self.axes).compute_known_strides(tile)))
-            made = f"autotune::Tiled<autotune::Strided<{sizes}, autotune::Strides<unsigned, {within}>>, {made}>"
+            made = (
+                f"autotune::Tiled<autotune::Strided<{sizes}, autotune::Strides<unsigned, {within}>>, {made}>"
+            )
         for step in reversed(self.steps):
             made = step.cpp(made, self.axes)
         return made

@@ -91,6 +91,18 @@ def test_the_first_configuration_that_works_gives_the_reference(kernels: ModuleT
         kernel[grid(100)](x, 100)
 
 
+def test_a_module_that_asks_for_the_device_is_imported_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch
+    from triton.runtime import driver
+
+    from autotune.callables import triton as ours
+
+    monkeypatch.setattr(driver, "_active", ours._Compiler(None), raising=False)
+    assert driver.active.get_active_torch_device() == torch.device("cuda", 0)
+
+
 def test_processes_start_with_the_decorator_where_the_first_call_will_tune(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

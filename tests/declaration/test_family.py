@@ -1,6 +1,9 @@
 """A family read from its folder: the shipped ones, what a declaration becomes, and its family.py."""
 
+import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from demo_family import Change, at, load, refusal
@@ -109,6 +112,24 @@ def test_python_that_was_edited_is_imported_again(tmp_path: Path, file: str) -> 
     (tmp_path / "near.py").unlink()
     with pytest.raises(FamilyError, match=r"cannot be imported: ImportError"):
         _ = load(tmp_path).module
+
+
+def test_a_second_thread_waits_until_all_of_family_py_has_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    other = load(tmp_path)
+    thread = threading.Thread(target=lambda: seen.append(hasattr(other.module, "answer")))
+
+    def meet() -> None:
+        thread.start()
+        thread.join(0.5)  # without a lock it has ended by then, with half a module
+
+    monkeypatch.setitem(sys.modules, "meeting", SimpleNamespace(meet=meet))
+    (tmp_path / "family.py").write_text("import meeting\nmeeting.meet()\nanswer = 43\n")
+    module = load(tmp_path).module
+    thread.join()
+    assert module is not None and module.answer == 43 and seen == [True]
 
 
 @pytest.mark.parametrize(
