@@ -18,8 +18,7 @@
 enum class Classes { together, apart };
 enum class Granularity { thread, block };
 
-// What a launch is given, in the order of the kernels' arguments, which are bound one by one. The rows of its run are
-// kets, the columns bras: neighbours have one ket.
+// What a launch is given. The rows of its run are kets, the columns bras: neighbours have one ket.
 template <class Policy>
 struct Work {
   Molecule<Policy> molecule;
@@ -27,6 +26,13 @@ struct Work {
   Digest<Policy> digest;
   unsigned long long units;
   autotune::Run run;
+
+  AUTOTUNE_DEVICE explicit Work(const typename Policy::arguments& a)
+      : molecule{a.shells, a.primitives, a.pairs, a.table},
+        boys_table(a.boys_table),
+        digest{a.density, a.integrals, a.coulomb_sum, a.exchange_sum},
+        units(a.units),
+        run{a.first_row, a.first_column, a.columns} {}
 };
 
 // ---- one team of threads, one quartet of shells
@@ -125,87 +131,38 @@ AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
 // ---- kernels. A launch has `units` quartets of shells; those of one class are a run of the sorted pairs.
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_ssss(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 0, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_ssss(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 0, 0>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_spss(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 1, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_spss(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 1, 0>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_spsp(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 1, 1>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_spsp(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 1, 1>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_ppss(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 0>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_ppss(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 2, 0>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_ppsp(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 1>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_ppsp(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 2, 1>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_pppp(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                   typename Policy::table table, typename Policy::boys_table boys_table,
-                   typename Policy::density density, typename Policy::integrals integrals,
-                   typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                   unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::apart)
-    integrate<Policy, 2, 2>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                             exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_pppp(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::apart) integrate<Policy, 2, 2>(Work<Policy>(a));
 }
 
 template <class Policy>
-__global__ void __launch_bounds__(Policy::block_size)
-    integrate_any(typename Policy::shells shells, typename Policy::primitives primitives, typename Policy::pairs pairs,
-                  typename Policy::table table, typename Policy::boys_table boys_table,
-                  typename Policy::density density, typename Policy::integrals integrals,
-                  typename Policy::coulomb_sum coulomb_sum, typename Policy::exchange_sum exchange_sum,
-                  unsigned long long units, unsigned first_row, unsigned first_column, unsigned columns) {
-  if constexpr (Policy::classes == Classes::together)
-    integrate_any_class<Policy>({shells, primitives, pairs, table, boys_table, density, integrals, coulomb_sum,
-                                 exchange_sum, units, first_row, first_column, columns});
+__global__ void __launch_bounds__(Policy::block_size) integrate_any(typename Policy::arguments a) {
+  if constexpr (Policy::classes == Classes::together) integrate_any_class<Policy>(Work<Policy>(a));
 }
 
 // The table of primitive pairs, a warp for each pair of shells; and the output that was not asked for, a single zero.
