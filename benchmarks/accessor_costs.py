@@ -300,7 +300,7 @@ def tables() -> dict[str, str]:
     archs: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in read_rows(RESULTS / "accessor-costs.csv"):
         archs.setdefault((row["kind"], row["kernel"]), {})[row["arch"]] = row
-    return {
+    made = {
         kind: "\n".join(
             [
                 f"| kernel | {' | '.join(f'{arch}: registers | instructions' for arch in ARCHS)} |",
@@ -314,6 +314,18 @@ def tables() -> dict[str, str]:
         )
         for kind in ("readme", "adopted", "example")
     }
+    made["times"] = "\n".join(
+        [
+            "| kernel | with accessors, ms | with pointers, ms | ratio | its 95 % interval |",
+            "|---|---|---|---|---|",
+            *(
+                f"| {row['kernel']} | {float(row['ms']):.4f} | {float(row['plain_ms']):.4f} "
+                f"| {float(row['ratio']):.3f} | {float(row['low']):.3f} to {float(row['high']):.3f} |"
+                for row in read_rows(RESULTS / "accessor-times-h200.csv")
+            ),
+        ]
+    )
+    return made
 
 
 def _cells(row: Mapping[str, str]) -> str:
