@@ -25,7 +25,7 @@ _SECTOR_BYTES = 32
 _WARP = 32
 
 _STALLS = (
-    "barrier", "branch_resolve", "dispatch_stall", "imc_miss", "lg_throttle", "long_scoreboard",
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
     "math_pipe_throttle", "mio_throttle", "no_instruction", "not_selected", "short_scoreboard", "tex_throttle", "wait",
 )  # fmt: skip
 
@@ -60,15 +60,11 @@ def _sum(*names: str, scale: float = 1.0) -> Callable[[Metrics], float]:
 
 
 def _ratio(above: str, below: str) -> Callable[[Metrics], float]:
-    return lambda metrics: metrics[above] / metrics[below] if metrics[below] else math.nan
+    return lambda metrics: metrics[above] / (metrics[below] or math.nan)
 
 
 def _share(part: str, rest: str) -> Callable[[Metrics], float]:
-    def share(metrics: Metrics) -> float:
-        whole = metrics[part] + metrics[rest]
-        return metrics[part] / whole if whole else math.nan
-
-    return share
+    return lambda metrics: metrics[part] / ((metrics[part] + metrics[rest]) or math.nan)
 
 
 # Counter -> how it follows from the metrics of all launches of a kernel in one call of the plan.
@@ -84,6 +80,12 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
         "l2_sectors_per_request": (
             _ratio("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum"),
             "sectors of such a read, 1 to 4",
+        ),
+        "global_loads": (
+            _sum("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"), "loads from global memory, one for each warp"
+        ),
+        "global_stores": (
+            _sum("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"), "stores to global memory, one for each warp"
         ),
         "global_sectors_per_request": (
             _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
