@@ -282,10 +282,7 @@ def make_table(found: Explanation) -> Table:
         speedup = last.time_ms / trial.time_ms if i else None
         rows.append((change, trial.time_ms, speedup, *(figures.get(column.key) for column in columns[3:])))
         last = trial
-    table = Table(
-        "why", "Why it is faster: one step after another, with what each changes", columns, tuple(rows)
-    )
-    return drop_empty_columns(table)
+    return drop_empty_columns(Table("why", "All figures of these steps", columns, tuple(rows)))
 
 
 def print_explanation(found: Explanation, out: Console) -> None:
@@ -294,7 +291,7 @@ def print_explanation(found: Explanation, out: Console) -> None:
     for i, sentence in enumerate(found.sentences, 1):
         out.print(f"{i}. {sentence}")
     table = make_table(found)
-    printed = Printed("", *("from", *map(str, range(1, len(table.rows)))), box=None)
+    printed = Printed("", *("from", *map(str, range(1, len(table.rows)))), box=None, padding=(0, 1, 0, 0))
     for i, column in enumerate(table.columns[1:], 1):
         printed.add_row(column.label, *(column.show(row[i]) for row in table.rows))
     out.print(printed)
@@ -336,7 +333,11 @@ def make_blocks(study: Study, _family: Family | None, _folder: Path) -> list[Blo
         return []
     trials = find_way(counted, control, winner)
     found = Explanation(study, trials, tuple(collect_figures(study, one) for one in trials))
-    steps = (f"{i}. {sentence}." for i, sentence in enumerate(found.sentences, 1))
-    headline = found.headline
-    text = " ".join((f"{headline[0].upper()}{headline[1:]}.", *steps))
-    return [Block(title="Why the winner is faster", text=text, table=make_table(found), stacked=True)]
+    columns = (Column("step", "step", "count"), Column("sentence", "what it changes"))
+    rows = tuple(enumerate(found.sentences, 1))
+    steps = Table("why_steps", "Each step, compared with the one before it", columns, rows)
+    text = f"{found.headline[0].upper()}{found.headline[1:]}."
+    return [
+        Block(title="Why the winner is faster", text=text, table=steps),
+        Block(table=make_table(found), folded_table=True),
+    ]

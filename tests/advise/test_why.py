@@ -35,6 +35,7 @@ from autotune.measure import WatchedResult, WatchedTask, ncu
 from autotune.measure.ncu import COUNTERS, counters, parse
 from autotune.record import Provenance, Store, Study, Trial
 from autotune.record.trial import Measurement
+from autotune.report import Block
 
 # What Nsight Compute printed for the seven configurations of allpairs in why.csv, of one run on an H200.
 RECORDED = (Path(__file__).parents[1] / "support" / "ncu-allpairs.csv").read_text(encoding="utf-8")
@@ -274,17 +275,27 @@ def test_a_step_that_nothing_explains_says_so(study: Study) -> None:
 
 
 def test_the_report_has_the_way_where_both_ends_have_counters(study: Study, tmp_path: Path) -> None:
-    assert make_blocks(study, None, tmp_path) == []
+    def blocks(read: Mapping[str, Any]) -> list[Block]:
+        return make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
+
+    assert blocks({}) == []
     read = borrow_counters(study)
-    (block,) = make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
-    assert block.table and len(block.table.rows) == 3
+    steps, figures = blocks(read)
+    assert steps.text.startswith(
+        "The winner (1.00 ms) compared with the control (4.50 ms): 4.50 x faster, in 2"
+    )
+    assert steps.table and [row[0] for row in steps.table.rows] == [1, 2]
+    assert steps.table.rows[0][1].startswith(
+        "memory=readonly: 3.00 x faster (4.50 ms → 1.50 ms): global loads "
+    )
+    assert figures.table and len(figures.table.rows) == 3
     ends = {one.configuration.id for one in (explain(study).trials[0], explain(study).trials[-1])}
     read = {one: of for one, of in read.items() if one in ends}
-    (block,) = make_blocks(replace(study, about=replace(study.about, counters=read)), None, tmp_path)
-    assert block.table and len(block.table.rows) == 2 and " together: " in block.text
+    steps, figures = blocks(read)
+    assert figures.table and len(figures.table.rows) == 2
+    assert steps.table and " together: " in steps.table.rows[0][1]
     for one in list(read):
-        left = {name: of for name, of in read.items() if name != one}
-        assert make_blocks(replace(study, about=replace(study.about, counters=left)), None, tmp_path) == []
+        assert blocks({name: of for name, of in read.items() if name != one}) == []
 
 
 # ---- the command
