@@ -109,7 +109,7 @@ def test_kernels_are_added_up_and_shares_weighted_by_time() -> None:
         "dram_bytes": 10.0,
         "l1_hit_share": 0.2,
         "stall_wait_warps": 1.0,
-        "bank_conflicts": 4.0,
+        "global_loads": 4.0,
     }
     two = {
         "profiled_ms": 1.0,
@@ -117,9 +117,16 @@ def test_kernels_are_added_up_and_shares_weighted_by_time() -> None:
         "l1_hit_share": 0.6,
         "stall_wait_warps": 5.0,
         "launches": 2.0,
+        "global_loads": 3.0,
     }
     assert merge_kernels({"k": one, "l": two}) == pytest.approx(
-        {"profiled_ms": 4.0, "dram_bytes": 40.0, "l1_hit_share": 0.3, "stall_wait_warps": 2.0}
+        {
+            "profiled_ms": 4.0,
+            "dram_bytes": 40.0,
+            "l1_hit_share": 0.3,
+            "stall_wait_warps": 2.0,
+            "global_loads": 7.0,
+        }
     )
     assert merge_kernels({}) == {}
 
