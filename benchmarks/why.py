@@ -130,29 +130,24 @@ def _figures(step: dict[str, Any]) -> dict[str, Any]:
 
 def tables(path: Path = RESULTS / "why.csv") -> dict[str, str]:
     """By family, a line for each step; of figures that were read."""
-    head = (
-        "| change | ms | faster | global loads, 10⁶ | sectors a load | read from L2, MB | warp instructions, 10⁶ "
-        "| occupancy | warps that wait for memory | of the nearest memory's peak | of the compute peak |"
-    )
+    head = "| change | ms | faster | loads, 10⁶ | from L2, MB | instructions, 10⁶ | warps that wait |"
     found: dict[str, list[str]] = {}
     for row in read_rows(path):
         faster = f"{format_plain(float(row['speedup']))} x" if row["speedup"] else ""
         cells = [
             f"`{row['change']}`" if row["speedup"] else "control", f"{float(row['time_ms']):.4g}", faster,
             *(
-                f"{scale * float(row[name]):,.{digits}f}{unit}" if row[name] else ""
-                for name, scale, digits, unit in _SHOWN
+                f"{scale * float(row[name]):,.{digits}f}" if row[name] else "" for name, scale, digits in _SHOWN
             ),
         ]  # fmt: skip
-        lines = found.setdefault(row["family"], [head, "|---|" + "---:|" * 10])
+        lines = found.setdefault(row["family"], [head, "|---|" + "---:|" * 6])
         lines.append(f"| {' | '.join(cells)} |")
     return {family: "\n".join(lines) for family, lines in found.items()}
 
 
-_SHOWN = (  # column, factor, digits, unit
-    ("global_loads", 1e-6, 1, ""), ("global_sectors_per_request", 1, 1, ""), ("l2_read_bytes", 1e-6, 0, ""),
-    ("instructions", 1e-6, 1, ""), ("achieved_occupancy", 100, 0, " %"), ("stall_long_scoreboard_warps", 1, 1, ""),
-    ("memory_busy_share", 100, 0, " %"), ("sm_busy_share", 100, 0, " %"),
+_SHOWN = (  # column, factor, digits
+    ("global_loads", 1e-6, 1), ("l2_read_bytes", 1e-6, 0), ("instructions", 1e-6, 1),
+    ("stall_long_scoreboard_warps", 1, 1),
 )  # fmt: skip
 
 

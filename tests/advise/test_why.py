@@ -427,6 +427,4 @@ def test_the_benchmark_keeps_a_row_for_each_step(study: Study, tmp_path: Path) -
     assert kept[1]["sentence"] == found.sentences[0]
     table = script.tables(tmp_path / "why.csv")["doubler"].splitlines()
     assert len(table) == 2 + 3
-    assert table[3].startswith(
-        "| `memory=readonly` | 1.5 | 3.00 x | 536.9 | 16.0 | 124,334 | 92,917.0 | 55 % | 10.0 | "
-    )
+    assert table[3] == "| `memory=readonly` | 1.5 | 3.00 x | 536.9 | 124,334 | 92,917.0 | 10.0 |"
