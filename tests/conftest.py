@@ -125,6 +125,7 @@ _NEEDS = {
     "nvcc": (_has_nvcc, "nvcc"),
     "nvrtc": (_has_nvrtc, "cuda-bindings with NVRTC"),
     "openssl": (lambda: shutil.which("openssl") is not None, "the program openssl"),
+    "pip": (lambda: find_spec("pip") is not None, "pip in this environment (uv leaves it out)"),
     "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (
