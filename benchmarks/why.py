@@ -23,8 +23,9 @@ from typing import Any
 from harness import arguments, check, python_path
 from result_files import RESULTS, read_rows, write_rows
 
-from autotune.advise.why import make_columns
+from autotune.advise.why import WAITS, make_columns
 from autotune.declaration import Configuration, Family, load_family
+from autotune.figures import format_plain
 from autotune.processes import program
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +108,7 @@ def _autotune(end: float, *words: str) -> str:
 ABOUT = ("family", "workload", "device", "device_name", "clock_mhz")
 COLUMNS = (
     *ABOUT, "step", "change", "configuration", "time_ms", "speedup", "is_noise",
-    *(column.key for column in make_columns()), "sentence", "notes",
+    *(column.key for column in make_columns()), *(one.column.key for one in WAITS), "sentence", "notes",
 )  # fmt: skip
 
 
@@ -129,30 +130,24 @@ def _figures(step: dict[str, Any]) -> dict[str, Any]:
 
 def tables(path: Path = RESULTS / "why.csv") -> dict[str, str]:
     """By family, a line for each step; of figures that were read."""
-    head = (
-        "| change | ms | faster | sectors a load | sectors a store | device memory, MB | instructions, 10⁶ "
-    )
-    head += "| occupancy | of the memory peak | of the compute peak |"
+    head = "| change | ms | faster | loads, 10⁶ | from L2, MB | instructions, 10⁶ | warps that wait |"
     found: dict[str, list[str]] = {}
     for row in read_rows(path):
-        faster = f"{float(row['speedup']):.1f} x" if row["speedup"] else ""
+        faster = f"{format_plain(float(row['speedup']))} x" if row["speedup"] else ""
         cells = [
             f"`{row['change']}`" if row["speedup"] else "control", f"{float(row['time_ms']):.4g}", faster,
             *(
-                f"{scale * float(row[name]):.{digits}f}{unit}" if row[name] else ""
-                for name, scale, digits, unit in _SHOWN
+                f"{scale * float(row[name]):,.{digits}f}" if row[name] else "" for name, scale, digits in _SHOWN
             ),
         ]  # fmt: skip
-        lines = found.setdefault(row["family"], [head, "|---|" + "---:|" * 9])
+        lines = found.setdefault(row["family"], [head, "|---|" + "---:|" * 6])
         lines.append(f"| {' | '.join(cells)} |")
     return {family: "\n".join(lines) for family, lines in found.items()}
 
 
-_SHOWN = (  # column, factor, digits, unit
-    ("global_sectors_per_request", 1, 1, ""), ("global_store_sectors_per_request", 1, 1, ""),
-    ("dram_bytes", 1e-6, 0, ""), ("instructions", 1e-6, 1, ""),
-    ("achieved_occupancy", 100, 0, " %"), ("memory_busy_share", 100, 0, " %"),
-    ("sm_busy_share", 100, 0, " %"),
+_SHOWN = (  # column, factor, digits
+    ("global_loads", 1e-6, 1), ("l2_read_bytes", 1e-6, 0), ("instructions", 1e-6, 1),
+    ("stall_long_scoreboard_warps", 1, 1),
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ machines that must have it.
 """
 
 import gc
+import importlib
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -77,6 +78,14 @@ def _has_nvcc() -> bool:
     return bool(shutil.which("nvcc")) or Path("/usr/local/cuda/bin/nvcc").exists()
 
 
+def _has_nvrtc() -> bool:
+    """Whether the library is there as well: its Python package can be installed without it."""
+    try:
+        return importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion() is not None
+    except (ImportError, OSError, RuntimeError):
+        return False
+
+
 def _has_sanitizer() -> bool:
     try:
         return bool(find_sanitizer())
@@ -114,8 +123,9 @@ _NEEDS = {
         "nbclient and ipykernel (dependency group heavy)",
     ),
     "nvcc": (_has_nvcc, "nvcc"),
-    "nvrtc": (lambda: bool(find_spec("cuda") and find_spec("cuda.bindings")), "cuda-bindings with NVRTC"),
+    "nvrtc": (_has_nvrtc, "cuda-bindings with NVRTC"),
     "openssl": (lambda: shutil.which("openssl") is not None, "the program openssl"),
+    "pip": (lambda: find_spec("pip") is not None, "pip in this environment (uv leaves it out)"),
     "plink2": (lambda: shutil.which("plink2") is not None, "PLINK 2 (the program plink2)"),
     "plink": (lambda: shutil.which("plink1.9") is not None, "PLINK 1.9 (the program plink1.9)"),
     "postgresql": (

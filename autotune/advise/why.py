@@ -23,6 +23,7 @@ from autotune.report import Block, Column, Table, drop_empty_columns
 _NEAR = 0.6  # of its peak: what is below it, in memory and in compute, is limited by waiting
 _MOVED = 0.2  # of the logarithm: less is no reason
 _MOST_REASONS = 3
+_PASSES = 0.05  # two shares of one throughput differ by less: ncu counts them in different passes
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Evidence:
 
 
 EVIDENCE = (
+    Evidence(Column("global_loads", "global loads", "rate"), -1, 1e4),
     Evidence(Column("global_sectors_per_request", "sectors a load", "number"), -1, 0.5),
+    Evidence(Column("global_stores", "global stores", "rate"), -1, 1e4),
     Evidence(Column("global_store_sectors_per_request", "sectors a store", "number"), -1, 0.5),
     Evidence(Column("dram_bytes", "device memory traffic", "bytes"), -1, 1e6),
     Evidence(Column("l2_read_bytes", "read from L2", "bytes"), -1, 1e6),
@@ -57,6 +60,7 @@ EVIDENCE = (
     Evidence(Column("achieved_occupancy", "occupancy", "share"), 1, 0.1),
     Evidence(Column("issue_busy_share", "issue slots used", "share"), 1, 0.1),
     Evidence(Column("dram_busy_share", "of device memory's peak", "share")),
+    Evidence(Column("l2_busy_share", "of L2's peak", "share")),
     Evidence(Column("memory_busy_share", "of the memory peak", "share")),
     Evidence(Column("sm_busy_share", "of the compute peak", "share")),
     Evidence(Column("traced_sectors_per_request", "sectors a request, traced", "number"), -1, 0.5),
@@ -67,24 +71,26 @@ EVIDENCE = (
     Evidence(Column("shared_bytes", "shared memory of a block", "bytes")),
 )
 _TEXTS = (Column("limited_by", "occupancy limited by"), Column("waits", "waits most for (warps)"))
-_ADDED = (
-    "_bytes",
-    "launches",
-    "instructions",
-    "bank_conflicts",
-    "_ms",
-)  # over kernels; others are means over time
+# Over kernels; others are means over time.
+_ADDED = ("_bytes", "launches", "instructions", "bank_conflicts", "global_loads", "global_stores", "_ms")
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
-        "barrier": "a barrier", "branch_resolve": "a branch", "dispatch_stall": "dispatch",
-        "imc_miss": "constant memory", "lg_throttle": "the full queue of global accesses",
-        "long_scoreboard": "global memory", "math_pipe_throttle": "a busy arithmetic unit",
-        "mio_throttle": "the full queue of shared memory", "no_instruction": "the next instruction's code",
-        "not_selected": "its turn to issue", "short_scoreboard": "shared memory",
-        "tex_throttle": "the full queue of textures", "wait": "an instruction's latency",
+        "barrier": "a barrier", "branch_resolving": "a branch", "dispatch_stall": "dispatch",
+        "drain": "stores before its end", "imc_miss": "constant memory",
+        "lg_throttle": "the full queue of global accesses", "long_scoreboard": "global or texture memory",
+        "math_pipe_throttle": "a busy arithmetic unit", "no_instruction": "the next instruction's code",
+        "mio_throttle": "the full queue of shared memory and special functions", "not_selected": "its turn to issue",
+        "short_scoreboard": "shared memory or special functions", "tex_throttle": "the full queue of textures",
+        "wait": "an instruction's latency",
     }
 )  # fmt: skip
+# Reasons where nothing in EVIDENCE moved; a warp's turn to issue is none, it shows that others have work.
+WAITS = tuple(
+    Evidence(Column(f"stall_{name}_warps", f"warps that wait for {text}", "number"), -1, 0.5)
+    for name, text in REASONS.items()
+    if name != "not_selected"
+)
 
 
 @dataclass(frozen=True)
@@ -159,18 +165,10 @@ def collect_figures(study: Study, trial: Trial, costs: Costs | None = None) -> d
     """What the record knows of a trial: its counters over all kernels, and the registers and the occupancy of the
     kernel that takes longest; and ``costs``, which were traced."""
     counted = merge_kernels(study.about.counters.get(trial.configuration.id, {}))
-    figures: dict[str, Any] = {
-        name: value for name, value in counted.items() if not name.startswith("stall_")
-    }
-    stalls = {
-        n.removeprefix("stall_").removesuffix("_warps"): v
-        for n, v in counted.items()
-        if n.startswith("stall_")
-    }
-    waits = sorted(stalls, key=lambda name: -stalls[name])[:2]
-    figures["waits"] = (
-        ", ".join(f"{REASONS.get(name, name)} {format_plain(stalls[name])}" for name in waits) or None
-    )
+    figures: dict[str, Any] = dict(counted)
+    stalls = {text: counted.get(f"stall_{name}_warps", 0.0) for name, text in REASONS.items()}
+    waits = sorted(filter(stalls.get, stalls), key=lambda text: -stalls[text])[:2]
+    figures["waits"] = ", ".join(f"{text} {format_plain(stalls[text])}" for text in waits) or None
     profiles = [profile for profile in trial.profiles if profile.registers]
     if profiles:
         one = max(profiles, key=lambda profile: trial.kernel_ms.get(profile.kernel, 0.0))
@@ -217,10 +215,13 @@ def _describe_speed(before: Trial, after: Trial) -> str:
 
 
 def find_reasons(before: Mapping[str, Any], after: Mapping[str, Any], *, faster: bool) -> list[Evidence]:
-    """The figures that moved most in the direction of the time, in the order of EVIDENCE."""
-    gains = {one: one.compute_gain(before, after) * (1 if faster else -1) for one in EVIDENCE}
-    most = sorted(EVIDENCE, key=lambda one: -gains[one])[:_MOST_REASONS]
-    return [one for one in EVIDENCE if one in most and gains[one] >= _MOVED]
+    """The figures of EVIDENCE that moved most in the direction of the time, in its order; if none did, of WAITS."""
+    for known in (EVIDENCE, WAITS):
+        gains = {one: one.compute_gain(before, after) * (1 if faster else -1) for one in known}
+        most = sorted(known, key=lambda one: -gains[one])[:_MOST_REASONS]
+        if found := [one for one in known if one in most and gains[one] >= _MOVED]:
+            return found
+    return []
 
 
 def _describe_step(before: Trial, after: Trial, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -240,17 +241,25 @@ def _describe_step(before: Trial, after: Trial, then: Mapping[str, Any], now: Ma
 
 def _describe_limit(figures: Mapping[str, Any]) -> str:
     """Where it is below the roof: what it is nearest to, or what it waits for."""
-    peaks = {
-        name: figures.get(f"{key}_busy_share") for name, key in (("memory", "memory"), ("compute", "sm"))
-    }
-    known = {name: value for name, value in peaks.items() if value is not None}
+    peaks = (("memory_busy_share", _name_busiest(figures)), ("sm_busy_share", "the compute peak"))
+    known = {text: figures[key] for key, text in peaks if figures.get(key) is not None}
     if not known:
         return f"occupancy limited by {figures['limited_by']}" if figures.get("limited_by") else ""
     name = max(known, key=lambda one: known[one])
-    text = f"now at {share(known[name])} of the {name} peak"
+    text = f"now at {share(known[name])} of {name}"
     if known[name] < _NEAR and figures.get("waits"):
         text += f", and waiting for {figures['waits'].partition(',')[0].rpartition(' ')[0]}"
     return text
+
+
+def _name_busiest(figures: Mapping[str, Any]) -> str:
+    """The peak of all memories that is nearest: that of L1 and shared memory if it is neither of the other two."""
+    dram, l2, whole = (figures.get(f"{name}_busy_share") or 0.0 for name in ("dram", "l2", "memory"))
+    if not dram or not l2:
+        return "the memory peak"
+    if max(dram, l2) < whole - _PASSES:
+        return "the peak of L1 and shared memory"
+    return "device memory's peak" if dram > l2 else "L2's peak"
 
 
 # -- output -----------------------------------------------------------------------------------------------
@@ -273,10 +282,7 @@ def make_table(found: Explanation) -> Table:
         speedup = last.time_ms / trial.time_ms if i else None
         rows.append((change, trial.time_ms, speedup, *(figures.get(column.key) for column in columns[3:])))
         last = trial
-    table = Table(
-        "why", "Why it is faster: one step after another, with what each changes", columns, tuple(rows)
-    )
-    return drop_empty_columns(table)
+    return drop_empty_columns(Table("why", "All figures of these steps", columns, tuple(rows)))
 
 
 def print_explanation(found: Explanation, out: Console) -> None:
@@ -285,7 +291,7 @@ def print_explanation(found: Explanation, out: Console) -> None:
     for i, sentence in enumerate(found.sentences, 1):
         out.print(f"{i}. {sentence}")
     table = make_table(found)
-    printed = Printed("", *("from", *map(str, range(1, len(table.rows)))), box=None)
+    printed = Printed("", *("from", *map(str, range(1, len(table.rows)))), box=None, padding=(0, 1, 0, 0))
     for i, column in enumerate(table.columns[1:], 1):
         printed.add_row(column.label, *(column.show(row[i]) for row in table.rows))
     out.print(printed)
@@ -327,7 +333,11 @@ def make_blocks(study: Study, _family: Family | None, _folder: Path) -> list[Blo
         return []
     trials = find_way(counted, control, winner)
     found = Explanation(study, trials, tuple(collect_figures(study, one) for one in trials))
-    steps = (f"{i}. {sentence}." for i, sentence in enumerate(found.sentences, 1))
-    headline = found.headline
-    text = " ".join((f"{headline[0].upper()}{headline[1:]}.", *steps))
-    return [Block(title="Why the winner is faster", text=text, table=make_table(found), stacked=True)]
+    columns = (Column("step", "step", "count"), Column("sentence", "what it changes"))
+    rows = tuple(enumerate(found.sentences, 1))
+    steps = Table("why_steps", "Each step, compared with the one before it", columns, rows)
+    text = f"{found.headline[0].upper()}{found.headline[1:]}."
+    return [
+        Block(title="Why the winner is faster", text=text, table=steps),
+        Block(table=make_table(found), folded_table=True),
+    ]

@@ -6,7 +6,7 @@ the device's clocks.
 
 import io
 import math
-import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ _SECTOR_BYTES = 32
 _WARP = 32
 
 _STALLS = (
-    "barrier", "branch_resolve", "dispatch_stall", "imc_miss", "lg_throttle", "long_scoreboard",
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
     "math_pipe_throttle", "mio_throttle", "no_instruction", "not_selected", "short_scoreboard", "tex_throttle", "wait",
 )  # fmt: skip
 
@@ -60,15 +60,11 @@ def _sum(*names: str, scale: float = 1.0) -> Callable[[Metrics], float]:
 
 
 def _ratio(above: str, below: str) -> Callable[[Metrics], float]:
-    return lambda metrics: metrics[above] / metrics[below] if metrics[below] else math.nan
+    return lambda metrics: metrics[above] / (metrics[below] or math.nan)
 
 
 def _share(part: str, rest: str) -> Callable[[Metrics], float]:
-    def share(metrics: Metrics) -> float:
-        whole = metrics[part] + metrics[rest]
-        return metrics[part] / whole if whole else math.nan
-
-    return share
+    return lambda metrics: metrics[part] / ((metrics[part] + metrics[rest]) or math.nan)
 
 
 # Counter -> how it follows from the metrics of all launches of a kernel in one call of the plan.
@@ -85,6 +81,8 @@ COUNTERS: Mapping[str, tuple[Callable[[Metrics], float], str]] = MappingProxyTyp
             _ratio("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_requests_srcunit_tex_op_read.sum"),
             "sectors of such a read, 1 to 4",
         ),
+        "global_loads": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"), "warps' loads from global memory"),
+        "global_stores": (_sum("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"), "warps' stores to global memory"),
         "global_sectors_per_request": (
             _ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
             "sectors of a warp's load from global memory: 4 for 32 floats in a row, 32 where each thread has its own",
@@ -175,27 +173,18 @@ def _strip_namespaces(kernel: str) -> str:
 
 def _values(metrics: Metrics) -> dict[str, float]:
     """Every counter whose metrics are there, and a number."""
-    values = {}
-    for name, (follows, _) in COUNTERS.items():
-        try:
-            value = follows(metrics)
-        except KeyError:
-            continue
-        if math.isfinite(value):
-            values[name] = value
-    return values
+    known = defaultdict(lambda: math.nan, metrics)
+    values = {name: follows(known) for name, (follows, _) in COUNTERS.items()}
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def _average_launches(rows: pd.DataFrame) -> dict[str, float]:
+    """The metrics of all launches: NaN where one of them was not counted."""
     times = rows["gpu__time_duration.sum"] if "gpu__time_duration.sum" in rows else pd.Series(1.0, rows.index)
-    metrics: dict[str, float] = {"launches": float(len(rows))}
-    for name in rows.columns:
-        if re.search(r"\.(sum|avg|ratio|pct)", str(name)):
-            column = rows[name]
-            if column.isna().any():
-                continue
-            whole = str(name).endswith(".sum")
-            metrics[str(name)] = float(column.sum() if whole else (column * times).sum() / times.sum())
+    metrics = {"launches": float(len(rows))}
+    for name, column in rows.drop(columns=["kernel", "struct"]).items():
+        sums = column if str(name).endswith(".sum") else column * times / times.sum()
+        metrics[str(name)] = float(sums.sum(skipna=False))
     return metrics
 
 

@@ -33,6 +33,7 @@ def test_the_counters_of_a_recorded_run() -> None:
                 "dram_read_bytes": row["dram_read_bytes"],
                 "l2_read_bytes": 32 * row["l2_sectors"],
                 "l2_sectors_per_request": row["l2_sectors"] / row["l2_requests"],
+                "global_loads": row["l1_load_requests"],
                 "global_sectors_per_request": row["l1_load_sectors"] / row["l1_load_requests"],
                 "texture_bytes": 32 * row["texture_sectors"], "dram_busy_share": row["dram_busy_percent"] / 100,
                 "l2_busy_share": row["l2_busy_percent"] / 100, "sm_busy_share": of["sm_busy_share"],
@@ -45,6 +46,32 @@ def test_the_counters_of_a_recorded_run() -> None:
     for wrong in (runs[1:], [*runs, runs[0]], [runs[2], runs[1], runs[0], runs[3]], []):
         with pytest.raises(ValueError, match="4 launches that are not the"):
             counters(frame, wrong, ("match",))
+
+
+def test_the_counters_of_two_recorded_kernels() -> None:
+    """The control of allpairs, which adds by atomics, and a configuration with tensor cores and shared memory."""
+    frame = parse((RECORDED.parent / "ncu-allpairs.csv").read_text(encoding="utf-8"))
+    assert list(frame["kernel"]) == ["allpairs"] * 7 and frame["struct"].nunique() == 7
+    runs = [(str(i), struct, ["allpairs"]) for i, struct in enumerate(frame["struct"])]
+    control, tensor = (counters(frame, runs, ("allpairs",))[one]["allpairs"] for one in ("0", "2"))
+    assert control == pytest.approx(
+        {
+            "profiled_ms": 1208.777472, "launches": 1, "dram_bytes": 401_468_596_224 + 1_104_953_344,
+            "dram_read_bytes": 401_468_596_224, "l2_read_bytes": 32 * 133_810_202_007,
+            "l2_sectors_per_request": 133_810_202_007 / 133_808_856_213, "global_loads": 8_589_934_592,
+            "global_stores": 0, "global_sectors_per_request": 32, "bank_conflicts": 0, "instructions": 126_699_690_194,
+            "issue_busy_share": 0.1003, "memory_busy_share": 0.9177, "texture_bytes": 0, "l1_hit_share": 0.4994,
+            "l2_hit_share": 137_385_838_172 / (137_385_838_172 + 25_071_747_285), "dram_busy_share": 0.0692,
+            "l2_busy_share": 0.7704, "sm_busy_share": 0.1003, "achieved_occupancy": 0.8647,
+            "warp_execution_efficiency": 28.75 / 32, "stall_barrier_warps": 0, "stall_dispatch_stall_warps": 0.09,
+            "stall_imc_miss_warps": 0, "stall_lg_throttle_warps": 0.47, "stall_long_scoreboard_warps": 76.6,
+            "stall_math_pipe_throttle_warps": 0.03, "stall_mio_throttle_warps": 14.57,
+            "stall_no_instruction_warps": 0.26, "stall_not_selected_warps": 0.28, "stall_short_scoreboard_warps": 31.28,
+            "stall_tex_throttle_warps": 0, "stall_wait_warps": 3.2,
+        }
+    )  # fmt: skip
+    assert tensor["global_store_sectors_per_request"] == pytest.approx(33_543_924 / 8_388_608)
+    assert tensor["bank_conflicts"] == 17_213_812 and tensor["global_stores"] == 8_388_608
 
 
 def output(rows: list[tuple[str, dict[str, Any]]]) -> str:
@@ -99,7 +126,7 @@ def test_a_ratio_without_requests_is_left_out() -> None:
     }  # fmt: skip
     frame = parse(output([("void a<V1>(x)", metrics), ("other(int)", metrics)]))
     found = counters(frame, [("x=1", "V1", ["a"])], ("a",))
-    assert found == {"x=1": {"a": {"profiled_ms": pytest.approx(5e-6), "launches": 1}}}
+    assert found == {"x=1": {"a": {"profiled_ms": pytest.approx(5e-6), "launches": 1, "global_loads": 0}}}
 
 
 LAUNCH = st.tuples(

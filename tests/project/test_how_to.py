@@ -33,6 +33,10 @@ GUIDES = (
 )
 PAGES = ["docs/getting-started.md", *(f"docs/guides/{name}.md" for name in GUIDES)]
 DATABASE = "postgresql://tuner@db.example.org/autotune"
+NEEDS = {
+    "postgresql": DATABASE,
+    "nvrtc": "(?m)^autotune .* --static",
+}  # marker -> what a page has that needs it
 HERE = {"benchmarks/": f"{ROOT}/benchmarks/", "last-release.csv": "autotune-results/nearest/results.csv"}
 ON_A_DEVICE = ("sweep", "check", "explain")
 TIMED = {
@@ -154,7 +158,12 @@ def test_the_tunable_kernel_differs_from_the_plain_one_as_told(place: Path) -> N
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.postgresql] if DATABASE in TEXTS[page] else [])
+        pytest.param(
+            page,
+            marks=[
+                getattr(pytest.mark, name) for name, words in NEEDS.items() if re.search(words, TEXTS[page])
+            ],
+        )
         for page in PAGES
         if page != "docs/getting-started.md"
     ],

@@ -52,6 +52,18 @@ def test_another_package_that_is_not_installed(request: pytest.FixtureRequest) -
     assert report(request, "no_such_package").failed
 
 
+def test_a_binding_without_its_library_will_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Binding:
+        @staticmethod
+        def nvrtcVersion() -> tuple[int, int, int]:  # noqa: N802
+            raise RuntimeError("No such file: libnvrtc.so.13")
+
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", Binding)
+    assert not conftest._has_nvrtc()
+    monkeypatch.setattr(Binding, "nvrtcVersion", staticmethod(lambda: (0, 13, 0)))
+    assert conftest._has_nvrtc()
+
+
 def test_what_a_marker_names_is_missing(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

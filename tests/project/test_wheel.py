@@ -198,6 +198,7 @@ print(autotune.__version__)
 """
 
 
+@pytest.mark.pip
 @pytest.mark.parametrize("version", [pytest.param(v, marks=getattr(pytest.mark, marker(v))) for v in OTHERS])
 def test_it_is_installed_and_dispatches_on_another_python(version: str, wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
