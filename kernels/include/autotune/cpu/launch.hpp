@@ -2,7 +2,6 @@
 // From a kernel template to a function that a host program can call.
 #pragma once
 #include "autotune/cpu/abi.hpp"
-#include "autotune/integers.cuh"
 
 namespace autotune::cpu {
 
@@ -48,6 +47,15 @@ struct Copied {
   const Parameter& value() const { return reinterpret_cast<const Parameter&>(bytes); }
 };
 
+template <unsigned... I>
+struct Numbers {};
+template <unsigned N, unsigned... I>
+struct FirstNumbers : FirstNumbers<N - 1, N - 1, I...> {};
+template <unsigned... I>
+struct FirstNumbers<0, I...> {
+  using type = Numbers<I...>;
+};
+
 template <auto Kernel>
 struct Entry;
 
@@ -66,14 +74,14 @@ struct Entry<Kernel> {
     }
   }
 
-  template <int... I>
-  static void unpack(const void* const* arguments, const Place* place, Integers<I...>) {
+  template <unsigned... I>
+  static void unpack(const void* const* arguments, const Place* place, Numbers<I...>) {
     loop(place, Copied<Parameters>(arguments[I]).value()...);
   }
 
   static void threads(const Start* start) {
     setting = *start->setting;
-    unpack(start->arguments, start->place, UpTo<sizeof...(Parameters)>());
+    unpack(start->arguments, start->place, typename FirstNumbers<sizeof...(Parameters)>::type());
   }
 };
 
