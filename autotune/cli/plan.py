@@ -114,10 +114,6 @@ class _Progress:
     began: float = field(default_factory=time.perf_counter)
 
     @property
-    def seen(self) -> list[prediction.Point]:
-        return [*self.points.values(), *self.skipped]
-
-    @property
     def taught(self) -> prediction.Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
         return prediction.learn_at_points(read_policy_file(self.path) if self.path else None, self.points)
@@ -234,7 +230,8 @@ def run(plan: Plan, out: Console, err: Console) -> None:
 def _choose_next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
-    return prediction.next_point(plan.over, state.seen, state.taught, dict)
+    seen = [*state.points.values(), *state.skipped]
+    return prediction.next_point(plan.over, seen, state.taught, dict)
 
 
 def _sweep_point(

@@ -221,7 +221,7 @@ def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
 
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
     try:
-        if not (output.parent if str(output.parent) else Path()).is_dir():
+        if not output.parent.is_dir():
             raise StoreError(f"-o {output}: the folder {output.parent} does not exist")
         # Not is_dir, which in newer Pythons says nothing of a name that is too long.
         with suppress(FileNotFoundError):
