@@ -99,14 +99,9 @@ class SweepResult:
         decision = self.decision
         over, winner = decision.over_control, decision.winner
         cost = winner.cost(decision.objective)
-        return Best(
-            winner.configuration,
-            cost if find_objective(decision.objective).is_time else winner.time_ms,
-            over.ratio,
-            (over.low, over.high),
-            tuple(trial.configuration for trial in decision.tie_set),
-            cost,
-        )
+        ms = cost if find_objective(decision.objective).is_time else winner.time_ms
+        tied = tuple(trial.configuration for trial in decision.tie_set)
+        return Best(winner.configuration, ms, over.ratio, (over.low, over.high), tied, cost)
 
     @cached_property
     def policy_file(self) -> PolicyFile:
@@ -160,12 +155,11 @@ class SweepResult:
         return merge_latest(read_record(self.request.store or str(self.out)), [self.record])
 
     def __repr__(self) -> str:
-        where = f"{self.family.name} on {self.workload}, {self.record.about.device_name or self.device}"
-        decision = self.record.decide(self.request.objective)
+        what = f"{self.family.name} on {self.workload}"
         if self.named:
-            return (
-                f"<SweepResult {self.family.name} on {self.workload}: {len(self.named)} named, none measured>"
-            )
+            return f"<SweepResult {what}: {len(self.named)} named, none measured>"
+        where = f"{what}, {self.record.about.device_name or self.device}"
+        decision = self.record.decide(self.request.objective)
         if decision is None:
             return f"<SweepResult {where}: {len(self.trials)} trials, none measured>"
         best, aim = self.best, find_objective(decision.objective)

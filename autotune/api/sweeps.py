@@ -19,15 +19,7 @@ from autotune.api.prior import name_five, read_prior
 from autotune.api.result import SweepResult
 from autotune.declaration import Family, Inputs, Workload, bind, load_family, load_workload, workloads
 from autotune.device import foreign
-from autotune.engine import (
-    OPTIONS,
-    Case,
-    Option,
-    SweepRequest,
-    Watched,
-    open_session,
-    raise_unless_measured,
-)
+from autotune.engine import OPTIONS, Case, Option, SweepRequest, Watched, open_session, raise_unless_measured
 from autotune.errors import StoreError, UnknownName, UsageError, suggestion
 from autotune.files import replace_file, write_text
 from autotune.measure import KERNEL, Reference
@@ -262,12 +254,13 @@ def write_given_workload(
     name = f"given-{_sizes(family, inputs)}-{inputs.digest[:8]}"
     path = folder / "workloads" / f"{name}.yaml"
     arrays = {array: {"npy": f"{name}/{array}.npy"} for array in inputs.arrays}
-    if not path.is_file():
-        _write(path, inputs, arrays)
-        write_text(path, _text(name, family, inputs, arrays, scalars, cold))
-    return Workload(
+    made = Workload(
         name=name, family=family.name, path=path, arrays=arrays, scalars=scalars, options=inputs.options, cold=cold
     )  # fmt: skip
+    if not path.is_file():
+        _write(path, inputs, arrays)
+        write_text(path, _text(made))
+    return made
 
 
 def _sizes(family: Family, inputs: Inputs) -> str:
@@ -290,17 +283,10 @@ def _write(path: Path, inputs: Inputs, arrays: Mapping[str, Mapping[str, str]]) 
         ) from None
 
 
-def _text(
-    name: str, family: Family, inputs: Inputs, arrays: Mapping[str, Any], scalars: Mapping[str, float], cold: bool
-) -> str:  # fmt: skip
+def _text(made: Workload) -> str:
     content: dict[str, Any] = {
-        "schema": 1,
-        "workload": name,
-        "family": family.name,
-        "doc": "arrays passed by a program",
-        "arrays": dict(arrays),
-        "scalars": dict(scalars),
-        "options": dict(inputs.options),
-        "cache": "cold" if cold else "warm",
-    }
+        "schema": 1, "workload": made.name, "family": made.family, "doc": "arrays passed by a program",
+        "arrays": dict(made.arrays), "scalars": dict(made.scalars), "options": dict(made.options),
+        "cache": "cold" if made.cold else "warm",
+    }  # fmt: skip
     return yaml.safe_dump({key: value for key, value in content.items() if value}, sort_keys=False)

@@ -15,14 +15,14 @@ from autotune import files as paths
 from autotune.cli import options
 from autotune.cli.terminal import append, code, markdown_table
 from autotune.compile import Cache, default_root
-from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
+from autotune.declaration import Family, load_family, load_workload, prepare
 from autotune.device import open_backend
 from autotune.engine import ProcessWorker, Sweep, SweepRequest, launch_workers, open_devices
 from autotune.errors import AutotuneError, DeviceError, PolicyFileError, UsageError
 from autotune.extensions import check_of_ranks
 from autotune.hardware import Device
-from autotune.policy import Entry, PolicyFile, acceptance, read_policy_file
-from autotune.record import Store, Study
+from autotune.policy import PolicyFile, acceptance, read_policy_file
+from autotune.record import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,56 +169,40 @@ def _time_accepted(
 ) -> dict[str, Checked]:  # fmt: skip
     """The accepted entries, timed again; one worker for all of them."""
     asked = request.resolve_workloads(family)
-    wanted = [
-        result
-        for name, result in results.items()
-        if (not asked or claims[name].item.workload in asked) and not result.trouble
-    ]
-    if not wanted:
+    wanted = {name: claim for name, claim in claims.items() if not asked or claim.item.workload in asked}
+    timed = {name: result for name, result in results.items() if name in wanted and not result.trouble}
+    if not timed:
         return {}
-    timed = {}
     with launch_workers([device], "", request.trial_seconds) as workers:
         open_devices(workers, "")
-        for result in wanted:
+        for name, result in timed.items():
             try:
-                timed[result.entry] = _retime(request, workers, family, claims[result.entry], result)
+                timed[name] = _retime(request, workers, family, claims[name], result)
             except AutotuneError as problem:
-                timed[result.entry] = replace(result, trouble=f"cannot be measured: {problem}")
+                timed[name] = replace(result, trouble=f"cannot be measured: {problem}")
     return timed
 
 
 def _retime(
-    request: CheckRequest,
-    workers: Sequence[ProcessWorker],
-    family: Family,
-    claim: acceptance.Claim,
-    result: Checked,
-) -> Checked:
+    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, claim: acceptance.Claim, result: Checked
+) -> Checked:  # fmt: skip
     """What came of timing the entry's winner again, side by side with what it was compared with."""
-    study = _study(request, workers, family, claim.item, claim.configurations)
-    if study is None:
-        return replace(result, trouble="the workload's input is not the one it was measured on; sweep again")
-    trials = {t.configuration: t for t in study.trials}
-    found = "; ".join(claim.contradictions(trials, request.tolerance))
-    return replace(result, trouble=found, remark=claim.figures(trials))
-
-
-def _study(
-    request: CheckRequest, workers: Sequence[ProcessWorker], family: Family, item: Entry,
-    configurations: list[Configuration],
-) -> Study | None:  # fmt: skip
-    """The configurations verified and timed on the entry's workload, the best of them side by side; None when that is
-    another input by now."""
+    item = claim.item
     workload = load_workload(family, request.resolve_workloads(family).get(item.workload, item.workload))
     inputs = prepare(family, workload, paths.data_root(request.data))
     if inputs.digest != item.workload_digest:
-        return None
-    asked = SweepRequest(family=family, objective=item.objective, chosen=tuple(configurations), processes=1)
+        return replace(result, trouble="the workload's input is not the one it was measured on; sweep again")
+    asked = SweepRequest(
+        family=family, objective=item.objective, chosen=tuple(claim.configurations), processes=1
+    )
     with tempfile.TemporaryDirectory(prefix="autotune-check-") as folder:
-        return Sweep(
+        study = Sweep(
             workers=workers, request=asked, workload=workload, inputs=inputs, store=Store(folder),
             cache=Cache(default_root()), protocol=asked.protocol(workers[0].device.kind),
         ).run()  # fmt: skip
+    trials = {t.configuration: t for t in study.trials}
+    found = "; ".join(claim.contradictions(trials, request.tolerance))
+    return replace(result, trouble=found, remark=claim.figures(trials))
 
 
 @click.argument(

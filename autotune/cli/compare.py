@@ -43,18 +43,15 @@ def compare_command(
         _print(one, options.out)
     if out_ is not None:
         options.out.print(f"comparison   {_write_table(compared, out_)}")
-    worse = [(one, row) for one in compared for row in one.regressions(threshold / 100, every=every)]
+    found = [(one, one.regressions(threshold / 100, every=every)) for one in compared]
     if markdown is not None:
-        sections = (
-            _section(one, one.regressions(threshold / 100, every=every), threshold / 100) for one in compared
-        )
-        append(markdown, "\n".join(sections) + "\n")
+        append(markdown, "\n".join(_section(*each, threshold) for each in found) + "\n")
+    worse = [
+        f"{one.family} on {one.workload}: {_describe_change(row)}" for one, rows in found for row in rows
+    ]
     if worse:
-        named = "; ".join(
-            f"{one.family} on {one.workload}: {_describe_change(row)}" for one, row in worse[:SHOWN]
-        )
         more = f"; and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
-        raise Regression(f"B is slower than A by more than {threshold:g} %: {named}{more}")
+        raise Regression(f"B is slower than A by more than {threshold:g} %: {'; '.join(worse[:SHOWN])}{more}")
 
 
 def _print(one: Comparison, out: Console) -> None:
@@ -93,7 +90,7 @@ def _section(one: Comparison, worse: Sequence[Change], threshold: float) -> str:
         outcome = f"**{row.outcome}**" if any(row is other for other in worse) else row.outcome
         return (code(row.role), *_figures(row), outcome)
 
-    outcome = f"**{len(worse)} slower by more than {100 * threshold:g} %**" if worse else "no regression"
+    outcome = f"**{len(worse)} slower by more than {threshold:g} %**" if worse else "no regression"
     text = f"### {code(f'{one.family} on {one.workload}, {_where(one)}')}: {outcome}\n\n"
     text += markdown_table(("", "A", "B", "change", "noise", ""), map(cells, one.named))
     text += f"\n{_counts(one)}.\n" if one.every else ""

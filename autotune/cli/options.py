@@ -98,19 +98,16 @@ def make_sweep_option(name: str) -> Decorator:
 
     one = OPTIONS[name]
     flags = [f"--{one.word}", one.name, *([f"-{one.letter}"] if one.letter else [])]
+    shown = {"metavar": one.metavar, "help": one.help, "shell_complete": _COMPLETED.get(name)}
     if one.is_many:
-        return option(
-            *flags, multiple=True, metavar=one.metavar, help=one.help, shell_complete=_COMPLETED.get(name)
-        )
+        return option(*flags, multiple=True, **shown)
     kind = next(each for each in (bool, int, float, str, Path) if each in (get_args(one.kind) or (one.kind,)))
     if kind is bool:
         return option(*flags, is_flag=True, help=one.help)
     type_: Any = FOLDER if kind is Path else kind
     if one.least is not None:
         type_ = click.IntRange(int(one.least)) if kind is int else click.FloatRange(one.least)
-    return option(
-        *flags, default=one.default, type=type_, metavar=one.metavar, help=one.help, shell_complete=_COMPLETED.get(name)
-    )  # fmt: skip
+    return option(*flags, default=one.default, type=type_, **shown)
 
 
 FOLDER = click.Path(path_type=Path)  # or a file
@@ -187,27 +184,13 @@ def markdown_option(what: str) -> Decorator:
 
 def call_options(command: Command) -> Command:
     """The options of a command that runs a kernel once."""
-    for added in (
-        option(
-            "--output",
-            "--out",
-            "-o",
-            type=FOLDER,
-            metavar="FILE",
-            help="Output file: .npy, .npz or the family's own format.",
-        ),
-        option(
-            "--input",
-            "-i",
-            "given",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Input (a file), scalar or option; repeat for more.",
-        ),
-        make_workload_option("Take the input from a workload; default without -i: the family's own."),
-    ):
-        added(command)
-    return command
+    about = "Output file: .npy, .npz or the family's own format."
+    option("--output", "--out", "-o", type=FOLDER, metavar="FILE", help=about)(command)
+    about = "Input (a file), scalar or option; repeat for more."
+    option("--input", "-i", "given", multiple=True, metavar="NAME=VALUE", help=about)(command)
+    return make_workload_option("Take the input from a workload; default without -i: the family's own.")(
+        command
+    )
 
 
 def words(request: "SweepRequest") -> Iterator[str]:

@@ -114,10 +114,6 @@ class _Progress:
     began: float = field(default_factory=time.perf_counter)
 
     @property
-    def seen(self) -> list[prediction.Point]:
-        return [*self.points.values(), *self.skipped]
-
-    @property
     def taught(self) -> prediction.Taught | None:
         """What the policy file knows of the range, by the numbers that were asked for."""
         return prediction.learn_at_points(read_policy_file(self.path) if self.path else None, self.points)
@@ -184,12 +180,13 @@ def template(family: Family, named: str, names: Sequence[str]) -> Workload:
 def numbers(family: Family, workload: Workload) -> list[str]:
     """What of a workload a range may replace: parameters that are whole numbers, extents of arrays it generates."""
     own = [name for name, value in workload.parameters.items() if isinstance(value, int)]
-    shapes = [
-        family.data[name].shape
-        for name, spec in workload.arrays.items()
-        if "shape" in spec and name in family.data
-    ]
-    return list(dict.fromkeys([*own, *(extent for shape in shapes for extent in shape)]))
+    extents = [extent for name in workload.arrays for extent in _extents(family, workload, name)]
+    return list(dict.fromkeys([*own, *extents]))
+
+
+def _extents(family: Family, workload: Workload, array: str) -> tuple[str, ...]:
+    """The extents of an array that the workload generates; none of one that it reads."""
+    return family.data[array].shape if "shape" in workload.arrays[array] and array in family.data else ()
 
 
 def content(family: Family, workload: Workload, point: prediction.Point) -> dict[str, Any]:
@@ -197,23 +194,17 @@ def content(family: Family, workload: Workload, point: prediction.Point) -> dict
     name = "-".join(f"{name}{value}" for name, value in point.items())
     arrays: dict[str, Any] = {}
     for array, spec in workload.arrays.items():
-        extents = family.data[array].shape if "shape" in spec and array in family.data else ()
-        shape = [
-            point.get(extent, size)
-            for extent, size in zip(extents, spec.get("shape", ()), strict=bool(extents))
-        ]
-        arrays[array] = {**spec, **({"shape": shape} if extents else {})}
+        arrays[array] = dict(spec)
+        if extents := _extents(family, workload, array):
+            given = zip(extents, spec["shape"], strict=True)
+            arrays[array]["shape"] = [point.get(extent, size) for extent, size in given]
     own = {n: v for n, v in point.items() if n in workload.parameters}
     told: dict[str, Any] = {
         "parameters": {**workload.parameters, **own}, "arrays": arrays, "scalars": dict(workload.scalars),
         "options": dict(workload.options), "files": {n: dict(f) for n, f in workload.files.items()},
     }  # fmt: skip
-    head = {
-        "schema": 1,
-        "workload": name,
-        "family": family.name,
-        "cache": "cold" if workload.cold else "warm",
-    }
+    cache = "cold" if workload.cold else "warm"
+    head = {"schema": 1, "workload": name, "family": family.name, "cache": cache}
     return {**head, **{key: value for key, value in told.items() if value}}
 
 
@@ -221,7 +212,7 @@ def run(plan: Plan, out: Console, err: Console) -> None:
     """Sweep after sweep; the policy file is written after each, so that what is stopped is not lost."""
     request, state = plan.request, _Progress()
     request.check()
-    first = content(plan.request.family, plan.template, next(iter(plan.over.corners())))
+    first = content(request.family, plan.template, next(iter(plan.over.corners())))
     start = replace(request, workloads=(str(_write_workload(plan, first)),))
     with open_session(start, start.cases(), partial(show_live, err=err), err.print) as session:
         open_devices(session.workers, request.compiler)
@@ -239,7 +230,8 @@ def run(plan: Plan, out: Console, err: Console) -> None:
 def _choose_next(plan: Plan, state: _Progress) -> dict[str, int] | None:
     if len(state.points) >= plan.sizes or time.perf_counter() - state.began > plan.seconds:
         return None
-    return prediction.next_point(plan.over, state.seen, state.taught, dict)
+    seen = [*state.points.values(), *state.skipped]
+    return prediction.next_point(plan.over, seen, state.taught, dict)
 
 
 def _sweep_point(
@@ -309,6 +301,6 @@ def _tell(plan: Plan, state: _Progress, out: Console) -> None:
     record_coverage(state.path, plan.over.numbers, promise)
     over = ", ".join(f"{name} {low} to {high}" for name, (low, high) in plan.over.numbers.items())
     out.print(f"policy file  {state.path}")
-    warning = f", which is more than the requested {loss_percent(plan.regret)}: sweep more sizes"
-    warning = "" if promise <= plan.regret else warning
+    more = f", which is more than the requested {loss_percent(plan.regret)}: sweep more sizes"
+    warning = more if promise > plan.regret else ""
     out.print(f"             covers {over}: 95 % should lose at most {loss_percent(promise)}{warning}")

@@ -138,11 +138,8 @@ def keep(
 ) -> Study:
     """Add counters to those in the record, and return the study with them. Raises StoreError if the code or data that
     ran differ from what was recorded."""
-    for name, now in (
-        ("source_digest", result.source_digest), ("space_digest", result.space_digest),
-        ("workload_digest", result.workload_digest),
-    ):  # fmt: skip
-        if getattr(study.about, name) != now:
+    for name in ("source_digest", "space_digest", "workload_digest"):
+        if getattr(study.about, name) != getattr(result, name):
             raise StoreError(
                 f"the {name.split('_')[0]} of {study.family} has changed since it was recorded, so the counters would "
                 "not be those of the recorded times: run autotune sweep again"

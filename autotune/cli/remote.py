@@ -174,17 +174,19 @@ def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "Completed
 # -- what is sent -----------------------------------------------------------------------------------------------
 
 
-def _is_own(request: SweepRequest) -> bool:
-    """Whether the family is one that the host does not have with its autotune."""
-    return request.family.folder.parent.resolve() != find_bundled("kernels").resolve()
+def _own_family(request: SweepRequest) -> str:
+    """The folder there of a family that the host does not have with its autotune; empty of one that it has."""
+    folder = request.family.folder
+    has_it = folder.parent.resolve() == find_bundled("kernels").resolve()
+    return "" if has_it else f"family/{folder.resolve().name}"
 
 
 def _list_sent_files(request: SweepRequest, policies: Path) -> Iterator[tuple[str, Path]]:
     """Names in the host's folder, and what they are here."""
-    if _is_own(request):
-        yield f"family/{request.family.folder.resolve().name}", request.family.folder
-    for number, path in enumerate(_workload_files(request)):
-        yield f"workloads/{number}/{path.name}", path
+    if own := _own_family(request):
+        yield own, request.family.folder
+    for path, there in _workload_files(request).items():
+        yield there, path
     if request.data:
         yield "data", request.data
     for name in _KEPT:
@@ -194,22 +196,18 @@ def _list_sent_files(request: SweepRequest, policies: Path) -> Iterator[tuple[st
         yield f"policies/{request.family.name}", policies / request.family.name
 
 
-def _workload_files(request: SweepRequest) -> list[Path]:
-    """Those that were named by their file."""
+def _workload_files(request: SweepRequest) -> dict[Path, str]:
+    """Those that were named by their file, and what they are called there."""
     known = workloads(request.family)
-    return [Path(name) for name in request.workloads if name and name not in known]
+    files = [Path(name) for name in request.workloads if name and name not in known]
+    return {path: f"workloads/{number}/{path.name}" for number, path in enumerate(files)}
 
 
 def _words(request: SweepRequest) -> list[str]:
     """The command there."""
-    files = [str(path) for path in _workload_files(request)]
-    sent = {name: f"workloads/{number}/{Path(name).name}" for number, name in enumerate(files)}
-    there = replace(
-        request,
-        workloads=tuple(sent.get(str(Path(name)), name) if name else name for name in request.workloads),
-        data=Path("data") if request.data else None,
-        out=Path("out"),
-    )
-    own = f"./family/{request.family.folder.resolve().name}"
-    family = own if _is_own(request) else request.family.name
+    sent, own = _workload_files(request), _own_family(request)
+    named = tuple(sent.get(Path(name), name) if name else name for name in request.workloads)
+    data = Path("data") if request.data else None
+    there = replace(request, workloads=named, data=data, out=Path("out"))
+    family = f"./{own}" if own else request.family.name
     return ["sweep", family, *words(there), "--policies", "policies"]

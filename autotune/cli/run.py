@@ -97,11 +97,18 @@ class RunRequest:
 @options.option("--explain", is_flag=True, help="Print why this configuration was chosen.")
 def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
     call = RunRequest(load_family(family, check=False), **asked)
-    run_on(device, call, options.note, explain=explain)
+    if "," in device:
+        raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
+
+    def open_tuned(tuned: Family) -> TunedKernel:
+        folders = paths.policy_folders(call.policies, tuned.folder)
+        return TunedKernel(tuned, device, Choosing(folders=folders, objective=_ONE_CALL))
+
+    run_call(call, open_tuned, options.note, explain=explain)
 
 
 def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = False) -> None:
-    """Make the call on the kernel that ``open_tuned`` opens; ``note`` prints a line, to stderr where the output goes to
+    """Make the call on the kernel that ``opened`` opens; ``note`` prints a line, to stderr where the output goes to
     stdout. Bad input is rejected before the device is opened; the output appears whole or not at all."""
     texts, output, note = call.texts, call.output, call.enable_notes(note)
     inputs = None if call.application else call.inputs()
@@ -121,21 +128,6 @@ def run_call(call: RunRequest, opened: Opener, note: Note, *, explain: bool = Fa
             call.application(texts, unfinished, open_kernel, note)
     if output is not None:
         note(f"written      {output}")
-
-
-def run_on(device: str, call: RunRequest, note: Note, *, explain: bool = False) -> None:
-    """Make the call on the tuned kernel on ``device``."""
-    if "," in device:
-        raise UsageError(f"run calls the kernel on one device, not on {device}: name one")
-
-    def open_tuned(family: Family) -> TunedKernel:
-        return TunedKernel(
-            family,
-            device,
-            Choosing(folders=paths.policy_folders(call.policies, family.folder), objective=_ONE_CALL),
-        )
-
-    run_call(call, open_tuned, note, explain=explain)
 
 
 def _call(kernel: OpenKernel, inputs: Inputs, unfinished: Path | None, explain: bool, note: Note) -> None:
@@ -206,16 +198,20 @@ def _texts(items: Sequence[str]) -> dict[str, str]:
 
 
 def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
-    names = [data.name for data in family.inputs]
+    names, reader = [data.name for data in family.inputs], getattr(family.module, "read", None)
     arrays: dict[str, Any] = {}
     options: dict[str, str] = {}
     for name, text in texts.items():
         if name in family.options:
             options[name] = text
         elif name in family.scalars:
-            arrays[name] = _number(name, text)
+            try:
+                arrays[name] = float(text)
+            except ValueError:
+                raise UsageError(f"-i {name}={text!r}: a number is needed") from None
         elif name in names:
-            arrays[name] = _array(family, name, text)
+            array = reader(name, text) if reader else None
+            arrays[name] = read_npy(Path(text), f"-i {name}") if array is None else np.asarray(array)
         else:
             raise UnknownName(
                 "input", name, [*names, *family.callers_scalars, *family.options], f"family {family.name}"
@@ -223,22 +219,9 @@ def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
     return bind(family, arrays, options, {})
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"-i {name}={text!r}: a number is needed") from None
-
-
-def _array(family: Family, name: str, text: str) -> NDArray[Any]:
-    reader = getattr(family.module, "read", None)
-    array = reader(name, text) if reader else None
-    return read_npy(Path(text), f"-i {name}") if array is None else np.asarray(array)
-
-
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
     try:
-        if not (output.parent if str(output.parent) else Path()).is_dir():
+        if not output.parent.is_dir():
             raise StoreError(f"-o {output}: the folder {output.parent} does not exist")
         # Not is_dir, which in newer Pythons says nothing of a name that is too long.
         with suppress(FileNotFoundError):

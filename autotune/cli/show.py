@@ -9,10 +9,10 @@ from importlib import metadata
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.table import Table
 
 from autotune.cli import options
 from autotune.compile import (
@@ -36,21 +36,18 @@ from autotune.compile import (
 )
 from autotune.declaration import Configuration, Family, load_family
 from autotune.declaration import families as known_families
+from autotune.device import devices
 from autotune.errors import AutotuneError, CompilerError, UsageError
 from autotune.files import data_root, find_bundled, pip_install, policy_folders
 from autotune.hardware import Device
 from autotune.layout import DIMENSIONS, SharedLayout
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from autotune.measure import ncu
 
 _TOOLKIT = "install a CUDA toolkit"
 
 
 def doctor(out: Console) -> None:
     """Print one row per part: here or missing, which version, and what to do. Never fails."""
-    from rich.table import Table
-
     table = Table("part", "", "what", "how to get it", box=None)
     has_toolkit = False
     with suppress(AutotuneError):
@@ -81,18 +78,6 @@ def _nvcc() -> str:
     return _strip_options(Nvcc("sm_90"))
 
 
-def _gpu() -> str:
-    from autotune.device import devices
-
-    return ", ".join(devices())
-
-
-def _ncu() -> str:
-    from autotune.measure import ncu
-
-    return ncu.find_ncu()
-
-
 def _package(name: str) -> str:
     try:
         return f"{name} {metadata.version(name)}"
@@ -109,9 +94,9 @@ _PARTS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("NVRTC (compiles for CUDA)", _nvrtc, f"{pip_install('static')}; nvcc is enough, too"),
     ("nvcc (the other CUDA compiler)", _nvcc, "install a CUDA toolkit; NVRTC is enough, too"),
     ("PyCUDA (runs on CUDA)", partial(_package, "pycuda"), f"{_TOOLKIT}, then {pip_install('cuda')}"),
-    ("GPU", _gpu, "needs an NVIDIA GPU with its driver"),
+    ("GPU", lambda: ", ".join(devices()), "needs an NVIDIA GPU with its driver"),
     ("NVML (clocks, throttling)", partial(_package, "nvidia-ml-py"), pip_install("cuda")),
-    ("Nsight Compute (autotune profile)", _ncu, _TOOLKIT),
+    ("Nsight Compute (autotune profile)", ncu.find_ncu, _TOOLKIT),
     ("Optuna (the record)", partial(_package, "optuna"), pip_install()),
     ("pandas (reports)", partial(_package, "pandas"), pip_install()),
     ("Plotly (reports)", partial(_package, "plotly"), pip_install()),
@@ -135,15 +120,11 @@ def print_listing(
         print(ptx(variants, toolchain), end="")
 
 
-def _shared_table(variant: Variant, name: str) -> "Table":
+def _shared_table(variant: Variant, name: str) -> Table:
     """The layouts that an array in shared memory may have where all else is as ``variant`` has it, with the wavefronts
     of a warp's request by access pattern: the most, and the fewest that its bytes need."""
-    from rich.table import Table
-
-    space, title = (
-        variant.family.space,
-        f"{name}, in shared memory: wavefronts of a request / the fewest possible",
-    )
+    space = variant.family.space
+    title = f"{name}, in shared memory: wavefronts of a request / the fewest possible"
     drivers = [policy for policy in space.policies if name in policy.data]
     tables: list[tuple[str, SharedLayout]] = []
     for values in product(*(policy.values for policy in drivers)):
@@ -167,7 +148,6 @@ def show(
 ) -> None:
     """Print the policy struct, each array's layout and, where a CUDA compiler is installed, the static profile."""
     from rich.syntax import Syntax
-    from rich.table import Table
 
     variant = Variant.make(family, configuration, known.options)
     out.print(f"{family.name}: {configuration.id}")
@@ -178,11 +158,9 @@ def show(
         out.print(f"compile options {' '.join(variant.compile_options)}\n")
     struct = variant.source.struct.replace(">, autotune::", ">,\n      autotune::")
     out.print(Syntax(struct, "cpp", background_color="default"))
-    shown = {
-        kind: [dimension.text(layout) for layout in variant.layouts.values()]
-        for kind, dimension in DIMENSIONS.items()
-    }
-    shown = {kind: column for kind, column in shown.items() if any(column)}
+    layouts = variant.layouts.values()
+    columns = {kind: [dimension.text(one) for one in layouts] for kind, dimension in DIMENSIONS.items()}
+    shown = {kind: column for kind, column in columns.items() if any(column)}
     table = Table("data", "role", *shown, "texel bytes", box=None)
     for (name, layout), *cells in zip(variant.layouts.items(), *shown.values(), strict=True):
         table.add_row(name, family.data[name].role, *(cell or "-" for cell in cells), str(layout.texel_bytes))
@@ -221,8 +199,6 @@ def show(
 
 
 def families_command() -> None:
-    from rich.table import Table
-
     from autotune.search import MOST_LISTED, list_configurations
 
     table = Table("family", "about", "configurations", "presets", box=None)
@@ -244,8 +220,8 @@ def list_command(family: str, preset: str, narrowed: Mapping[str, Sequence[str]]
     if not count:
         for configuration in configurations:
             print(configuration.id)
-    told = f"{len(configurations)} configurations of {loaded.name}; presets: {', '.join(loaded.space.preset_names)}"
-    print(told, file=sys.stderr)
+    presets = ", ".join(loaded.space.preset_names)
+    print(f"{len(configurations)} configurations of {loaded.name}; presets: {presets}", file=sys.stderr)
 
 
 @options.family_argument

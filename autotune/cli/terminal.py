@@ -43,11 +43,8 @@ def print_study(
         out.print(line)
     if decision := study.decide(objective):
         out.print(_ladder(study, decision))
-        for line in (
-            *_describe_figures(decision),
-            *_describe_certainty(study, decision),
-            *_break_even(study, decision),
-        ):
+        certainty = _describe_certainty(study, decision)
+        for line in (*_describe_figures(decision), *certainty, *_break_even(study, decision)):
             out.print(line)
 
 
@@ -116,11 +113,8 @@ def _describe_certainty(study: Study, decision: Decision) -> Iterable[str]:
     spread = decision.winner.measurement.spread if decision.winner.measurement else 0.0
     near = close_to_winner(study.trials, decision)
     if near or spread > 1:
-        behind = (
-            f"{near:,} others are slower than the winner by no more than its interval"
-            if near
-            else "the winner has"
-        )
+        others = f"{near:,} others are slower than the winner by no more than its interval"
+        behind = others if near else "the winner has"
         yield (
             f"warning: {behind} ± {spread:.1%}: noise may have chosen it; on an idle "
             "machine sweep again with --retime (the finalists) or --again (everything)"
@@ -143,23 +137,15 @@ def _ladder(study: Study, decision: Decision) -> Table:
     measured = {t.configuration: t for t in study.trials if t.measurement}
     for role, configuration in study.roles(decision).items():
         if trial := measured.get(configuration):
+            cost = aim.text(trial.cost(decision.objective))
+            told = _compare_with_winner(role, trial, decision)
             beside = () if aim.is_time else (duration(trial.time_ms),)
-            table.add_row(
-                role,
-                aim.text(trial.cost(decision.objective)),
-                _compare_with_winner(role, trial, decision),
-                *beside,
-                configuration.changes(study.control),
-            )
+            table.add_row(role, cost, told, *beside, configuration.changes(study.control))
     baseline = study.about.baseline
     if baseline and baseline.median_ms and decision.objective == KERNEL:
         told = f"{baseline.over_winner:.2f} x the winner" if baseline.over_winner else ""
-        table.add_row(
-            "baseline",
-            duration(baseline.beside_ms(decision.winner.time_ms)),
-            told,
-            f"{baseline.kernel} in {baseline.source}",
-        )
+        took = duration(baseline.beside_ms(decision.winner.time_ms))
+        table.add_row("baseline", took, told, f"{baseline.kernel} in {baseline.source}")
     return table
 
 

@@ -1,7 +1,6 @@
 """``autotune worker``: joins the sweeps of a record that hosts share, and leaves when nothing of them is left."""
 
 import time
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from rich.console import Console
 
 from autotune.cli import options
-from autotune.engine import NotAsked, Swept, open_session, request_of
+from autotune.engine import NotAsked, open_session, request_of
 from autotune.errors import DeviceError, Interrupted, StoreError
 from autotune.record import Store
 from autotune.report import show_live
@@ -37,11 +36,14 @@ _LOOK_S = 1.0  # between looks for a sweep
 def worker_command(store: str, family: tuple[str, ...], wait: float, **asked: Any) -> None:
     """Try what the sweeps in the record ask for on this host's device, one after the other, with the families that ship
     with autotune and those in the folders ``family``. Raises AutotuneError: where there is none for it, the reason."""
-    where, out, err = store, options.out, options.err
+    out, err = options.out, options.err
     joined, reasons = 0, []
-    for told in _await_requests(where, wait, err):
+    for told in _await_requests(store, wait, err):
         try:
-            swept = _join(told, where, family, asked, err)
+            request = request_of(told, store, own=family, **asked)
+            request.strategy.check(request.configurations)
+            with open_session(request, request.cases(), partial(show_live, err=err), err.print) as session:
+                (swept,) = session.sweeps()
         except NotAsked as problem:
             reasons.append(str(problem))
             continue
@@ -74,13 +76,3 @@ def _await_requests(where: str, wait_s: float, err: Console) -> list[dict[str, A
         time.sleep(_LOOK_S)
     err.print(f"{len(requests)} to join in {store.where}")
     return requests
-
-
-def _join(
-    told: Mapping[str, Any], where: str, own: Sequence[str], here: Mapping[str, Any], err: Console
-) -> Swept:
-    request = request_of(told, where, own=own, **here)
-    request.strategy.check(request.configurations)
-    with open_session(request, request.cases(), partial(show_live, err=err), err.print) as session:
-        (swept,) = session.sweeps()
-    return swept

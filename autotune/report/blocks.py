@@ -25,17 +25,20 @@ _SHOW: Mapping[str, Callable[[float], str]] = MappingProxyType(
         "count": units.count, "time": units.duration, "spread": units.spread, "percent": units.percent,
         "share": units.share, "ratio": units.ratio, "rate": units.si, "regret": units.ratio,
         "change": units.percent, "points": units.points, "correlation": units.correlation, "bytes": units.size,
-        "number": units.number,
-        "seconds": units.seconds, "error": units.error, "energy": units.energy, "power": units.power,
+        "number": units.number, "seconds": units.seconds, "error": units.error, "energy": units.energy,
+        "power": units.power,
     }
 )  # fmt: skip
 
 
-_SHADED = ("regret", "change", "correlation")
-
-
-def _compute_shade(share: float) -> float:
-    return round(0.4 * min(1.0, share), 3)
+# What a cell's shade says, and how much of the darkest one it gets: a regret's from 2 on, a change's from 50 %.
+_SHADES: Mapping[str, Callable[[float], tuple[str, float]]] = MappingProxyType(
+    {
+        "regret": lambda ratio: ("worse", math.sqrt(max(0.0, ratio - 1))),
+        "change": lambda percent: ("worse" if percent > 0 else "better", abs(percent) / 50),
+        "correlation": lambda number: ("better" if number > 0 else "worse", abs(number)),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,11 @@ class Column:
         return value.id if isinstance(value, Configuration) else str(value)
 
     def shade(self, value: Any) -> tuple[str, float]:
-        """What the cell's shade says and how dark it is, 0 to 0.4, so that the text stays readable: ``worse`` for a
-        regret (darkest from 2 on) and a longer time (from 50 %), ``better`` for a shorter one and a correlation."""
-        if value is None or math.isnan(value if self.kind in _SHADED else 0.0):
+        """``worse``, ``better`` or nothing, and how dark it is, 0 to 0.4, so that the text stays readable."""
+        if self.kind not in _SHADES or value is None or math.isnan(value):
             return "", 0.0
-        if self.kind == "regret":
-            return "worse", _compute_shade(math.sqrt(max(0.0, value - 1)))
-        if self.kind == "change":
-            return "worse" if value > 0 else "better", _compute_shade(abs(value) / 50)
-        if self.kind == "correlation":
-            return "better" if value > 0 else "worse", _compute_shade(abs(value))
-        return "", 0.0
+        said, share = _SHADES[self.kind](value)
+        return said, round(0.4 * min(1.0, share), 3)
 
 
 @dataclass(frozen=True)

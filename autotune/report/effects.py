@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from autotune import figures as units
+from autotune.declaration import PolicyValue
 from autotune.record import Study, Trial
 from autotune.report.blocks import Block, Column, Table
 from autotune.report.charts import COLOURS, Bar, Chart, Whisker, shares, to_plain_text, whiskers
@@ -16,6 +16,9 @@ from autotune.report.policy_effects import Importance, Pairing, Timed, effects_f
 TOTAL = "whole plan"
 MOST_BARS = 64
 MOST_CLUSTERS = 8
+
+Key = tuple[int, ...]  # the numbers of some policies' values
+Cluster = tuple[tuple[PolicyValue, ...], list[int]]  # the values that its pairs agree in, and those pairs
 
 _FIGURES = (
     Column("pairs", "pairs", "count"), Column("mean_percent", "mean", "change"),
@@ -39,25 +42,27 @@ def clustered(
     by = _limit_settings(codes, list(codes), MOST_BARS)
     outer = _limit_settings(codes, by[:-1][:3], MOST_CLUSTERS)
     keys = _keys(codes, by)
-    groups: dict[tuple[int, ...], list[int]] = {}
+    groups: dict[Key, list[int]] = {}
     for pair, key in enumerate(keys):
         groups.setdefault(key, []).append(pair)
     bars = sorted(groups)
     heads = [key[: len(outer)] for key in bars]
     numbers = {head: i for i, head in enumerate(dict.fromkeys(heads))}
     places = [i + 1.2 * numbers[head] for i, head in enumerate(heads)]  # a gap between clusters
-    clusters: dict[tuple[int, ...], list[int]] = {}
+    members: dict[Key, list[int]] = {}
     for key, head in zip(bars, heads, strict=True):
-        clusters.setdefault(head, []).extend(groups[key])
+        members.setdefault(head, []).extend(groups[key])
+    clusters = [
+        (tuple(timed.values[p][c] for p, c in zip(outer, head, strict=True)), of)
+        for head, of in members.items()
+    ]
     single = len(bars) == len(keys)
     rows = [row_of.get(int(pairing.value_rows[groups[key][0]])) for key in bars] if single else None
     percents = {
         kernel or TOTAL: pairing.percent(timed.times(kernel or None)) for kernel in ("", *timed.kernels)
     }
-    choices = {
-        kernel: _heights(percent, [groups[key] for key in bars], clusters, timed, outer)
-        for kernel, percent in percents.items()
-    }
+    pairs = [groups[key] for key in bars]
+    choices = {kernel: _heights(percent, pairs, clusters) for kernel, percent in percents.items()}
     typical = summarise(percents[TOTAL])[2]
     title = f"{pairing.policy}: {pairing.base} → {pairing.value}"
     several = f"a bar the median over pairs that agree in {', '.join(by)}, with their range"
@@ -69,21 +74,12 @@ def clustered(
     if rows:
         figure["data"][0]["customdata"] = rows
     chart = Chart(name, f"{title}: {text}; {each}", {**figure, "choices": choices}, caption=False)
-    table = _table(name, timed, outer, clusters, percents[TOTAL])
+    table = _table(name, outer, clusters, percents[TOTAL])
     return Block(title=title, text=f"{text}; {each}.", chart=chart, table=table, folded_table=True, half=True)
 
 
-def _table(
-    name: str,
-    timed: Timed,
-    outer: Sequence[str],
-    clusters: Mapping[tuple[int, ...], Sequence[int]],
-    percent: NDArray[np.float64],
-) -> Table:
-    rows = []
-    for head, members in clusters.items():
-        values = [timed.values[p][c] for p, c in zip(outer, head, strict=True)]
-        rows.append((*values, *summarise(percent[members])))
+def _table(name: str, outer: Sequence[str], clusters: Sequence[Cluster], percent: NDArray[Any]) -> Table:
+    rows = [(*values, *summarise(percent[pairs])) for values, pairs in clusters]
     heading = tuple(Column(policy, policy) for policy in outer)
     return Table(name, f"As a table, by cluster ({TOTAL})", (*heading, *_FIGURES), tuple(rows))
 
@@ -96,21 +92,18 @@ def _limit_settings(codes: Mapping[str, NDArray[Any]], names: Sequence[str], mos
     return taken
 
 
-def _keys(codes: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[tuple[int, ...]]:
+def _keys(codes: Mapping[str, NDArray[Any]], names: Sequence[str]) -> list[Key]:
     if not names:
         return [()] * (len(next(iter(codes.values()))) if codes else 1)
     return list(zip(*(codes[name].tolist() for name in names), strict=True))
 
 
 def _figure(
-    places: Sequence[float],
-    heads: Sequence[tuple[int, ...]],
-    settings: Sequence[Sequence[str]],
-    by: Sequence[str],
+    places: Sequence[float], heads: Sequence[Key], settings: Sequence[Sequence[str]], by: Sequence[str]
 ) -> dict[str, Any]:
     """All but the heights, which the page fills in for the kernel that is chosen: ``by`` and ``settings`` are the other
     policies and their values, bar by bar."""
-    centres: dict[tuple[int, ...], list[float]] = {}
+    centres: dict[Key, list[float]] = {}
     for head, place in zip(heads, places, strict=True):
         centres.setdefault(head, []).append(place)
     trace = {
@@ -130,11 +123,7 @@ def _figure(
 
 
 def _heights(
-    percent: NDArray[np.float64],
-    bars: Sequence[Sequence[int]],
-    clusters: Mapping[tuple[int, ...], Sequence[int]],
-    timed: Timed,
-    outer: Sequence[str],
+    percent: NDArray[Any], bars: Sequence[Sequence[int]], clusters: Sequence[Cluster]
 ) -> dict[str, Any]:
     """Of one kernel: each bar's median change, the range around it where it is more than one pair, and the clusters'
     labels with their medians: one outlier moves a mean anywhere. The tables have the means too."""
@@ -144,12 +133,10 @@ def _heights(
         made["array"] = [round(float(f[4] - f[2]), 2) if f else 0 for f in summaries]
         made["arrayminus"] = [round(float(f[2] - f[3]), 2) if f else 0 for f in summaries]
     made["ticktext"] = []
-    for head, members in clusters.items():
-        of = summarise(percent[members])
-        values = [to_plain_text(str(timed.values[policy][c])) for policy, c in zip(outer, head, strict=True)]
-        made["ticktext"].append(
-            "<br>".join([*values, f"<b>{units.percent(float(of[2])) if of else '–'}</b>"])
-        )
+    for values, pairs in clusters:
+        of = summarise(percent[pairs])
+        median = f"<b>{units.percent(float(of[2])) if of else '–'}</b>"
+        made["ticktext"].append("<br>".join([*(to_plain_text(str(value)) for value in values), median]))
     return made
 
 
@@ -173,18 +160,14 @@ def effects_blocks(study: Study, timed: Timed, trials: list[Trial]) -> list[Bloc
             Whisker(f"{row[0]}: {row[2]}", low=row[6], high=row[7], mean=row[4], median=row[5])
             for row in main
         ]
-        blocks.append(
-            Block(
-                title="Main effects",
-                table=Table("effects", caption, (*_CHANGED, *_FIGURES), tuple(main)),
-                chart=whiskers("effects", f"{caption}: range, mean and median", entries),
-            )
-        )
+        table = Table("effects", caption, (*_CHANGED, *_FIGURES), tuple(main))
+        chart = whiskers("effects", f"{caption}: range, mean and median", entries)
+        blocks.append(Block(title="Main effects", table=table, chart=chart))
     if timed.kernels and main:
         blocks.append(_group_by_kernel(timed, main))
     blocks += _figures(study, timed, shares, trials)
-    if table := _interactions(study, timed, shares):
-        blocks.append(table)
+    if found := _interactions(study, timed, shares):
+        blocks.append(found)
     return blocks
 
 

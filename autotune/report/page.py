@@ -4,27 +4,24 @@ Everything it needs is inside, and a content security policy forbids it to ask f
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from autotune import figures as units
-from autotune.declaration import Configuration, PolicyValue
+from autotune.declaration import Configuration
 from autotune.files import clean, write_text
 from autotune.record import Study
 from autotune.report.across import Across, compare_across
-from autotune.report.blocks import Block, Table
+from autotune.report.blocks import Block
 from autotune.report.effects import effects_blocks
 from autotune.report.policy_effects import Timed, effects_frame
 from autotune.report.ranking import configurations, explain_untied
 from autotune.report.result_section import (
-    Headline,
-    ResultSection,
     Use,
     answer,
     facts,
@@ -42,52 +39,6 @@ from autotune.report.why import make_blocks
 
 MOST_TRIALS = 20_000  # in the page's table, over all studies, to keep the file under 8 MB
 _FOLDER = Path(__file__).parent
-
-
-@dataclass(frozen=True, kw_only=True)
-class _View:
-    """One study as the template shows it; ``anchor`` is its id in the page, ``across`` that of the page's part on all
-    workloads. The blocks are those of the six sections."""
-
-    anchor: str
-    across: str
-    title: str
-    study: Study
-    answer: Headline | None
-    result: ResultSection
-    facts: tuple[tuple[str, str], ...]
-    ladder: Block
-    ties: Table | None
-    ranking: Block | None
-    effects: tuple[Block, ...]
-    kernels: tuple[str, ...]
-    why: tuple[Block, ...]
-    choice: tuple[Block, ...]
-    search: tuple[Block, ...]
-    trials: dict[str, Any]
-
-    @property
-    def chips(self) -> list[tuple[str, PolicyValue]]:
-        """The winner's policies, those first that it changed."""
-        values = self.answer.winner.items() if self.answer else ()
-        return sorted(values, key=lambda one: one[1] == self.study.control[one[0]])
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        first = (self.ladder, self.ranking) if self.ranking else (self.ladder,)
-        return (*first, *self.effects, *self.why, *self.choice, *self.search)
-
-
-class _Given(NamedTuple):
-    """What a view needs in addition to its study: see ``write_report``. A view shows at most ``most`` trials; all
-    studies together have ``texts`` different reasons and notes."""
-
-    ceilings: Mapping[str, Any] | None
-    code: Code | None
-    use: Callable[[Study], Use]
-    more: Callable[[Study], Sequence[Block]]
-    most: int
-    texts: int
 
 
 def write_report(
@@ -110,15 +61,15 @@ def write_report(
     studies = tuple(studies)
     most = max(1, MOST_TRIALS // max(1, len(studies)))
     texts = len({(trial.reason, trial.remarks) for study in studies for trial in study.trials})
-    given = _Given(ceilings, code, use, more, most, texts)
-    views: list[_View] = []
+    view = partial(_view, ceilings=ceilings, code=code, use=use, more=more, most=most, texts=texts)
+    views: list[dict[str, Any]] = []
     wholes: dict[str, Across] = {}
     for group in groups(studies):
         anchor = f"across-{len(wholes) + 1}" if len(group) > 1 else ""
         common = wholes.setdefault(anchor, compare_across(group)).minimax if anchor else None
         chosen = common.configuration if common else None
         for study in group:
-            views.append(_view(study, f"study-{len(views) + 1}", anchor, chosen, given))
+            views.append(view(study, f"study-{len(views) + 1}", anchor, chosen))
     script = "".join(
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "charts.js", "trials.js")
     )
@@ -156,43 +107,47 @@ def _trust(text: str) -> Markup:
     return Markup(text)  # noqa: S704
 
 
-def _view(study: Study, anchor: str, whole: str, common: Configuration | None, given: _Given) -> _View:
+def _view(
+    study: Study, anchor: str, whole: str, common: Configuration | None, *, ceilings: Mapping[str, Any] | None,
+    code: Code | None, use: Callable[[Study], Use], more: Callable[[Study], Sequence[Block]], most: int, texts: int,
+) -> dict[str, Any]:  # fmt: skip
+    """One study as the template shows it: the blocks of the six sections, and what stands between them. ``anchor`` is
+    its id in the page, ``whole`` that of the page's part on all workloads. At most ``most`` trials are shown; all
+    studies together have ``texts`` different reasons and notes; the other keywords are those of ``write_report``."""
     decision, timed = study.decision, Timed.make(study)
-    trials = rows(study, decision, given.most)
+    trials = rows(study, decision, most)
     roles = roles_of(study, decision, common)
     table, chart = ladder(study, decision, common)
-    ranking = None
+    shown_ladder = Block(title="Presets, runner-up and winner", table=table, chart=chart)
+    effects, search = effects_blocks(study, timed, trials), search_blocks(study)
+    ranking, why, choice, chips = None, [], [], []
     if decision:
+        # The winner's policies, those first that it changed.
+        chips = sorted(decision.winner.configuration.items(), key=lambda one: one[1] == study.control[one[0]])
+        why = [*make_blocks(study, decision, trials, roles, ceilings), *more(study)]
+        choice = choice_blocks(study, decision, trials, roles)
         by_rank, ranks = configurations(study, decision, roles)
         ranking = Block(
             title="The fastest and the slowest", text=explain_untied(study, decision), table=by_rank, chart=ranks,
             stacked=True,
             folded_table=True,
         )  # fmt: skip
-    return _View(
-        anchor=anchor,
-        across=whole,
-        title=f"{study.family} on {study.workload}",
-        study=study,
-        answer=answer(study, decision, timed, given.use(study)) if decision else None,
-        result=make_result_section(study, decision, effects_frame(timed)),
-        facts=facts(study),
-        ladder=Block(title="Presets, runner-up and winner", table=table, chart=chart),
-        ties=tie_table(decision) if decision and len(decision.tie_set) > 1 else None,
-        ranking=ranking,
-        effects=tuple(effects_blocks(study, timed, trials)),
-        kernels=timed.kernels,
-        why=(*make_blocks(study, decision, trials, roles, given.ceilings), *given.more(study))
-        if decision
-        else (),
-        choice=tuple(choice_blocks(study, decision, trials, roles)) if decision else (),
-        search=tuple(search_blocks(study)),
-        trials=every_trial(study, trials, given.texts, roles, given.code, given.ceilings),
-    )
+    return {
+        "anchor": anchor, "across": whole, "study": study, "title": f"{study.family} on {study.workload}",
+        "answer": answer(study, decision, timed, use(study)) if decision else None, "chips": chips,
+        "result": make_result_section(study, decision, effects_frame(timed)), "facts": facts(study),
+        "ladder": shown_ladder, "ranking": ranking,
+        "ties": tie_table(decision) if decision and len(decision.tie_set) > 1 else None,
+        "effects": effects, "kernels": timed.kernels, "why": why, "choice": choice, "search": search,
+        "blocks": [shown_ladder, *([ranking] if ranking else []), *effects, *why, *choice, *search],
+        "trials": every_trial(study, trials, texts, roles, code, ceilings),
+    }  # fmt: skip
 
 
-def _data(views: Sequence[_View], wholes: Mapping[str, Across], static: Static | None) -> dict[str, Any]:
-    parts = {view.anchor: view.blocks for view in views}
+def _data(
+    views: Sequence[Mapping[str, Any]], wholes: Mapping[str, Across], static: Static | None
+) -> dict[str, Any]:
+    parts = {view["anchor"]: view["blocks"] for view in views}
     parts |= {anchor: (whole.result, *whole.choice) for anchor, whole in wholes.items()}
     if static:
         parts["static-1"] = static.blocks
@@ -202,4 +157,4 @@ def _data(views: Sequence[_View], wholes: Mapping[str, Across], static: Static |
         for block in blocks
         if block.chart
     }
-    return {"charts": charts, "trials": {view.anchor: view.trials for view in views}}
+    return {"charts": charts, "trials": {view["anchor"]: view["trials"] for view in views}}

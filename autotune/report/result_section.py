@@ -169,21 +169,15 @@ def make_result_section(study: Study, decision: Decision | None, effects: pd.Dat
     winner = decision.winner
     assert winner.measurement is not None
     tied = ", which is tied" if decision.runner_up in decision.tie_set else ""
-    others = [
-        Card(
-            f"margin_over_{key}",
-            f"margin over the {label}",
-            margin.ratio,
-            _times(margin.ratio),
-            f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}",
-            _format_range(margin, _times),
-        )
-        for key, label, trial, margin in (
-            ("control", "control", decision.control, decision.over_control),
-            ("runner_up", f"runner-up{tied}", decision.runner_up, decision.over_runner_up),
-        )
-        if trial and trial.measurement
-    ]
+    others = []
+    for key, label, trial, margin in (
+        ("control", "control", decision.control, decision.over_control),
+        ("runner_up", f"runner-up{tied}", decision.runner_up, decision.over_runner_up),
+    ):
+        if trial and trial.measurement:
+            took = f"{units.duration(trial.time_ms)} {units.spread(trial.measurement.spread)}"
+            shown = margin.ratio, _times(margin.ratio), took, _format_range(margin, _times)
+            others.append(Card(f"margin_over_{key}", f"margin over the {label}", *shown))
     ties = len(decision.tie_set)
     cards = (
         Card("time_ms", "time of one call", winner.time_ms, units.duration(winner.time_ms),
@@ -232,18 +226,17 @@ def ladder(
     rows: list[tuple[Any, ...]] = []
     entries = []
 
-    def add(
-        label: str, short: str, role: str, ms: float, spread: float, configuration: Configuration | None
-    ) -> None:
+    def add(label: str, role: str, ms: float, spread: float, one: Configuration | None) -> None:
         rates = [_rate(study, name, ms) for name in ("operations", "bytes")]
-        rows.append((label, ms, spread, ms / best, *rates, None, configuration))
+        rows.append((label, ms, spread, ms / best, *rates, None, one))
+        short = "baseline" if one is None else label
         entries.append(Bar(short, short, ms, role, f"{units.duration(ms)}  ({units.ratio(ms / best)})"))
 
     for configuration, known in names.items():
         trial, label = trials.get(configuration), ", ".join(known)
         if trial and trial.measurement:
             role = "winner" if "winner" in known else "control" if "control" in known else "preset"
-            add(label, label, role, trial.time_ms, trial.measurement.spread, configuration)
+            add(label, role, trial.time_ms, trial.measurement.spread, configuration)
         else:
             state = f"{trial.state}: {trial.reason}".strip(": ") if trial else "not tried"
             rows.append((label, None, None, None, None, None, state, configuration))
@@ -251,7 +244,7 @@ def ladder(
     if baseline and baseline.median_ms:
         label = f"baseline: {baseline.kernel} in {baseline.source}"
         ms = baseline.beside_ms(best) if decision else baseline.median_ms
-        add(label, "baseline", "preset", ms, baseline.spread, None)
+        add(label, "preset", ms, baseline.spread, None)
     caption = "Presets in declared order, then the runner-up and the winner"
     table = drop_empty_columns(Table("presets", caption, columns, tuple(rows)))
     if not entries:

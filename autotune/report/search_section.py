@@ -7,7 +7,7 @@ from itertools import accumulate
 from autotune import figures as units
 from autotune.record import STATES, Study, Trial
 from autotune.report.blocks import CONFIGURATION, TIME, Block, Column, Table
-from autotune.report.charts import Line, lines, stacked
+from autotune.report.charts import LOG_ABOVE, Line, lines, stacked
 
 MOST_GROUPS = 40  # of the chart of states
 
@@ -35,22 +35,24 @@ def search_blocks(study: Study) -> list[Block]:
     improved = improvements(trials)
     blocks = []
     if improved:
-        at = [(*(one[:2]), one[2].measurement.median_ms) for one in improved if one[2].measurement]
+        rows = [(n, s, t.measurement.median_ms, t.configuration) for n, s, t in improved if t.measurement]
         total = len(trials), sum(map(sum_spent, trials))
         columns = (
             Column("trial", "trial", "count"), Column("seconds", "after", "seconds"), TIME, CONFIGURATION
         )  # fmt: skip
-        rows = [(n, s, ms, one[2].configuration) for (n, s, ms), one in zip(at, improved, strict=True)]
-        text = f"{units.count(improved[-1][0])} of {total[0]:,} trials until the best first measurement"
-        charts = {"trials": ("trials", 0)}
+        text = f"{units.count(rows[-1][0])} of {total[0]:,} trials until the best first measurement"
+        charts: dict[str, tuple[str, list[float]]] = {
+            "trials": ("trials", [*(row[0] for row in rows), total[0]])
+        }
         if total[1]:
-            text += f", {units.seconds(improved[-1][1])} of {units.seconds(total[1])}"
-            charts["seconds"] = ("seconds of placing, verifying and measuring", 1)
-        wide = at[0][2] / at[-1][2] > 30
+            text += f", {units.seconds(rows[-1][1])} of {units.seconds(total[1])}"
+            label = "seconds of placing, verifying and measuring"
+            charts["seconds"] = label, [*(row[1] for row in rows), total[1]]
+        wide = rows[0][2] / rows[-1][2] > LOG_ABOVE
         blocks.append(Block(title="Best so far", text=f"{text}."))
-        y = [ms for _, _, ms in at]
-        for key, (label, which) in charts.items():
-            line = Line("best so far", [*(one[which] for one in at), total[which]], [*y, y[-1]], steps=True)
+        y = [row[2] for row in rows]
+        for key, (label, x) in charts.items():
+            line = Line("best so far", x, [*y, y[-1]], steps=True)
             alt = f"Best time so far over {key}"
             chart = lines(f"best_over_{key}", alt, [line], label, "best so far", logarithmic=(False, wide))
             blocks.append(Block(chart=chart, half=len(charts) > 1))
@@ -77,17 +79,15 @@ def _states(study: Study) -> Block:
         rows.append((state, len(of), len(of) / len(study.trials), sum(map(sum_spent, of))))
     alt = "States of the trials, in the order in which they were recorded"
     table = Table("states", "Trials by state", columns, tuple(rows))
-    return Block(title="States over time", chart=stacked("states", alt, counts, list(places), width) if known else None,
-                 table=table, stacked=False)  # fmt: skip
+    chart = stacked("states", alt, counts, list(places), width) if known else None
+    return Block(title="States over time", chart=chart, table=table)
 
 
 def _show_busy(study: Study) -> list[Block]:
     """The seconds of the sweep and how much of them the device ran kernels."""
-    seconds = study.about.phases_s
-    rows = [(name, float(value)) for name, value in seconds.items()]
-    if not rows:
-        spent = {p: sum(t.phases_ms.get(p, 0.0) for t in study.trials) / 1000 for p in ("compile", *_SPENT)}
-        rows = [(phase, seconds) for phase, seconds in spent.items() if seconds]
+    spent = {p: sum(t.phases_ms.get(p, 0.0) for t in study.trials) / 1000 for p in ("compile", *_SPENT)}
+    known = study.about.phases_s or {phase: seconds for phase, seconds in spent.items() if seconds}
+    rows = [(name, float(value)) for name, value in known.items()]
     if not rows:
         return []
     columns = (Column("phase", "phase"), Column("seconds", "wall time", "seconds"))

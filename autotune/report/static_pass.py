@@ -23,7 +23,7 @@ _DIGESTS = ("source_digest", "space_digest")
 def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> None:
     """``static.csv``: a row per architecture, configuration and kernel, with what the figures suggest. Raises
     StoreError."""
-    table = [line for arch in dict.fromkeys(r.arch for r in rows) for line in _list_rows(family, arch, rows)]
+    table = list(_list_rows(family, rows))
     frame = pd.DataFrame(table, columns=list(dict.fromkeys(name for line in table for name in line)))
     for name in (*_FIGURES, "registers_to_next_block"):
         if name in frame and name not in ("kernel", "occupancy", "limited_by"):
@@ -32,29 +32,19 @@ def write_static(family: Family, rows: Sequence[StaticProfile], path: Path) -> N
     write_text(path, csv_text(frame))
 
 
-def _list_rows(family: Family, arch: str, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
-    own = [row for row in rows if row.arch == arch]
-    digests = {"source_digest": family.source_digest, "space_digest": family.space_digest}
-    taken = {
-        "family",
-        "arch",
-        "configuration",
-        *_DIGESTS,
-        "state",
-        "reason",
-        *_FIGURES,
-        "registers_to_next_block",
-    }
-    for row in own:
+def _list_rows(family: Family, rows: Sequence[StaticProfile]) -> Iterator[dict[str, object]]:
+    digests = {name: getattr(family, name) for name in _DIGESTS}
+    taken = _NEEDED | set(_FIGURES) | {"reason"}
+    for row in rows:
         line: dict[str, object] = {
-            "family": family.name, "arch": arch, "configuration": row.configuration.id, **digests,
+            "family": family.name, "arch": row.arch, "configuration": row.configuration.id, **digests,
             **{f"policy_{n}" if n in taken else n: value for n, value in row.configuration.items()},
         }  # fmt: skip
         if row.message:
             yield {**line, "state": "compile_failed", "reason": clean(row.message)}
         for kernel in row.kernels:
             of_block = (kernel.block_size, kernel.registers, kernel.shared_bytes)
-            registers = occupancy_model.next_step(arch, *of_block) if kernel.limited_by else None
+            registers = occupancy_model.next_step(row.arch, *of_block) if kernel.limited_by else None
             figures = asdict(kernel)
             del figures["numbers"]
             if not kernel.limited_by:  # what depends on a block that is not known is blank
@@ -134,10 +124,9 @@ def _describe_changes(frame: pd.DataFrame, studies: Sequence[Study]) -> str:
     if not studies:
         return ""
     about = find_newest(studies).about
-    known = {"source_digest": about.source_digest, "space_digest": about.space_digest}
-    changed = [name for name, digest in known.items() if digest and set(frame[name]) != {digest}]
     told = {"source_digest": "sources", "space_digest": "declared space"}
-    return " and the ".join(told[name] for name in changed)
+    known = {name: getattr(about, name) for name in told}
+    return " and the ".join(told[name] for name, one in known.items() if one and set(frame[name]) != {one})
 
 
 def static_blocks(frame: pd.DataFrame) -> list[Block]:
@@ -172,9 +161,8 @@ def _group_by_arch(kernel: str, rows: pd.DataFrame) -> Block:
                if len(limits) else (None, None, None, None)))
         )  # fmt: skip
     caption = f"Kernel {clean(kernel)}: registers, spills and theoretical occupancy over the configurations"
-    return Block(
-        title=f"Kernel {clean(kernel)}", table=Table(f"static_{kernel}", caption, columns, tuple(table))
-    )
+    shown = Table(f"static_{kernel}", caption, columns, tuple(table))
+    return Block(title=f"Kernel {clean(kernel)}", table=shown)
 
 
 def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
@@ -204,12 +192,9 @@ def _curve(kernel: str, rows: pd.DataFrame) -> list[Block]:
         "For the median of the registers and the most frequent shared memory of a block, as if both were the same at "
         "every block size."
     )
-    return [
-        Block(
-            text=text, table=Table(f"occupancy_curve_{kernel}", caption, columns, table),
-            chart=_chart(f"occupancy_curve_{kernel}", caption, curves), folded_table=True,
-        )
-    ]  # fmt: skip
+    name = f"occupancy_curve_{kernel}"
+    shown, chart = Table(name, caption, columns, table), _chart(name, caption, curves)
+    return [Block(text=text, table=shown, chart=chart, folded_table=True)]
 
 
 def _chart(name: str, alt: str, curves: dict[str, list[float]]) -> Chart:
@@ -235,15 +220,13 @@ def _next_block(rows: pd.DataFrame) -> Block | None:
         Column("block_size", "threads", "count"), Column("blocks_per_sm", "blocks/SM", "count"),
         Column("occupancy", "occupancy", "share"), Column("configuration", "configuration"),
     )  # fmt: skip
-    caption = (
-        f"Registers that stand between a kernel and one more block of a multiprocessor{_describe_limit(near)}"
-    )
+    limit = _describe_limit(near)
+    caption = f"Registers that stand between a kernel and one more block of a multiprocessor{limit}"
     text = (
         "Launch bounds, a smaller tile or a narrower type may free them; a spill may cost more than it gains."
     )
-    return Block(
-        title="One more block", text=text, table=Table("next_block", caption, columns, _rows(near, columns))
-    )
+    table = Table("next_block", caption, columns, _rows(near, columns))
+    return Block(title="One more block", text=text, table=table)
 
 
 def _list_failed(frame: pd.DataFrame) -> Block | None:
@@ -256,9 +239,8 @@ def _list_failed(frame: pd.DataFrame) -> Block | None:
         Column("configuration", "configuration"),
     )
     caption = f"{len(failed):,} configurations that do not compile{_describe_limit(failed)}"
-    return Block(
-        title="Does not compile", table=Table("static_failed", caption, columns, _rows(failed, columns))
-    )
+    table = Table("static_failed", caption, columns, _rows(failed, columns))
+    return Block(title="Does not compile", table=table)
 
 
 def _describe_limit(rows: pd.DataFrame) -> str:
@@ -266,11 +248,8 @@ def _describe_limit(rows: pd.DataFrame) -> str:
 
 
 def _rows(rows: pd.DataFrame, columns: Sequence[Column]) -> tuple[tuple[Any, ...], ...]:
-    plain_rows = rows.head(MOST_ROWS)[[c.key for c in columns]].itertuples(index=False, name=None)
-    return tuple(
-        tuple(
-            (v if c.numeric else clean(str(v))) if pd.notna(v) else None
-            for c, v in zip(columns, row, strict=True)
-        )
-        for row in plain_rows
-    )
+    shown = []
+    for column in columns:
+        values = rows[column.key].head(MOST_ROWS)
+        shown.append([(v if column.numeric else clean(str(v))) if pd.notna(v) else None for v in values])
+    return tuple(zip(*shown, strict=True))

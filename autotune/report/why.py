@@ -149,9 +149,8 @@ def _spills(timed: Sequence[Trial]) -> Block | None:
     if not groups:
         return None
     if not any(size for _, size in groups):
-        return Block(
-            title="Spills", half=True, text="No kernel of any timed configuration spills registers to memory."
-        )
+        text = "No kernel of any timed configuration spills registers to memory."
+        return Block(title="Spills", half=True, text=text)
     columns = (Column("kernel", "most in"), Column("spill_bytes", "bytes", "count"), *_TIMES)
     rows = _group(dict(sorted(groups.items(), key=lambda item: item[0][1])))
     caption = "Times by the bytes of registers that a thread writes to memory and reads back"
@@ -164,14 +163,11 @@ def _footprints(timed: Sequence[Trial]) -> Block | None:
         return None
     per = math.ceil(len(sizes) / MOST_FOOTPRINTS)
     ranges = [sizes[i : i + per] for i in range(0, len(sizes), per)]
-    groups = {
-        (some[0], some[-1]): [t for t in timed if some[0] <= t.footprint_bytes <= some[-1]] for some in ranges
-    }
+    groups = {(of[0], of[-1]): [t for t in timed if of[0] <= t.footprint_bytes <= of[-1]] for of in ranges}
     columns = (
-        Column("footprint_minimum_bytes", "bytes from", "count"),
-        Column("footprint_maximum_bytes", "to", "count"),
+        Column("footprint_minimum_bytes", "bytes from", "count"), Column("footprint_maximum_bytes", "to", "count"),
         *_TIMES,
-    )
+    )  # fmt: skip
     caption = "Times by the device memory that the data takes"
     table = Table("footprint", caption, columns, tuple(_group(groups)))
     return Block(title="Footprint", table=table, half=True)
@@ -254,28 +250,17 @@ def ceiling_blocks(study: Study, decision: Decision, ceilings: Mapping[str, Any]
         for t, of in reached
     ]  # fmt: skip
     caption = "Share of the measured ceilings that each configuration reaches"
-    entries = _bars(reached, named)
+    entries = []
+    for trial, of in reached:
+        if of and (part := named.get(trial.configuration)):
+            unit = max(of, key=lambda n: of[n])
+            role = part if part in ("winner", "control") else "preset"
+            entries.append(Bar(part, part, of[unit], role, f"{units.share(of[unit])} of {unit}/s"))
     known = ", ".join(f"{units.si(ceilings['ceilings'][f'{n}_per_s'])}{n}/s" for n in units_known)
     text = (
         f"Measured ceilings of this device: {known}. Bytes and operations are those that the workload declares, "
         "not those that the hardware moved."
     )
     chart = shares("ceilings", f"{caption}: of the unit nearest to its ceiling", entries)
-    return [
-        Block(
-            title="Ceilings", text=text, table=Table("ceilings", caption, columns, tuple(rows)), chart=chart
-        )
-    ]
-
-
-def _bars(
-    found: Sequence[tuple[Trial, Mapping[str, float]]], named: Mapping[Configuration, str]
-) -> list[Bar]:
-    bars = []
-    for trial, of in found:
-        name = named.get(trial.configuration)
-        if of and name:
-            unit = max(of, key=lambda n: of[n])
-            role = name if name in ("winner", "control") else "preset"
-            bars.append(Bar(name, name, of[unit], role, f"{units.share(of[unit])} of {unit}/s"))
-    return bars
+    table = Table("ceilings", caption, columns, tuple(rows))
+    return [Block(title="Ceilings", text=text, table=table, chart=chart)]
