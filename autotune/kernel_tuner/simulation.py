@@ -73,11 +73,10 @@ def _cost(found: Mapping[str, Any], objective: str, is_higher: bool) -> float | 
 def _result(kept: Mapping[str, Any], metrics: Metrics) -> dict[str, Any]:
     """A result from a line of the file, where the time of a failure is its name."""
     failed = kept.get("__error__") or (kept["time"] if isinstance(kept.get("time"), str) else None)
-    if failed:
-        return {
-            **{name: value for name, value in kept.items() if name != "time"},
-            "__error__": error(str(failed)),
-        }
     found = dict(kept)
-    metrics.add(found)
+    if failed:
+        found.pop("time", None)
+        found["__error__"] = error(str(failed))
+    else:
+        metrics.add(found)
     return found
