@@ -9,6 +9,7 @@ from autotune.adopt.arrays import Array, Arrays
 from autotune.adopt.elements import Symbol, type_name
 from autotune.adopt.expression import get_only_factor
 from autotune.adopt.function import Function
+from autotune.adopt.host import replace_names
 from autotune.adopt.launch import LaunchShape
 from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
@@ -140,12 +141,9 @@ class Declaration:
             shape = self.shape(array)
             ways = {"given": shape, "reversed": shape[::-1]}
             ways |= {"rotated": [*shape[1:], shape[0]]} if len(shape) > 2 else {}
-            means, doc = (
-                {name: format_list(way) for name, way in ways.items()},
-                "the last index listed is the contiguous one",
-            )
-            found = _chooses("axes", [self.name_array(array)], ways, doc, means=format_mapping(means))
-            yield f"{array.name}_axes", found
+            means = format_mapping({name: format_list(way) for name, way in ways.items()})
+            doc = "the last index listed is the contiguous one"
+            yield f"{array.name}_axes", _chooses("axes", [self.name_array(array)], ways, doc, means=means)
         if inputs:
             # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
             # 12 % where that was measured (docs/guides/adopt.md).
@@ -313,10 +311,8 @@ class Declaration:
 
     def _baseline(self) -> Iterator[str]:
         """Yield the lines that declare the original kernel, which a sweep times to compare it with control."""
-        usual, launch = (
-            {name: str(value) for name, value in self.geometry.usual.items()},
-            self._declare_launch(),
-        )
+        usual = {name: str(value) for name, value in self.geometry.usual.items()}
+        launch = self._declare_launch()
         keys = {"source": BEFORE, "kernel": self.function.name, "arguments": launch.pop("arguments")}
         keys |= {key: replace_names(text, usual) for key, text in launch.items()}
         if self.copied:
@@ -395,8 +391,3 @@ def format_list(items: Iterable[str]) -> str:
 
 def format_mapping(items: Mapping[str, object]) -> str:
     return f"{{{', '.join(f'{name}: {value}' for name, value in items.items())}}}"
-
-
-def replace_names(text: str, names: Mapping[str, str]) -> str:
-    """With other words for those names."""
-    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)

@@ -50,7 +50,6 @@ class Symbol:
 
     @property
     def shape(self) -> list[str]:
-        """The names of its extents."""
         if len(self.counts) == 1:
             return [f"{self.name}_count"]
         return [f"{self.name}_count_{number}" for number in range(len(self.counts))]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from autotune.adopt.source import Span
 
 _LOOSE = "?<>=&|^~!,"  # those that a sum binds closer than, and two of one operand
+_MOST_EXTENTS = 4  # of an array
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ def divide(sum_: Sum, stride: Factor) -> tuple[Sum, Sum]:
     return tuple(expand(quotient)), tuple(term for term, part in parts if part is None)
 
 
-def strides(indices: Sequence[Sum], most: int = 4) -> list[Factor]:
+def strides(indices: Sequence[Sum]) -> list[Factor]:
     """The strides that all ``indices`` of one array share, innermost first, as factors of one another."""
     strides: list[Factor] = []
-    while len(strides) < most - 1 and (stride := _find_common_factor(indices)) is not None:
+    while len(strides) < _MOST_EXTENTS - 1 and (stride := _find_common_factor(indices)) is not None:
         strides.append(stride)
         indices = [divide(index, stride)[0] for index in indices]
     return strides

@@ -306,7 +306,7 @@ class HostCall:
                     return inner
         if (known := self.host.macro(name)) and len(known[0]) == len(arguments):
             given = dict(zip(known[0], (f"({ast.unparse(a)})" for a in arguments), strict=True))
-            return self.read(re.sub(r"[A-Za-z_]\w*", lambda found: given.get(found[0], found[0]), known[1]))
+            return self.read(replace_names(known[1], given))
         raise _Unknown(f"{name}(...)")
 
     def _read_name(self, name: str) -> ast.expr:
@@ -432,6 +432,11 @@ def _strip_parentheses(text: str) -> str:
     while text.startswith("(") and find_close(text, 0) == len(text) - 1:
         text = text[1:-1].strip()
     return text
+
+
+def replace_names(text: str, names: Mapping[str, str]) -> str:
+    """With other words for those names."""
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
 
 
 def _scope(text: str, place: int) -> str:

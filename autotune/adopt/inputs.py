@@ -7,8 +7,9 @@ from pathlib import Path
 import jinja2
 
 from autotune.adopt.arrays import Array
-from autotune.adopt.declaration import Declaration, replace_names
+from autotune.adopt.declaration import Declaration
 from autotune.adopt.elements import Element
+from autotune.adopt.host import replace_names
 from autotune.adopt.source import identifiers
 
 

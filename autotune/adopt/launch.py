@@ -1,7 +1,6 @@
 """A kernel's launch: from the host program or the command line, else from the bounds that the kernel checks."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,7 @@ from itertools import permutations
 from autotune.adopt.arrays import Arrays
 from autotune.adopt.elements import parts_of
 from autotune.adopt.function import Bound, Function, Variable, is_launch
-from autotune.adopt.host import HostLaunch, divisors
+from autotune.adopt.host import HostLaunch, divisors, replace_names
 from autotune.adopt.source import Cursor, binary, children, has_attribute, kind, number, peel, span, walk
 from autotune.declaration import Expression as Computed
 from autotune.errors import UsageError
@@ -117,18 +116,15 @@ class KernelLaunch:
             first = [int(block[n])] if block[n].isdigit() else []
             shape.policies[names[n]] = tuple(dict.fromkeys([*first, *usual]))
         opened = {block[n]: name for n, name in names.items() if not block[n].isdigit()}
-
-        def with_names(text: str, axis_name: str = "BLOCK") -> str:
-            return re.sub(r"\w+", lambda word: opened.get(word[0], word[0]), text).replace("BLOCK", axis_name)
-
         for n, axis in enumerate("xyz"[:rank]):
-            shape.grid.append(with_names(chosen.get(n) or grid[n], names.get(n, "BLOCK")))
+            words = {**opened, "BLOCK": names.get(n, "BLOCK")}
+            shape.grid.append(replace_names(chosen.get(n) or grid[n], words))
             shape.block.append(names.get(n, block[n]))
             is_guarded = self._find_bounded_grid(axis, shape.block[n]) is not None
             shape.divided += [
                 (what, by) for what, by, is_up in divisors(shape.grid[n]) if not (is_up and is_guarded)
             ]
-        shape.shared_bytes = with_names(host.shared_bytes)
+        shape.shared_bytes = replace_names(host.shared_bytes, opened)
         return shape
 
     def _can_choose(self, axis: str, block: int) -> bool:
@@ -162,10 +158,7 @@ class KernelLaunch:
             if kind(cursor) == "BINARY_OPERATOR" and binary(cursor) != "=":
                 continue
             target, step = children(cursor)
-            walker, named = (
-                self.function.variable(peel(target)),
-                list(self.function.variables_in(step)),
-            )
+            walker, named = self.function.variable(peel(target)), list(self.function.variables_in(step))
             if walker is None or (binary(cursor) == "=" and walker not in named):
                 continue
             parts = [step, *(v.initial for v in named if v.initial is not None)]

@@ -89,7 +89,6 @@ def _await_lines(child: Child, path: Path, out: Console) -> list[str]:
 
 
 def _serve(pipe: Connection, asked: AdoptRequest) -> None:
-    """What the process does."""
     with report_problems(pipe):
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + _BYTES

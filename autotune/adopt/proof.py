@@ -151,7 +151,6 @@ class Proof:
         return str(compile_one(unit, compiler, cache, "the trace does not compile: ").image)
 
     def _make_original(self) -> Batch:
-        """The kernel as it was."""
         plain = VariantSource("original", "Original", "", (self._kernel,), "", ((self._kernel,) * 2,), True)
         plain = replace(plain, symbols=tuple(symbol.name for symbol in self.declaration.symbols))
         options = batch(self.family, (self._variant,)).options

@@ -13,13 +13,10 @@ from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
 from autotune.files import read_packed, write_text
 from autotune.hardware import Device
-from autotune.kernel_tuner.exchange import PHASES, Foreign, entry
+from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, Trial, describe_study
 
-_STATES: Mapping[str, State] = {
-    "InvalidConfig": "excluded", "CompilationFailedConfig": "compile_failed", "RuntimeFailedConfig": "launch_failed",
-    "ErrorConfig": "launch_failed",
-}  # fmt: skip
+_STATES: Mapping[str, State] = {**FAILED, "ErrorConfig": "launch_failed"}
 
 # Names that Kernel Tuner forbids for a parameter or gives to its own figures.
 _TAKEN = (

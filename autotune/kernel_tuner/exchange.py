@@ -19,6 +19,9 @@ ERRORS: Mapping[State, str] = MappingProxyType(
     }
 )  # fmt: skip
 
+# The other way round: of several states, the first.
+FAILED: Mapping[str, State] = MappingProxyType({name: state for state, name in reversed([*ERRORS.items()])})
+
 # Kernel Tuner's name of a phase, and ours; they count for its budgets in seconds.
 PHASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -98,20 +101,15 @@ class Foreign:
     def study(self, about: Provenance, values: Mapping[str, Sequence[PolicyValue]] | None = None) -> Study:
         """``values`` are the declared ones of each policy, else those that were met. Raises ValueError when nothing was
         timed, or not every configuration has the same policies."""
-        for trial in self._trials:
-            self._configuration(trial.configuration)
-        names = self._trials[0].configuration if self._trials else ()
-        met = {n: list(dict.fromkeys(t.configuration[n] for t in self._trials)) for n in names}
-        values = met if values is None else values
-        control = (
-            self._configuration(self._ours["control"]) if "control" in self._ours else self._control(values)
-        )
-        presets = {str(name): self._configuration(one) for name, one in self._ours.get("presets", {}).items()}
-        policies = {
-            name: {"values": list(values.get(name, ())), "default": control[name]} for name in control
-        }
+        met = [self._configuration(trial.configuration) for trial in self._trials]
+        if values is None:
+            values = {name: list(dict.fromkeys(one[name] for one in met)) for name in (met[0] if met else ())}
+        ours = self._ours
+        control = self._configuration(ours["control"]) if "control" in ours else self._control(values)
+        presets = {str(name): self._configuration(one) for name, one in ours.get("presets", {}).items()}
+        policies = {n: {"values": list(values.get(n, ())), "default": control[n]} for n in control}
         return Study(
-            **self._key, identity=str(self._ours.get("identity", "")), control=control,
+            **self._key, identity=str(ours.get("identity", "")), control=control,
             presets={"control": control, **presets}, about=about.update({"policies": policies}),
             trials=tuple(self._trials),
         )  # fmt: skip

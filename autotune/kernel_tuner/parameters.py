@@ -127,12 +127,8 @@ class Parameters:
         self, problem_size: Any, divisors: Sequence[Divisor], names: Sequence[str] = BLOCK_NAMES
     ) -> list[str]:
         """Blocks in x, y, z. Where there is no divisor (None), it is the block's size."""
-        return [
-            f"ceil_div({size}, {self._divisor(divisor, name, axis)})"
-            for size, divisor, name, axis in zip(
-                self._sizes(problem_size), divisors, names, "xyz", strict=True
-            )
-        ]
+        axes = zip(self._sizes(problem_size), divisors, self.block(names), "xyz", strict=True)
+        return [f"ceil_div({size}, {self._divisor(given, block, axis)})" for size, given, block, axis in axes]
 
     def _sizes(self, problem_size: Any) -> list[str]:
         given: list[Formula]
@@ -143,9 +139,9 @@ class Parameters:
         sizes = [self.text(size, "problem size") for size in given]
         return [size if size.isalnum() else f"({size})" for size in sizes]
 
-    def _divisor(self, divisor: Divisor, name: str, axis: str) -> str:
+    def _divisor(self, divisor: Divisor, block: str, axis: str) -> str:
         if divisor is None:
-            return name if name in self.values else "1"
+            return block
         parts = divisor if isinstance(divisor, Sequence) and not isinstance(divisor, str) else [divisor]
         texts = []
         for part in parts:
@@ -188,10 +184,10 @@ def _adapt(
         try:
             if taken is not None:
                 value = function(*(given[name] for name in taken))
+            elif named is None:
+                value = function(given)
             else:
-                value = (
-                    function(given) if named is None else function(**{name: given[name] for name in named})
-                )
+                value = function(**{name: given[name] for name in named})
         except Exception as problem:
             told = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise FamilyError(

@@ -136,7 +136,6 @@ def environment(
 
 
 def device_environment(about: Provenance) -> dict[str, Any]:
-    """What is known of the device."""
     return {
         "device_name": about.device_name,
         "compute_capability": about.compute_capability.replace(".", ""),

@@ -12,7 +12,7 @@ from autotune.kernel_tuner.cache import read_cache
 from autotune.kernel_tuner.exchange import PHASES
 from autotune.kernel_tuner.parameters import Parameters
 from autotune.kernel_tuner.results import Metrics, environment, error, warn
-from autotune.search import Search, Strategy, can_be_listed, list_configurations
+from autotune.search import Search, Strategy, list_configurations
 
 _MEASURED = [name for name, ours in PHASES.items() if ours]  # the phases that a configuration takes
 
@@ -24,13 +24,12 @@ def simulate(
     """The results of a ``search`` (the words of a sweep) that takes its times from the cache file ``path``; a limit in
     seconds is of the time that measuring took then. Raises StoreError, UsageError."""
     content = read_cache(path)
-    members = tuple(list_configurations(parameters.space) or ()) if can_be_listed(parameters.space) else None
 
     def entry(configuration: Configuration) -> Any:
         return content["cache"].get(",".join(map(str, parameters.get_given(configuration).values())))
 
     walk = Search(
-        parameters.space, members,
+        parameters.space, list_configurations(parameters.space),
         Strategy(sampler=search["search"], trials=search.get("trials"), seed=search["seed"]),
         exclusion=lambda one: "" if isinstance(entry(one), dict) else "it is not in the cache file",
     )  # fmt: skip
@@ -73,11 +72,10 @@ def _cost(found: Mapping[str, Any], objective: str, is_higher: bool) -> float | 
 def _result(kept: Mapping[str, Any], metrics: Metrics) -> dict[str, Any]:
     """A result from a line of the file, where the time of a failure is its name."""
     failed = kept.get("__error__") or (kept["time"] if isinstance(kept.get("time"), str) else None)
-    if failed:
-        return {
-            **{name: value for name, value in kept.items() if name != "time"},
-            "__error__": error(str(failed)),
-        }
     found = dict(kept)
-    metrics.add(found)
+    if failed:
+        found.pop("time", None)
+        found["__error__"] = error(str(failed))
+    else:
+        metrics.add(found)
     return found

@@ -15,7 +15,7 @@ import numpy as np
 from autotune import __version__
 from autotune.errors import StoreError
 from autotune.files import write_text
-from autotune.kernel_tuner.exchange import ERRORS, PHASES, Foreign, entry
+from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry
 from autotune.record import Provenance, State, Study, describe_study
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
@@ -25,17 +25,14 @@ INVALIDITY: Mapping[State, str] = MappingProxyType(
     }
 )  # fmt: skip
 
-_STATES: Mapping[str, State] = {
-    "correct": "measured", "constraints": "excluded", "compile": "compile_failed", "runtime": "launch_failed",
-    "correctness": "wrong_result", "timeout": "timed_out",
-}  # fmt: skip
+# The other way round: of several states, the first.
+_STATES: Mapping[str, State] = {name: state for state, name in reversed([*INVALIDITY.items()])}
 
 # "miliseconds" stands so in the files of the autotuning community's benchmark hub.
 _MS = {
     "s": 1e3, "seconds": 1e3, "ms": 1.0, "milliseconds": 1.0, "miliseconds": 1.0, "us": 1e-3, "µs": 1e-3,
     "microseconds": 1e-3, "ns": 1e-6, "nanoseconds": 1e-6,
 }  # fmt: skip
-
 
 # T4's name of a phase, and Kernel Tuner's; milliseconds. Kernel Tuner's files say compilation.
 _PHASES = {
@@ -106,7 +103,7 @@ def _content(
 
 
 def _result(configuration: Mapping[str, Any], told: Mapping[str, Any], objective: str) -> dict[str, Any]:
-    error = next((state for state, name in ERRORS.items() if name == told.get("__error__")), "measured")
+    error = FAILED.get(told.get("__error__", ""), "measured")
     return {
         "timestamp": str(told.get("timestamp", "")),
         "configuration": dict(configuration),

@@ -293,8 +293,7 @@ def _share(fraction: Any, space: Space) -> int:
     """Return the number of configurations in that fraction of the space."""
     if not isinstance(fraction, int | float) or not 0 < fraction <= 1:
         raise UsageError(f"strategy_options: fraction is {fraction!r}, and a share is above 0 and at most 1")
-    members = list_configurations(space) if can_be_listed(space) else None
-    if members is None:
+    if (members := list_configurations(space)) is None:
         raise UsageError("strategy_options: the space is too large to take a fraction of: give max_fevals")
     return math.ceil(float(fraction) * len(members))
 
