@@ -36,11 +36,8 @@ from autotune.record import (
     minimax,
 )
 
-_ABOUT = (
-    "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune", "date",
-)  # fmt: skip
-
 _SOURCES = ("source_digest", "layouts_digest", "space_digest")
+_ABOUT = (*_SOURCES, "workload_digest", "compiler", "driver", "autotune", "date")
 _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 
