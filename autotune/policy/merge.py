@@ -129,7 +129,6 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     about, pair = study.about, decision.break_even
     seen = about.sanitized
     own = accuracy_class(study.control, about.accuracy)
-    told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
     is_seen = decision.winner.configuration.id in seen.get("configurations", ())
     return Entry(
         name=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
@@ -159,7 +158,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         libraries=dict(about.libraries),
         protocol=dict(about.protocol),
         sanitizer=str(seen["by"]) if is_seen else "",
-        **told,
+        **{key: getattr(about, key) for key in _ABOUT},
     )
 
 
