@@ -148,7 +148,7 @@ class CudaBackend(Closing):
 
     def wait_for(self, stream: int) -> None:
         with self.current():
-            call("cuStreamSynchronize", stream)
+            self._joints.wait_for(stream)
 
     @property
     def _stream(self) -> Any:

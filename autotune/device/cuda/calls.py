@@ -205,6 +205,10 @@ class Joints:
             else:
                 self._idle.append((ours, event))
 
+    def wait_for(self, stream: int) -> None:
+        """Until another library's stream has nothing left to do. The context is current. Raises LaunchError."""
+        call("cuStreamSynchronize", stream)
+
     def _take(self, capture: int) -> tuple[Any, Any]:
         """One that is part of ``capture`` already, else one that is part of none."""
         if not self._captured:
