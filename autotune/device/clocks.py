@@ -61,8 +61,8 @@ class ClockWatch:
                     "driver": self._nvml.nvmlSystemGetDriverVersion(),
                     "clock_mhz": now,
                     "clock_max_mhz": most,
+                    "throttle_reasons": self._mask(),
                 }
-                said["throttle_reasons"] = self._mask()
         return said if self._nvml else {"nvml": self.problem}
 
     def _mask(self) -> int:

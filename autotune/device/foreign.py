@@ -157,8 +157,7 @@ def fetch(array: Any) -> Any:
     """What numpy can take of an array that may lie on a GPU. Raises WorkloadError where there is no way to copy it."""
     if reason := obstacle(array):
         raise WorkloadError(f"a tensor is given that no kernel can take: {reason}")
-    seen = view(array)
-    return to_host(array if seen is None else seen)
+    return to_host(view(array) or array)
 
 
 def get_writable(array: Any) -> NDArray[Any] | None:

@@ -30,8 +30,6 @@ class Ordering:
         orders: dict[str, Order] = {}
         makers = variant.family.orders
         for chosen, space, key in _list_ordered_spaces(variant):
-            if chosen not in makers:
-                continue
             if key not in self._orders:
                 begin = time.perf_counter()
                 known = self._parent._orders.get(key) if self._parent else None  # noqa: SLF001 - one class
@@ -45,10 +43,7 @@ class Ordering:
 
     def has_orders_of(self, variant: Variant) -> bool:
         """Whether each order that ``orders_of`` gives is made by now."""
-        makers = variant.family.orders
-        return all(
-            key in self._orders for chosen, _, key in _list_ordered_spaces(variant) if chosen in makers
-        )
+        return all(key in self._orders for _, _, key in _list_ordered_spaces(variant))
 
     def move(self, variant: Variant, inputs: Inputs, name: str, orders: Mapping[str, Order]) -> NDArray[Any]:
         """The array in the order asked for; the latest are kept, as the next layout may differ in something else."""
@@ -104,7 +99,10 @@ def order_key(variant: Variant, name: str) -> str:
 
 
 def _list_ordered_spaces(variant: Variant) -> Iterator[tuple[tuple[str, Any], str, str]]:
-    """(policy and value, index space, key of that order) of each order policy."""
+    """(policy and value, index space, key of that order) of each order that something makes."""
     for policy in variant.order_policies():
         value = variant.configuration[policy.name]
-        yield from (((policy.name, value), space, f"{policy.name}={value} {space}") for space in policy.data)
+        if (policy.name, value) in variant.family.orders:
+            yield from (
+                ((policy.name, value), space, f"{policy.name}={value} {space}") for space in policy.data
+            )

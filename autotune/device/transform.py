@@ -197,18 +197,11 @@ class LayoutTransform:
         texels = math.prod(placed.stored.extents) * layout.parts
         blocks = -(-texels // _BLOCK)
         assert blocks <= _MOST_BLOCKS, "more texels than a layout's indices reach"
-        arguments = (
-            view.address.to_bytes(8, "little"),
-            address.to_bytes(8, "little"),
-            move(layout, view, inward),
-        )
-        return Launch(
-            self._load(),
-            KERNEL,
-            Geometry((blocks, 1, 1), (_BLOCK, 1, 1)),
-            arguments,
-            tuple((name, number, 0) for number, name in enumerate(names) if name),
-        )
+        ends = (end.to_bytes(8, "little") for end in (view.address, address))
+        arguments = (*ends, move(layout, view, inward))
+        geometry = Geometry((blocks, 1, 1), (_BLOCK, 1, 1))
+        called = tuple((name, number, 0) for number, name in enumerate(names) if name)
+        return Launch(self._load(), KERNEL, geometry, arguments, called)
 
     def _load(self) -> Module:
         with self._lock:

@@ -36,11 +36,8 @@ from autotune.record import (
     minimax,
 )
 
-_ABOUT = (
-    "source_digest", "layouts_digest", "space_digest", "workload_digest", "compiler", "driver", "autotune", "date",
-)  # fmt: skip
-
 _SOURCES = ("source_digest", "layouts_digest", "space_digest")
+_ABOUT = (*_SOURCES, "workload_digest", "compiler", "driver", "autotune", "date")
 _ALIKE = ("options", *_SOURCES, "workload_digest", "compiler")
 
 
@@ -132,7 +129,6 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
     about, pair = study.about, decision.break_even
     seen = about.sanitized
     own = accuracy_class(study.control, about.accuracy)
-    told: dict[str, Any] = {key: getattr(about, key) for key in _ABOUT}
     is_seen = decision.winner.configuration.id in seen.get("configurations", ())
     return Entry(
         name=entry_name(study.workload, "" if accuracy == own else accuracy, decision.objective),
@@ -162,7 +158,7 @@ def _entry(study: Study, accuracy: str, decision: Decision) -> Entry:
         libraries=dict(about.libraries),
         protocol=dict(about.protocol),
         sanitizer=str(seen["by"]) if is_seen else "",
-        **told,
+        **{key: getattr(about, key) for key in _ABOUT},
     )
 
 

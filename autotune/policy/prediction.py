@@ -147,13 +147,9 @@ class Taught:
         loads = self._loads(configurations, blocks or {})
         ratios, spreads = process(known, times - best[:, None], point, self.reach, loads)
         level, _ = process(known, best[:, None], point)
-        predicted = [
-            Predicted(
-                c, float(f"{math.exp(min(level[0] + ratio, 700.0)):.5g}"), spread
-            )  # as on any processor
-            for c, ratio, spread in zip(configurations, ratios, spreads, strict=True)
-        ]
-        return self._settle(predicted, asked)
+        times_ms = (math.exp(min(level[0] + ratio, 700.0)) for ratio in ratios)
+        rounded = (float(f"{ms:.5g}") for ms in times_ms)  # the same on any processor
+        return self._settle(list(map(Predicted, configurations, rounded, spreads)), asked)
 
     def _settle(self, found: Sequence[Predicted], asked: Features) -> list[Predicted]:
         ranks: dict[Configuration, int] = {}
@@ -188,10 +184,8 @@ class Taught:
     def place(self, asked: Features) -> Whereabouts:
         """Return the place of ``asked`` among the entries."""
         away, nearest = min((distance(known, asked), name) for name, known in self.features.items())
-        ends = {
-            name: (min(f[name] for f in self.features.values()), max(f[name] for f in self.features.values()))
-            for name in next(iter(self.features.values()))
-        }
+        columns = {n: [f[n] for f in self.features.values()] for n in self.features[nearest]}
+        ends = {name: (min(values), max(values)) for name, values in columns.items()}
         beyond = {n: (low, high) for n, (low, high) in ends.items() if not low <= asked.get(n, low) <= high}
         return Whereabouts(nearest, away, beyond)
 

@@ -74,11 +74,9 @@ def _merge(family: Family, old: Entry | None, new: Entry) -> Entry:
     configuration the least time counts, and of the two winners the faster one stays (by its id where they are less
     than 1 % apart). An entry of other sources, compiler or driver gives way."""
     alike = ("compiler", "driver", "options", "features", "accuracy")
-    if (
-        old is None
-        or find_change(family, old)
-        or any(getattr(old, key) != getattr(new, key) for key in alike)
-    ):
+    if old is None or find_change(family, old):
+        return new
+    if any(getattr(old, key) != getattr(new, key) for key in alike):
         return new
     times = dict(old.refined["times_ms"])
     for name, ms in new.refined["times_ms"].items():

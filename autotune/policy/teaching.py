@@ -64,14 +64,11 @@ def teach(
     first = next(iter(group.values()))
     kept = {
         name: Kept(
-            name=name,
-            configuration=dict(c),
-            needs=known.needs[c],
-            kernel=known.kernels.get(c, ""),
-            numbers=known.numbers.get(c, {}),
+            name=name, configuration=dict(c), needs=known.needs[c],
+            kernel=known.kernels.get(c, ""), numbers=known.numbers.get(c, {}),
         )
         for c, name in names.items()
-    }
+    }  # fmt: skip
     counts = (int(study.about.more.get("multiprocessors", 0)) for study in studies)
     rule = Prediction(
         options=dict(first.options), accuracy=first.accuracy, kept=kept, kept_regret=round(regret, 4),

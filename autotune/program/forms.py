@@ -45,9 +45,8 @@ class Form:
             kept = replace(kept, dims="1d")
         bare = replace(kept, padding=1, plus=0)
         rooms = [one.room(shape) for one in (kept, bare)] if kept.padding > 1 or kept.plus else []
-        is_bare = (
-            len({(room.strides, room.nbytes) for room in rooms}) == 1
-        )  # rows are whole multiples already
+        # Rows that are whole multiples already are as without padding.
+        is_bare = len({(room.strides, room.nbytes) for room in rooms}) == 1
         return cls(bare if is_bare else kept)
 
     @classmethod

@@ -65,7 +65,6 @@ class Record:
         parts = {**digests(bound), "device": device.slug, "driver": device.driver, "compiler": compiler}
         self.identity = _sha(json.dumps([parts, __version__, _VERSION], sort_keys=True))[:16]
         self._lines = list(self._read())
-        self.measured = 0  # lines of this run
 
     def _read(self) -> Iterator[dict[str, Any]]:
         try:
@@ -104,4 +103,3 @@ class Record:
         except OSError as problem:
             raise StoreError(f"cannot write {self._path}: {problem.strerror or problem}") from None
         self._lines.append(line)
-        self.measured += 1

@@ -11,12 +11,8 @@ from autotune.layout import Data
 from autotune.program.costs import Choice, Problem, cost
 from autotune.program.tuning import Tuned
 
-_LANE, _LEFT, _STEP, _TOP = (
-    118,
-    250,
-    58,
-    86,
-)  # of the picture: an array's lane, steps' names, a step, the head
+# Of the picture: an array's lane, steps' names, a step, the head.
+_LANE, _LEFT, _STEP, _TOP = 118, 250, 58, 86
 _COLOURS = ("#1f6f8b", "#c8553d", "#588157", "#8e6c8a", "#b08900", "#4059ad", "#7f4f24", "#6c757d")
 
 

@@ -33,10 +33,8 @@ from autotune.report import make_console, show_live
 
 Note = Callable[[str], None]
 
-_SURVEY, _LOOP = (
-    0.5,
-    0.65,
-)  # shares of the budget's seconds that sweeps may take, and with them the runs in the loop
+# Shares of the budget's seconds that sweeps may take, and with them the runs in the loop.
+_SURVEY, _LOOP = 0.5, 0.65
 _FEWEST = 4  # configurations of a call, however little time there is
 _FIRST_GUESS = 0.4  # seconds that a configuration takes in a sweep, as long as none was swept
 
@@ -224,9 +222,8 @@ def measure_in_loop(
 ) -> None:  # fmt: skip
     """Time every candidate of every step in the loop, a candidate of each step at a time: runs as many as the step with
     the most has, or as there is time for. What is in the record already is not run again."""
-    listed = list(
-        segments(where.bound, control.periods, where.budget.turns)
-    )  # every step is due in the first
+    # Every step is due in the first turn.
+    listed = list(segments(where.bound, control.periods, where.budget.turns))
     left = {step: [one for one in many if not record.find_step(one)] for step, many in options.items()}
     until = time.perf_counter() + max(where.seconds_until(_LOOP), 0.1 * where.budget.seconds)
     while count := sum(map(len, left.values())):
@@ -305,9 +302,8 @@ def measure_conversion(
         try:
             run = machine.converter.make_copy(conversion, source, target)
             run()
-            return (
-                _time_by_clock(backend, run) if conversion.is_on_host else backend.sample(run, samples, False)
-            )
+            is_clocked = conversion.is_on_host
+            return _time_by_clock(backend, run) if is_clocked else backend.sample(run, samples, False)
         finally:
             target.free()
 

@@ -52,13 +52,7 @@ class Agreement:
     def decide(self, decide: Callable[[], _Decided]) -> _Decided:
         """What ``decide`` gives on the first rank, on all of them; it is called nowhere else. An AutotuneError there is
         raised on all."""
-        outcome: Any = None
-        if self.rank == 0:
-            try:
-                outcome = decide()
-            except AutotuneError as problem:
-                outcome = Failure.make(problem)
-        outcome = self.gather(outcome)[0]
+        outcome = self.gather(_attempt(decide) if self.rank == 0 else None)[0]
         if isinstance(outcome, Failure):
             raise outcome.error()
         found: _Decided = outcome
@@ -77,6 +71,14 @@ class Agreement:
                 f"{what} is not the same on all ranks: {'. '.join(lines)}. Install one version everywhere, and run "
                 "`autotune check --ranks` as this program is run"
             )
+
+
+def _attempt(work: Callable[[], Any]) -> Any:
+    """What ``work`` gives, or the Failure that its AutotuneError is sent as."""
+    try:
+        return work()
+    except AutotuneError as problem:
+        return Failure.make(problem)
 
 
 def _gather_torch(value: Any) -> list[Any]:
@@ -150,11 +152,7 @@ def check_ranks(files: Callable[[], Sequence[Path]], families: Sequence[str], ou
 def compare_ranks(agreement: Agreement, digests: Callable[[], Mapping[str, str]], out: Console) -> None:
     """Print on the first rank whether all have the same ``digests``. Raises on every rank what one of them raises, and
     PolicyFileError where something differs."""
-    outcome: Any
-    try:
-        outcome = dict(digests())
-    except AutotuneError as problem:
-        outcome = Failure.make(problem)
+    outcome = _attempt(lambda: dict(digests()))
     is_first, of_ranks = agreement.rank == 0, agreement.gather(outcome)
     for number, one in enumerate(of_ranks):
         if isinstance(one, Failure):

@@ -1,5 +1,6 @@
 """``autotune spread``: one call shared by several devices, or by the ranks of an MPI program."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +47,7 @@ def spread_call(call: "RunRequest", device: str, allocation: str, mpi: bool) -> 
     from autotune.cli import run_call
     from autotune.device import device_names
     from autotune.spread.plan import ALLOCATIONS
-    from autotune.spread.spread import Report, Spread, SpreadKernel
+    from autotune.spread.spread import Spread, SpreadKernel
 
     if allocation not in ALLOCATIONS:
         raise UnknownName("allocation", allocation, ALLOCATIONS)
@@ -61,10 +62,7 @@ def spread_call(call: "RunRequest", device: str, allocation: str, mpi: bool) -> 
         return
 
     def open_kernel(of: Family) -> SpreadKernel:
-        return SpreadKernel(of, devices, call.policies, allocation, tell)
-
-    def tell(spread: Spread, report: Report) -> None:
-        _note(call, spread, report)
+        return SpreadKernel(of, devices, call.policies, allocation, partial(_note, call))
 
     run_call(call, open_kernel, call.enable_notes(options.note))
 

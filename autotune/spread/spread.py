@@ -169,10 +169,7 @@ class Spread:
         for member in self.members:
             member.ask(ChunkWorker.bind, dict(self.configuration))
         self.units: Units = self.family.module.units(self.inputs.arrays, self.names)  # type: ignore[union-attr]
-        outputs = {
-            data.name: tuple(self.inputs.sizes[extent] for extent in data.shape)
-            for data in self.family.outputs
-        }
+        outputs = {data.name: data.shape_for(self.inputs.sizes) for data in self.family.outputs}
         self.units.check(
             {name: math.prod(shape) for name, shape in outputs.items()}, f"family {self.family.name}"
         )
@@ -239,12 +236,8 @@ class Spread:
         if self._is_kept and not self._is_gathered:
             raise UsageError("results are on the devices only: fetch them before calibrating")
         begin = time.perf_counter()
-        models, self.units = calibrate(
-            self.units,
-            self.bytes_per_unit,
-            share / len(self.models),
-            self._time,
-        )
+        most = share / len(self.models)
+        models, self.units = calibrate(self.units, self.bytes_per_unit, most, self._time)
         for number, model in models.items():
             self.models[number] = model
         self._plans.clear()
@@ -330,8 +323,8 @@ class Spread:
             )
         if not self._totals:
             self._add_sums()
-        return {data.name: self._parts[data.name] if data.name in self._parts else self._totals[data.name]
-                for data in self.family.outputs}  # fmt: skip
+        arrays = {**self._totals, **self._parts}
+        return {data.name: arrays[data.name] for data in self.family.outputs}
 
     def _make_room(self) -> None:
         """For the totals of sums, new memory each time: the last ones stay good. It is touched while the devices work,
@@ -357,13 +350,9 @@ class Spread:
 
     def _refine(self, member: Member, model: Model) -> Model:
         """Its model, by what chunks of the run took."""
+        costs, nbytes = self.units.costs, self.bytes_per_unit
         samples = [
-            (
-                one.chunk.sum_over(self.units.costs),
-                one.seconds,
-                one.chunk.sum_over(self.bytes_per_unit),
-                one.copied,
-            )
+            (one.chunk.sum_over(costs), one.seconds, one.chunk.sum_over(nbytes), one.copied)
             for one in member.share.done
         ]
         return model.refine(samples) if samples else model

@@ -7,7 +7,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVarTuple
 
 from autotune.errors import DeviceError
@@ -48,16 +48,15 @@ class Share:
         self.measured_s = measured_s
 
 
+_dump = partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL)
+_dump_once = lru_cache(64)(_dump)  # one run's are much like another's
+
+
 def _pickle(mail: tuple[Any, ...]) -> bytes:
     try:
-        return _letter(mail)
+        return _dump_once(mail)
     except TypeError:  # what has no hash
-        return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
-
-
-@lru_cache(64)  # one run's are much like another's
-def _letter(mail: tuple[Any, ...]) -> bytes:
-    return pickle.dumps(mail, pickle.HIGHEST_PROTOCOL)
+        return _dump(mail)
 
 
 class Member:

@@ -132,9 +132,8 @@ class Results:
             for name, low, high in self._pieces(chunk):
                 if self._rows[name] is None:
                     if name not in whole:
-                        shape = self._execution.variant.family.data[name].shape
-                        sizes = tuple(self._sizes[extent] for extent in shape)
-                        whole[name] = self._execution.restore(name, sizes).reshape(-1)
+                        shape = self._execution.variant.family.data[name].shape_for(self._sizes)
+                        whole[name] = self._execution.restore(name, shape).reshape(-1)
                     self._targets[name][low:high] = whole[name][low:high]
 
 

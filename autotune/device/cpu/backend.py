@@ -245,18 +245,9 @@ class CpuBackend(Closing):
         sizes = (ctypes.c_ulonglong * number)(*map(len, arguments))
         order, seed = next(self._orders)
         request = LaunchRequest(
-            self._runtime,
-            geometry.grid,
-            geometry.block,
-            self.threads,
-            number,
-            geometry.shared_bytes,
-            ctypes.addressof(pointers),
-            ctypes.addressof(sizes),
-            order,
-            at_once,
-            seed % 2**64,
-        )
+            self._runtime, geometry.grid, geometry.block, self.threads, number, geometry.shared_bytes,
+            ctypes.addressof(pointers), ctypes.addressof(sizes), order, at_once, seed % 2**64,
+        )  # fmt: skip
         status = module.functions[kernel](request)
         module.elapsed_ns = request.elapsed_ns
         self._kernel_ms[kernel] = self._kernel_ms.get(kernel, 0.0) + request.elapsed_ns * 1e-6

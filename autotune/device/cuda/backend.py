@@ -267,16 +267,11 @@ class CudaBackend(Closing):
     # -- launching and timing ---------------------------------------------------------------------------
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
-        function = module.functions[kernel]
+        function, packed = module.functions[kernel], bytes(members(arguments)[0])
         with self._guard_launch(kernel):
             allow_shared_memory(self._driver, function, geometry)
-            function._launch_kernel(  # noqa: SLF001 - the path PyCUDA's prepared calls take
-                geometry.grid,
-                geometry.block,
-                bytes(members(arguments)[0]),
-                geometry.shared_bytes,
-                self._stream,
-            )
+            run = function._launch_kernel  # noqa: SLF001 - the path PyCUDA's prepared calls take
+            run(geometry.grid, geometry.block, packed, geometry.shared_bytes, self._stream)
 
     def launch_cooperative(
         self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]

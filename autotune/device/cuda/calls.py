@@ -104,10 +104,8 @@ class CudaCall:
         self._fills = [(name, one.stored.nbytes) for name, one in fills.items()]
         self._beginnings = [(each.name, each.source_name, each.placed.stored.nbytes) for each in beginnings]
         self._places: dict[str, list[tuple[bytearray, int]]] = {}
-        self._moves, self._steps = (
-            self._prepare_launches(driver, moves),
-            self._prepare_launches(driver, launches),
-        )
+        self._moves = self._prepare_launches(driver, moves)
+        self._steps = self._prepare_launches(driver, launches)
         self._window: ConstantWindow | None = None
         self._key: Key | None = None
         self._copies: list[tuple[int, str, int]] = []  # address, name of the source, bytes
@@ -186,9 +184,7 @@ class Joints:
         self._driver = driver
         self._lock = threading.Lock()
         self._idle: list[tuple[Any, Any]] = []  # a stream with an event, each in use by one block at a time
-        self._captured: list[
-            tuple[int, tuple[Any, Any]]
-        ] = []  # pairs that are part of a capture until it ends
+        self._captured: list[tuple[int, tuple[Any, Any]]] = []  # part of a capture until it ends
 
     @contextmanager
     def join(self, stream: int, capture: int = 0) -> Iterator[Any]:

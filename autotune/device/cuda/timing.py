@@ -12,15 +12,8 @@ from autotune.device.backend import Backend
 from autotune.device.program import DeviceProgram
 
 _KERNELS = (
-    "empty",
-    "delay",
-    "mismatches",
-    "apart_float32",
-    "apart_float64",
-    "checksum",
-    "displace",
-    "release",
-)
+    "empty", "delay", "mismatches", "apart_float32", "apart_float64", "checksum", "displace", "release",
+)  # fmt: skip
 _BLOCK = 256
 _QUEUE_NS = 10_000  # about what the host needs for a sample of one launch
 _LONGEST_DELAY_NS = 20_000_000
