@@ -50,7 +50,7 @@ CHOICES: list[tuple[str, Change, str]] = [
     (
         "unknown storage",
         policy("storage", "y", "float32", "half"),
-        "unknown storage layout 'half' in family demo: policy p (allowed: float64, float32, float16, ",
+        "unknown storage layout 'half' in family demo: policy p (allowed: declared, float64, float32, ",
     ),
     (
         "a storage that is wider than declared",
