@@ -1,6 +1,6 @@
 """What a sweep begins from: times of other devices, out of records and policy files; and what these say alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,11 +37,13 @@ def read_prior(request: SweepRequest) -> tuple[Elsewhere, ...]:
     return tuple(found)
 
 
-def name_five(request: SweepRequest, workload: str) -> tuple[str, tuple[Configuration, ...]]:
+def name_five(
+    request: SweepRequest, workload: str, elsewhere: Sequence[Elsewhere]
+) -> tuple[str, tuple[Configuration, ...]]:
     """Name the five configurations that should be fastest on a workload, best first, with nothing measured: by the
-    ``records`` of other devices, else by the ``ranking`` of a static pass in the same folder, which is returned first.
-    Raises UsageError where there is neither, and as ``read_prior``."""
-    family, elsewhere = request.family, read_prior(request)
+    ``records`` of other devices, which ``read_prior`` gives, else by the ``ranking`` of a static pass in the same
+    folder; which of the two is returned first. Raises UsageError where there is neither."""
+    family = request.family
     known = [times for of, times in elsewhere if of == workload] or [times for _, times in elsewhere]
     if prior := Prior(known):
         members = request.configurations or list(dict.fromkeys(one for times in known for one in times))

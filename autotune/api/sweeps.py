@@ -102,14 +102,15 @@ def sweep(
             "reference= computes the expected outputs, expected= gives them: pass one of the two"
         )
     case = _case(request, workload, given, cold, reference if expected is None else expected)
+    elsewhere = read_prior(request)
     if request.strategy.seconds == 0:
         name = case.workload.name
         record = Study(
             family=loaded.name, workload=name, device="", identity="", control=loaded.space.control
         )
-        return SweepResult(loaded, record, request, 0.0, {}, name_five(request, name)[1])
+        return SweepResult(loaded, record, request, 0.0, {}, name_five(request, name, elsewhere)[1])
     watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
-    with open_session(request, [case], watch, elsewhere=read_prior(request)) as session:
+    with open_session(request, [case], watch, elsewhere=elsewhere) as session:
         (swept,) = session.sweeps()
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")

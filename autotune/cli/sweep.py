@@ -106,8 +106,9 @@ def run(request: SweepRequest, policies: Path, out: Console, err: Console, *, st
 def print_five(request: SweepRequest, out: Console) -> None:
     """Print the five configurations that should be fastest, with nothing measured. Raises UsageError."""
     request.check()
+    elsewhere = read_prior(request)
     for case in request.cases():
-        source, five = name_five(request, case.workload.name)
+        source, five = name_five(request, case.workload.name, elsewhere)
         out.print(f"{request.family.name} on {case.workload.name}, named without measuring:")
         for place, one in enumerate(five, 1):
             out.print(f"{place}  {one.changes(request.family.space.control) or 'control'}")
