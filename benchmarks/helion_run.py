@@ -18,13 +18,10 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from harness import arguments, check, inputs_of
-from kernel_tuner_run import INDEX, Task, drawn, task
-
-from autotune.declaration import load_family
+from harness import arguments, check
+from kernel_tuner_run import INDEX, Task, add_task, load_task, task
 
 
 def compiler_of(work: Task) -> tuple[Callable[[Any], Callable[..., Any]], Any]:
@@ -60,21 +57,9 @@ def compiler_of(work: Task) -> tuple[Callable[[Any], Callable[..., Any]], Any]:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = arguments(__doc__, "helion.json")
-    parser.add_argument("--family", default="allpairs")
-    parser.add_argument("--workload", default="")
-    parser.add_argument("--preset", default="tiles")
-    parser.add_argument("--set", action="append", default=[], metavar="POLICY=V1,V2")
-    parser.add_argument("--samples", type=int, default=0, help="is not asked for by Helion")
-    parser.add_argument("--data", type=Path)
-    parser.add_argument(
-        "--cache", type=Path, default=Path("kernel-tuner-cache"), help="for the expected outputs"
-    )
-    parser.add_argument("--drawn", type=Path, help="a file with the configurations, one a line")
+    add_task(parser)
     asked = parser.parse_args(words)
-    family = load_family(asked.family)
-    inputs = inputs_of(family, asked.workload, asked.data)
-    narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
-    configurations = drawn(family, asked.drawn) or family.space.configurations(asked.preset, narrowed)
+    family, inputs, configurations = load_task(asked)
     work = task(family, inputs, configurations, asked.cache)
     if asked.check:
         print(f"Helion: {len(work.configurations)} configurations, {len(work.parts)} arguments")

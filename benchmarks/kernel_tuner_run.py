@@ -15,6 +15,7 @@ import json
 import re
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,24 +227,34 @@ def drawn(family: Family, path: Path | None) -> tuple[Configuration, ...]:
     return tuple(family.space.configuration(line) for line in lines if line)
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    parser = arguments(__doc__, "kernel-tuner.json")
-    parser.add_argument("backend", choices=("nvcuda", "cupy"))
+def add_task(parser: ArgumentParser) -> None:
+    """Add the options by which engine_peers.py gives every peer the same work."""
     parser.add_argument("--family", default="allpairs")
     parser.add_argument("--workload", default="")
     parser.add_argument("--preset", default="tiles")
     parser.add_argument("--set", action="append", default=[], metavar="POLICY=V1,V2")
-    parser.add_argument("--samples", type=int, default=7)
+    parser.add_argument("--samples", type=int, default=7, help="which Helion does not ask for")
     parser.add_argument("--data", type=Path)
     parser.add_argument(
         "--cache", type=Path, default=Path("kernel-tuner-cache"), help="for the expected outputs"
     )
     parser.add_argument("--drawn", type=Path, help="a file with the configurations, one a line")
-    asked = parser.parse_args(words)
+
+
+def load_task(asked: Namespace) -> tuple[Family, Inputs, Sequence[Configuration]]:
+    """The family, inputs and configurations that the options of ``add_task`` name."""
     family = load_family(asked.family)
     inputs = inputs_of(family, asked.workload, asked.data)
     narrowed = {key: values.split(",") for key, _, values in (text.partition("=") for text in asked.set)}
-    configurations = drawn(family, asked.drawn) or family.space.configurations(asked.preset, narrowed)
+    return family, inputs, drawn(family, asked.drawn) or family.space.configurations(asked.preset, narrowed)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = arguments(__doc__, "kernel-tuner.json")
+    parser.add_argument("backend", choices=("nvcuda", "cupy"))
+    add_task(parser)
+    asked = parser.parse_args(words)
+    family, inputs, configurations = load_task(asked)
     if family.is_plain:
         work = plain_arguments(family, inputs, configurations, asked.samples)
     else:

@@ -542,32 +542,21 @@ def tables() -> dict[str, str]:
 # -- without a GPU -----------------------------------------------------------------------------------------------
 
 
-class _NoGpu:
-    """What Triton asks of a driver while modules are imported, as on an H100."""
-
-    def get_current_target(self) -> Any:
-        return import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
-
-    def get_active_torch_device(self) -> Any:
-        return torch.device("cpu")
-
-    def get_current_device(self) -> int:
-        return 0
-
-
 def compile_all(names: Sequence[str], every: bool) -> None:
     """Each kernel is called as its package does, and its configurations, or the first, compile for an H100."""
     global PLACE  # noqa: PLW0603 - the inputs' place
     from autotune.callables.choices import Alternatives
-    from autotune.callables.triton import _values
+    from autotune.callables.triton import _Compiler, _values
 
     PLACE = "cpu"
+    driver = _Compiler(import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32))
+    driver.get_active_torch_device = lambda: torch.device(PLACE)  # type: ignore[method-assign]
     cuda = torch.cuda
     cuda.device = lambda _index: nullcontext()  # type: ignore[assignment,misc]
     cuda.get_device_capability = lambda *_: (9, 0)  # type: ignore[assignment]
     cuda.get_device_properties = lambda *_: SimpleNamespace(multi_processor_count=132)  # type: ignore[assignment]
     for name in names:
-        triton.runtime.driver.set_active(_NoGpu())
+        triton.runtime.driver.set_active(driver)
         launch = Launch.catch(CASES[name])
         tuner = launch.tuner
         named = {**dict(zip(tuner.arg_names, launch.args, strict=False)), **launch.kwargs}
