@@ -280,8 +280,9 @@ class TritonLaunch:
             hooks.after({**given, **dict(zip(self.positional, args, strict=True)), **values}, exception=None)
 
     def import_libraries(self) -> None:
-        """Import the kernel, and Triton's compiler with it; hash that, which takes a while, once for all who build."""
-        self.tuned  # noqa: B018 - it is imported
+        """Import Triton's compiler, and hash it, which takes a while, once for all who build. The kernel's module is
+        theirs: one that opens the device would leave it closed to the processes forked behind it."""
+        import_module("torch"), import_module("triton.compiler")
         _hash_compiler()
 
     def open_libraries(self) -> None:
@@ -294,23 +295,20 @@ class TritonLaunch:
         """Compile a configuration into Triton's cache, without a GPU. Raises what Triton does."""
         if not arch.startswith("sm_") or _is_interpreted():
             return
-        runtime, torch = import_module("triton.runtime"), import_module("torch")
-        target = import_module("triton.backends.compiler").GPUTarget
-        tensor = import_module("triton.runtime.jit").MockTensor
-        runtime.driver.set_active(_Compiler(target("cuda", int(arch.removeprefix("sm_").rstrip("af")), 32)))
-        values, _, constants = self._split(arguments)
-        kinds = {n: tensor(getattr(torch, one), list(self.views[n][0])) for n, one in self.elements.items()}
-        given = {**arguments, **kinds}
-        args = [given.pop(name) for name in self.positional]
-        try:
+        torch, tensor = import_module("torch"), import_module("triton.runtime.jit").MockTensor
+        with _without_device(arch):
+            values, _, constants = self._split(arguments)
+            kinds = {
+                n: tensor(getattr(torch, one), list(self.views[n][0])) for n, one in self.elements.items()
+            }
+            given = {**arguments, **kinds}
+            args = [given.pop(name) for name in self.positional]
             with suppress(
                 AttributeError, KeyError, TypeError
             ):  # needs more than the types of tensors: see the call
                 built = self.tuned.fn.run(*args, grid=(1,), warmup=True, **given, **constants)
                 if self._make_key(values) == self.grids[0][0]:  # all configurations have the same launcher
                     _build_launcher(built)
-        finally:
-            runtime.driver.set_active(None)  # the next launch here asks for the device's own
 
     @cached_property
     def _grids(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
@@ -379,6 +377,21 @@ def _build_launcher(built: Any) -> None:
     launch."""
     with suppress(Exception):  # which says so again
         import_module("triton.backends.nvidia.driver").CudaLauncher(built.src, built.metadata)
+
+
+@contextmanager
+def _without_device(arch: str) -> Iterator[None]:
+    """Meanwhile Triton compiles for ``arch``, and a module that asks for the device's capability while it is imported
+    gets that of ``arch``."""
+    driver, cuda = import_module("triton.runtime").driver, import_module("torch").cuda
+    number, asked = int(arch.removeprefix("sm_").rstrip("af")), cuda.get_device_capability
+    driver.set_active(_Compiler(import_module("triton.backends.compiler").GPUTarget("cuda", number, 32)))
+    cuda.get_device_capability = lambda _device=None: divmod(number, 10)
+    try:
+        yield
+    finally:
+        cuda.get_device_capability = asked
+        driver.set_active(None)  # the next launch here asks for the device's own
 
 
 class _Compiler:

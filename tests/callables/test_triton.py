@@ -92,15 +92,26 @@ def test_the_first_configuration_that_works_gives_the_reference(kernels: ModuleT
 
 
 def test_a_module_that_asks_for_the_device_is_imported_where_there_is_none(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch
-    from triton.runtime import driver
-
+    """Compiling imports it. The process that forks those that compile does not: CUDA that a parent opened cannot be
+    opened by its children."""
     from autotune.callables import triton as ours
+    from autotune.callables.functions import Importable
 
-    monkeypatch.setattr(driver, "_active", ours._Compiler(None), raising=False)
-    assert driver.active.get_active_torch_device() == torch.device("cuda", 0)
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.delenv("TRITON_INTERPRET")
+    monkeypatch.delitem(sys.modules, "triton_asking", raising=False)
+    launch = ours.TritonLaunch(
+        Importable("halved", module="triton_asking"), ("x", "n"), ("BLOCK",), (((64,), (2,)),), {"x": ((100,), (1,))},
+        {"x": "float32"}, "", "halved",
+    )  # fmt: skip
+    launch.import_libraries()
+    assert "triton_asking" not in sys.modules
+    launch.build("sm_90", x=None, n=100, BLOCK=64)
+    module = sys.modules.pop("triton_asking")
+    assert str(module.DEVICE) == "cuda:0" and module.CAPABILITY == (9, 0)
+    assert [*(tmp_path / "triton").rglob("halved.cubin")]
 
 
 def test_processes_start_with_the_decorator_where_the_first_call_will_tune(
