@@ -325,11 +325,13 @@ class Verifier:
             return False
         return self.family.tolerances(execution.names)[name].nan != tolerance.WRONG
 
-    def _count_mismatches(self, execution: Execution, name: str, right: Placed) -> int:
+    def _count_mismatches(
+        self, execution: Execution, name: str, right: Placed, ignores_nan: bool = False
+    ) -> int:
         within = self.family.tolerances(execution.names)[name]
-        kind = self.family.data[name].dtype
+        placed, kind = execution.placed[name], self.family.data[name].dtype
         return self.backend.count_mismatches(
-            execution.placed[name], right, kind, (within.relative, within.absolute)
+            placed, right, kind, (within.relative, within.absolute), ignores_nan
         )
 
     def _compare(self, execution: Execution, name: str) -> str:
@@ -344,7 +346,7 @@ class Verifier:
         is_plain = layout.is_dense(expected.shape) and not moved
         if is_plain and (is_number or _is_exact(expected.dtype)) and (right := self._reference(name, layout)):
             apart = (
-                self._count_mismatches(execution, name, right.placed)
+                self._count_mismatches(execution, name, right.placed, within[name].nan == tolerance.IGNORE)
                 if is_number
                 else self.backend.count_mismatches(placed, right.placed)
             )
