@@ -69,13 +69,9 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
     fluorescence[0] = c[seen].sum()
     rows, columns = c.shape
     each = max(1, _BLOCK // columns)
-    blocks = -(-rows // each)
-    changed = np.full(blocks + 2, True)  # by block in the step before, with a still one at either end
-    changed[[0, -1]] = False
+    changed = np.full(-(-rows // each), True)  # which blocks the latest step changed
 
     def advance(block: int) -> bool:
-        if not changed[block : block + 3].any():
-            return False
         top, bottom = block * each, min((block + 1) * each, rows)
         above, below = max(top - 1, 0), min(bottom + 1, rows)
         down, right = np.diff(c[above:below], axis=0), np.diff(c[top:bottom], axis=1)
@@ -95,7 +91,10 @@ def reference(arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]) ->
 
     with ThreadPoolExecutor() as pool:
         for step in range(1, steps + 1):
-            changed[1:-1] = list(pool.map(advance, range(blocks)))
+            due = changed.copy()
+            due[1:] |= changed[:-1]
+            due[:-1] |= changed[1:]
+            changed[due] = list(pool.map(advance, np.flatnonzero(due)))
             c, after = after, c
             if step % interval == 0:
                 fluorescence[step // interval] = c[seen].sum()
