@@ -10,8 +10,9 @@ tables ``--known``), what the family's file in ``--policies`` names, and ``--oth
 where it has at most 1,000), the rest on what came near the best there. What takes more than twice the best in its first
 run is timed once.
 
-When an input is done, its rows are appended to OUT/asked.csv or OUT/taught.csv (``selection_record.py``). An input that
-a table has is not swept again.
+When an input is done, its rows are appended to OUT/asked.csv or OUT/taught.csv (``selection_record.py``); with
+``--into`` what a rule is taught with also enters the policy file in that folder. An input that a table has is not swept
+again.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from autotune.engine.sweep import Sweep
 from autotune.errors import AutotuneError
 from autotune.files import find_bundled
 from autotune.measure import GivenOutputs
-from autotune.policy import file_name, read_policy_file
+from autotune.policy import file_name, read_policy_file, update
 from autotune.record import Study, Trial
 
 _LISTED = 1000  # a space of more is not swept whole
@@ -232,6 +233,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--spread", type=int, default=0, help="inputs that a rule is taught with")
     parser.add_argument("--known", type=Path, nargs="+", default=[], help="tables of earlier sweeps")
     parser.add_argument("--policies", type=Path, help="folder of policy files that name configurations, too")
+    parser.add_argument(
+        "--into", type=Path, help="folder of policy files that get what a rule is taught with"
+    )
     parser.add_argument("--best", type=int, default=300, help="configurations of those tables")
     parser.add_argument("--others", type=int, default=100, help="configurations beside them")
     parser.add_argument(
@@ -252,6 +256,8 @@ def main(words: Sequence[str] | None = None) -> None:
     for name in options.families:
         for kind, point, study in swept(options, name):
             selection_record.append(table_of(options, kind), name, point, study)
+            if options.into and kind == "taught" and study.times:
+                update(options.into, [study])
 
 
 if __name__ == "__main__":

@@ -168,10 +168,11 @@ class Backend(Protocol):
         expected: Placed,
         kind: np.dtype[Any] = WORDS,
         within: tuple[float, float] = EXACTLY,
+        ignores_nan: bool = False,
     ) -> int:
         """How many elements of two buffers of float32 or float64 are further apart than ``within``, relative and
-        absolute together, as numpy.isclose counts them; NaN equals only NaN. Of any other ``kind``, how many words of
-        4 bytes differ, or bytes that make no word."""
+        absolute together, as numpy.isclose counts them; NaN equals only NaN, or one that is expected equals anything
+        where ``ignores_nan``. Of any other ``kind``, how many words of 4 bytes differ, or bytes that make no word."""
 
     def launch(self, module: Module, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None: ...
 

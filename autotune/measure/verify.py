@@ -124,8 +124,7 @@ class Verifier:
         self._run(execution, False, byte, is_shuffled=byte != PATTERNS[0])
         if reason := self._check_guards(execution) or self._inputs(execution):
             return reason, {}
-        shapes = {data.name: data.shape_for(execution.names) for data in self.family.outputs}
-        return "", {name: execution.restore(name, shape) for name, shape in shapes.items()}
+        return "", {name: execution.restore(name, shape) for name, shape in self._shapes(execution).items()}
 
     def restore_inputs(self, execution: Execution) -> bool:
         """Restore inputs that something wrote to; return whether there were any."""
@@ -213,10 +212,8 @@ class Verifier:
     def _keep(self, execution: Execution) -> None:
         """Remember what the first run of ``execution`` left, on the device."""
         before, self._first = self._first, None  # if there is no room for another
-        rooms = {
-            name: execution.variant.layouts[name].room(shape)
-            for name, shape in self._shapes(execution).items()
-        }
+        layouts = execution.variant.layouts
+        rooms = {name: layouts[name].room(shape) for name, shape in self._shapes(execution).items()}
         sizes = {name: room.nbytes for name, room in rooms.items()}
         if before and {name: copy.stored.nbytes for name, copy in before.copies.items()} == sizes:
             copies = before.copies  # to allocate takes longer than to copy
@@ -325,12 +322,11 @@ class Verifier:
             return False
         return self.family.tolerances(execution.names)[name].nan != tolerance.WRONG
 
-    def _count_mismatches(self, execution: Execution, name: str, right: Placed) -> int:
-        within = self.family.tolerances(execution.names)[name]
-        kind = self.family.data[name].dtype
-        return self.backend.count_mismatches(
-            execution.placed[name], right, kind, (within.relative, within.absolute)
-        )
+    def _count_mismatches(self, execution: Execution, name: str, right: Placed, lenient: bool = False) -> int:
+        """``lenient``: as the tolerance says, also of a NaN that is expected."""
+        within, kind = self.family.tolerances(execution.names)[name], self.family.data[name].dtype
+        bounds, ignores_nan = (within.relative, within.absolute), lenient and within.nan == tolerance.IGNORE
+        return self.backend.count_mismatches(execution.placed[name], right, kind, bounds, ignores_nan)
 
     def _compare(self, execution: Execution, name: str) -> str:
         assert self.expected is not None, "what is its own reference is compared elsewhere"
@@ -344,7 +340,7 @@ class Verifier:
         is_plain = layout.is_dense(expected.shape) and not moved
         if is_plain and (is_number or _is_exact(expected.dtype)) and (right := self._reference(name, layout)):
             apart = (
-                self._count_mismatches(execution, name, right.placed)
+                self._count_mismatches(execution, name, right.placed, lenient=True)
                 if is_number
                 else self.backend.count_mismatches(placed, right.placed)
             )

@@ -155,6 +155,12 @@ def test_numbers_are_apart_where_numpy_says_so(
     places = [backend.place(linear(one)) for one in (got, right)]
     expected = ~np.isclose(got, right, rtol=within[0], atol=within[1], equal_nan=True)
     assert backend.count_mismatches(*places, np.dtype(kind), within) == np.count_nonzero(expected) > 0
+    but_nan = np.count_nonzero(expected & ~np.isnan(right))
+    assert (
+        backend.count_mismatches(*places, np.dtype(kind), within, True)
+        == but_nan
+        < np.count_nonzero(expected)
+    )
     assert backend.count_mismatches(places[1], places[1], np.dtype(kind), within) == 0
 
 

@@ -20,6 +20,7 @@ from autotune.declaration import family as families
 from autotune.declaration import workload as workloads
 from autotune.device.backend import LaunchError
 from autotune.device.cpu.backend import CpuBackend
+from autotune.device.execution import Execution
 from autotune.engine import measurer as worker
 from autotune.engine.measurer import Measurer
 from autotune.engine.messages import Job, Tried
@@ -399,3 +400,26 @@ def test_slack_of_an_input_differs_between_runs_and_is_no_write_to_it(tmp_path: 
     assert Bench(tmp_path, looks, padded).tried().trial.state == "measured"
     assert np.isnan(seen[0])
     assert seen[1] > 1e37
+
+
+def test_what_is_not_compared_costs_the_host_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is fetched where a NaN stands in for most of what is right; what is compared still counts."""
+    lenient = f"{ONE}tolerance:\n  y: {{relative: 1.0e-6, nan: ignore}}\n"
+
+    def wrong_in(places: slice) -> Callable[[Kernel], None]:
+        def does(kernel: Kernel) -> None:
+            kernel.right()
+            kernel.y[places] += 1
+
+        return does
+
+    def state(folder: str, does: Callable[[Kernel], None]) -> str:
+        (tmp_path / folder).mkdir()
+        expected = np.full(1000, np.nan, np.float32)
+        bench = Bench(tmp_path / folder, does, lenient, {"y": expected})
+        expected[::100] = 2 * bench.inputs.arrays["x"][::100]
+        return bench.tried().trial.state
+
+    assert state("compared", wrong_in(slice(100, 101))) == "wrong_result"
+    monkeypatch.setattr(Execution, "restore", lambda *_: pytest.fail("fetched"))
+    assert state("right", Kernel.right) == state("not compared", wrong_in(slice(1, 100))) == "measured"

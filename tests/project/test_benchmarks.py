@@ -20,6 +20,8 @@ import selection_sweep
 from result_files import HEAD, RESULTS, read_head, read_rows
 from test_docs import TEXTS, fences
 
+from autotune.policy import read_policy_file
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*.py")}
@@ -167,7 +169,7 @@ def test_inputs_that_selection_is_taught_with_and_asked_for_are_swept_once(
     table = taught.rename(tmp_path / "earlier.csv")
 
     later = [*words, "--known", str(table), "--best", "1", "--others", "0", "--spread", "1"]
-    later += ["--drawn", "1", "--seed", "2"]
+    later += ["--drawn", "1", "--seed", "2", "--into", str(tmp_path / "policies")]
     selection_sweep.main(later)
     found = {
         kind: selection_record.read(tmp_path / f"{kind}.csv")["cyclospectrum"] for kind in ("asked", "taught")
@@ -175,6 +177,8 @@ def test_inputs_that_selection_is_taught_with_and_asked_for_are_swept_once(
     assert [point["n"] for ((point, _),) in found.values()] == [135, 87]
     best = min(study.times, key=lambda c: study.times[c])
     assert all({t.configuration for t in one.trials} >= {best} for ((_, one),) in found.values())
+    (path,) = (tmp_path / "policies").rglob("*.yaml")
+    assert list(read_policy_file(path).entries) == ["87"]  # not what is asked for
     capsys.readouterr()
     selection_sweep.main(later)
     assert not capsys.readouterr().out

@@ -210,12 +210,14 @@ class FakeBackend:
         return into  # type: ignore[no-any-return]
 
     def count_mismatches(
-        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
-    ) -> int:
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY,
+        ignores_nan: bool = False,
+    ) -> int:  # fmt: skip
         if kind.kind != "f" and placed.buffer.size % 4:
             kind = np.dtype(np.uint8)
         got, right = (one.buffer.view(kind) for one in (placed, expected))
-        return int(np.count_nonzero(~np.isclose(got, right, *within, equal_nan=True)))
+        apart = ~np.isclose(got, right, *within, equal_nan=True)
+        return int(np.count_nonzero(apart & ~np.isnan(right) if ignores_nan else apart))
 
     def launch(self, module: Any, kernel: str, geometry: Geometry, arguments: Sequence[bytes]) -> None:
         configuration = self.configurations[module.compiled.key]

@@ -192,8 +192,9 @@ class CpuBackend(Closing):
         return into
 
     def count_mismatches(
-        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
-    ) -> int:
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY,
+        ignores_nan: bool = False,
+    ) -> int:  # fmt: skip
         """In parts that the caches hold."""
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         if kind.kind != "f":
@@ -203,7 +204,8 @@ class CpuBackend(Closing):
             )
         got, right = (one.buffer[:nbytes].view(kind) for one in (placed, expected))
         parts = (slice(begin, begin + _PART) for begin in range(0, got.size, _PART))
-        near = (np.isclose(got[part], right[part], *within, equal_nan=True) for part in parts)
+        pairs = ((got[part], right[part]) for part in parts)
+        near = (np.isclose(a, b, *within, equal_nan=True) | (ignores_nan & np.isnan(b)) for a, b in pairs)
         return sum(int(np.count_nonzero(~part)) for part in near)
 
     # -- launching and timing ---------------------------------------------------------------------------

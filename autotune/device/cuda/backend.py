@@ -256,12 +256,13 @@ class CudaBackend(Closing):
         return buffer
 
     def count_mismatches(
-        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY
-    ) -> int:
+        self, placed: Any, expected: Any, kind: np.dtype[Any] = WORDS, within: tuple[float, float] = EXACTLY,
+        ignores_nan: bool = False,
+    ) -> int:  # fmt: skip
         nbytes = min(placed.stored.nbytes, expected.stored.nbytes)
         if kind.kind != "f":
             return self._count("mismatches", placed, expected.address, nbytes)
-        bits = map(int, np.array(within, np.float64).view(np.uint64))
+        bits = (*map(int, np.array(within, np.float64).view(np.uint64)), int(ignores_nan))
         return self._count(f"apart_{kind.name}", placed, expected.address, nbytes // kind.itemsize, *bits)
 
     # -- launching and timing ---------------------------------------------------------------------------

@@ -62,31 +62,31 @@ __device__ inline double reach(double b, double relative, double absolute) {
 }
 
 // Adds to `count` in how many of `elements` a and b are further apart than numpy.isclose allows, by its own arithmetic
-// (nothing is contracted); NaN equals only NaN.
+// (nothing is contracted); NaN equals only NaN, or a NaN in b anything.
 template <class Number>
 __device__ inline void apart(const Number* a, const Number* b, unsigned long long elements, Number relative,
-                             Number absolute, unsigned long long* count) {
+                             Number absolute, bool ignores_nan, unsigned long long* count) {
   const unsigned long long stride = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
   unsigned long long found = 0;
   for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < elements;
        i += stride) {
     const Number x = a[i], y = b[i];
     const bool is_near = isfinite(y) && distance(x, y) <= reach(y, relative, absolute);
-    found += !(is_near || x == y || (isnan(x) && isnan(y)));
+    found += !(is_near || x == y || (isnan(y) && (ignores_nan || isnan(x))));
   }
   if (found) atomicAdd(count, found);
 }
 
 template <class Policy>
 __global__ void apart_float32(const float* a, const float* b, unsigned long long elements, double relative,
-                              double absolute, unsigned long long* count) {
-  apart(a, b, elements, static_cast<float>(relative), static_cast<float>(absolute), count);
+                              double absolute, unsigned long long ignores_nan, unsigned long long* count) {
+  apart(a, b, elements, static_cast<float>(relative), static_cast<float>(absolute), ignores_nan != 0, count);
 }
 
 template <class Policy>
 __global__ void apart_float64(const double* a, const double* b, unsigned long long elements, double relative,
-                              double absolute, unsigned long long* count) {
-  apart(a, b, elements, relative, absolute, count);
+                              double absolute, unsigned long long ignores_nan, unsigned long long* count) {
+  apart(a, b, elements, relative, absolute, ignores_nan != 0, count);
 }
 
 __device__ inline unsigned long long mixed(unsigned long long x) {  // Vigna's splitmix64

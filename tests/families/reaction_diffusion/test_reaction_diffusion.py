@@ -122,12 +122,16 @@ def test_a_tile_that_stays_finds_its_halo_in_what_was_stored_of_rims(shape: tupl
                 check(backend, bound, texts, 2e-6)
 
 
-@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize(
+    ("share", "more"),
+    [(0.8, {}), (2, {}), (2, {"seed": -1, "beam_radius": 0.1})],
+    ids=["outline", "whole", "mostly still"],
+)
 def test_the_reference_has_the_same_bits_in_blocks_of_any_size(
-    monkeypatch: pytest.MonkeyPatch, is_whole: bool
+    monkeypatch: pytest.MonkeyPatch, share: float, more: dict[str, float]
 ) -> None:
-    inside = np.random.default_rng(1).random((37, 23)) < (2 if is_whole else 0.8)
-    bound = inputs(inside, {}, seconds=0.0013, sample_seconds=0.0005)
+    inside = np.random.default_rng(1).random((37, 23)) < share
+    bound = inputs(inside, {}, seconds=0.0013, sample_seconds=0.0005, **more)
 
     def of_blocks(points: int) -> Outputs:
         monkeypatch.setattr(MODULE, "_BLOCK", points)
