@@ -20,12 +20,12 @@ from rich.console import Console
 
 from autotune import __version__
 from autotune import files as paths
-from autotune.compile import default_root
+from autotune.compile import default_root, enumeration
 from autotune.declaration import Family, Inputs, load_workload, prepare, source_files
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
-from autotune.export.choices import select_entries
+from autotune.export.choices import identifier, select_entries
 from autotune.export.orders import permutations
-from autotune.export.parts import c_element, parts, problem_values, quote
+from autotune.export.parts import c_element, number_type, parts, problem_values, quote
 from autotune.measure import compute_expected, find_objective
 from autotune.policy import PolicyFile, file_name, file_of, read_policy_file
 
@@ -60,11 +60,7 @@ def export(
         },
     }
     arrays = {**inputs.arrays, **expected, **permutations(choices, inputs)}
-    for array in (*context["inputs"], *context["outputs"]):
-        array["count"] = arrays[array["name"]].size
-        array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
-    for order in context["orders"]:
-        order["count"] = arrays[order["cpp"]].size
+    context["counts"] = {name: array.size for name, array in arrays.items()}
     try:
         written = _write(family, folder, context, arrays)
     except OSError as problem:
@@ -121,6 +117,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "quoted": quote, "line": line, "cell": cell, "shell": shlex.join, "c_element": c_element,
+        "cpp": lambda word: identifier(str(word)), "enumeration": enumeration, "number_type": number_type,
     }  # fmt: skip
     return environment
 
