@@ -89,12 +89,8 @@ def parse(text: str) -> Any:
 def read_cache(path: Path) -> dict[str, Any]:
     """The cache file ``path``, of Kernel Tuner or of autotune, for a simulation. Raises StoreError."""
     content = read_json(path)
-    wanted = {
-        "kernel_name": str,
-        "problem_size": int | float | str | list,
-        "tune_params": dict,
-        "cache": dict,
-    }
+    size = (int, float, str, list)
+    wanted: dict[str, Any] = {"kernel_name": str, "problem_size": size, "tune_params": dict, "cache": dict}
     if not isinstance(content, dict) or not all(isinstance(content.get(k), of) for k, of in wanted.items()):
         raise StoreError(f"{path} is no cache file of Kernel Tuner: it needs {', '.join(wanted)}")
     return content

@@ -33,9 +33,8 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
         options.note(f"written      {write_results(studies, folder / 'results.csv')}")
         return
     for study in studies:
-        name = "-".join(
-            re.sub(r"[^\w.]+", "_", part) for part in (study.family, study.workload, study.device)
-        )
+        parts = (study.family, study.workload, study.device)
+        name = "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
         write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
         options.note(f"written      {write(study, folder / f'{name}.{ending}')}")
 

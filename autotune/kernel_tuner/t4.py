@@ -46,9 +46,8 @@ def to_t4(study: Study) -> dict[str, Any]:
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
     else 0."""
     told = {**describe_study(study), "device_name": study.about.device_name or study.device}
-    results = [
-        (trial.configuration, {**entry(trial), "timestamp": study.about.date}) for trial in study.trials
-    ]
+    date = {"timestamp": study.about.date}
+    results = [(trial.configuration, entry(trial) | date) for trial in study.trials]
     return {**_content(results, "time"), "metadata": {"timeunit": "milliseconds", "autotune": told}}
 
 
@@ -101,21 +100,16 @@ def _content(
 
 def _result(configuration: Mapping[str, Any], told: Mapping[str, Any], objective: str) -> dict[str, Any]:
     error = FAILED.get(told.get("__error__", ""), "measured")
+    times = {name: told.get(key, 0.0) for name, key in _PHASES.items()}
+    figures = {name: value for name, value in told.items() if name not in _ASIDE}
     return {
         "timestamp": str(told.get("timestamp", "")),
         "configuration": dict(configuration),
         "objectives": [objective],
-        "times": {
-            **{name: told.get(key, 0.0) for name, key in _PHASES.items()},
-            "runtimes": list(told.get("times", ())),
-        },
+        "times": {**times, "runtimes": list(told.get("times", ()))},
         "invalidity": INVALIDITY[told.get("state", error)],
         "correctness": 0 if "__error__" in told else 1,
-        "measurements": [
-            {"name": name, "value": value, "unit": _unit(name)}
-            for name, value in told.items()
-            if name not in _ASIDE
-        ],
+        "measurements": [{"name": n, "value": value, "unit": _unit(n)} for n, value in figures.items()],
     }
 
 
