@@ -27,15 +27,9 @@ from autotune.cli import options
     "--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="Macro to define; repeat for more."
 )
 def adopt_command(
-    source: Path,
-    out_: Path | None,
-    kernel: str,
-    grid: str,
-    block: str,
-    include: tuple[str, ...],
-    define: tuple[str, ...],
+    source: Path, out_: Path | None, include: tuple[str, ...], define: tuple[str, ...], **asked: str
 ) -> None:
     from autotune.adopt.process import AdoptRequest, adopt
 
     macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))
-    adopt(AdoptRequest(source, out_, kernel, macros, grid, block), options.out)
+    adopt(AdoptRequest(source, out_, options=macros, **asked), options.out)
