@@ -36,13 +36,11 @@ class OrderInput:
 def order_inputs(choices: Choices) -> list[OrderInput]:
     """Those that some winner is in. Raises FamilyError for one whose name an array has."""
     family = choices.family
-    inputs = {
-        (policy.name, str(value), space): OrderInput(policy, value, space)
-        for winner in choices.winners
-        for policy in family.find_reordering(winner.variant.configuration)
-        for value in [winner.variant.configuration[policy.name]]
-        for space in policy.data
-    }
+    inputs: dict[tuple[str, str, str], OrderInput] = {}
+    for configuration in (winner.variant.configuration for winner in choices.winners):
+        for policy in family.find_reordering(configuration):
+            value = configuration[policy.name]
+            inputs |= {(policy.name, str(value), one): OrderInput(policy, value, one) for one in policy.data}
     for order in inputs.values():
         if order.name in family.data:
             raise FamilyError(

@@ -90,18 +90,14 @@ def members(layout: Layout) -> list[tuple[str, str]]:
 
 def _host_layout(layout: Layout) -> dict[str, Any]:
     data = layout.data
+    head = "[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents)"
     parts = {
-        "element_bytes": data.dtype.itemsize,
-        "texel_bytes": layout.texel_bytes,
-        "index_bits": data.index_bits,
-        "constant_bytes": data.constant_bytes,
+        "element_bytes": data.dtype.itemsize, "texel_bytes": layout.texel_bytes,
+        "index_bits": data.index_bits, "constant_bytes": data.constant_bytes,
         "constant_offset": layout.constant_offset,
-        "steps": [
-            f"[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents) {{ {step.host_cpp(layout.axes)} }}"
-            for step in layout.steps
-        ],
+        "steps": [f"{head} {{ {step.host_cpp(layout.axes)} }}" for step in layout.steps],
         "span": math.lcm(*(step.span for step in layout.steps)),
-    }
+    }  # fmt: skip
     for dimension in DIMENSIONS.values():
         parts.update(dimension.host_members(layout))
     return parts
@@ -148,7 +144,7 @@ def parts(choices: Choices) -> dict[str, Any]:
         "winners": [winner_parts(winner, free) for winner in winners],
         "entries": [_row(family, row) for row in choices.entries],
         "fallbacks": [_row(family, row) for row in choices.fallbacks],
-        "has_constant": any(each.memory == "constant" for w in winners for each in w.variant.layouts.values()),
+        "has_constant": any(one.memory == "constant" for w in winners for one in w.variant.layouts.values()),
         "ranges": any(data.low is not None for data in family.inputs),
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
         "headers": list(dict.fromkeys(header for w in winners for header in w.variant.headers)),
@@ -160,13 +156,11 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
                    scalars: Mapping[str, float]) -> list[tuple[str, str]]:  # fmt: skip
     """What an example sets of ``Problem``: (member, C++ value)."""
     scope = f"tuned::{identifier(family.name)}"
+    words = {name: f"{enumeration(name)}::{identifier(str(value))}" for name, value in options.items()}
     return [
         *((identifier(name), str(sizes[name])) for name in _list_given_extents(family)),
         *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
-        *(
-            (identifier(name), f"{scope}::{enumeration(name)}::{identifier(str(v))}")
-            for name, v in options.items()
-        ),
+        *((identifier(name), f"{scope}::{word}") for name, word in words.items()),
     ]
 
 
@@ -201,10 +195,8 @@ def _choose_by_options(family: Family, expression: Expression, free: Free) -> st
     texts = []
     for values in itertools.product(*(option.values for option in read)):
         bound = {option.name: value for option, value in zip(read, values, strict=True)}
-        asked = " && ".join(
-            f"problem.{identifier(option.name)} == {enumeration(option.name)}::{identifier(str(value))}"
-            for option, value in zip(read, values, strict=True)
-        )
+        words = {name: f"{enumeration(name)}::{identifier(str(value))}" for name, value in bound.items()}
+        asked = " && ".join(f"problem.{identifier(name)} == {word}" for name, word in words.items())
         texts.append((asked, translate(expression, bound, free).text))
     *others, (_, last) = texts
     return "".join(f"{asked} ? ({text}) : " for asked, text in others) + (f"({last})" if others else last)
@@ -222,6 +214,7 @@ def c_element(cpp: str, prefix: str = "", is_record: bool = False) -> str:
 
 def _array(family: Family, data: Data, place: int, within: Mapping[str, Tolerance]) -> dict[str, Any]:
     number = data.fields[0].type
+    compared = data.fields if data.role == "output" else ()
     is_whole, ends = np.dtype(number).kind in "iu", (data.low, data.high)
     return {
         **{name: getattr(data, name) for name in ("name", "role", "record", "fields", "shape")},
@@ -231,7 +224,7 @@ def _array(family: Family, data: Data, place: int, within: Mapping[str, Toleranc
         "element": data.record or number_type(number),
         "sizes": " x ".join(_size(family, extent) for extent in data.shape),
         "range": [repr(int(each) if is_whole else float(each)) for each in ends if each is not None],
-        "compared": [_describe_comparison(data, each.name, within) for each in data.fields if data.role == "output"],
+        "compared": [_describe_comparison(data, each.name, within) for each in compared],
     }  # fmt: skip
 
 

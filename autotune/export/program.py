@@ -47,20 +47,15 @@ def export(
     inputs = prepare(family, example, paths.data_root(data))
     _check_size(family, example.name, inputs)
     expected, _ = compute_expected(family, inputs, default_root())
-    context = {
-        **parts(choices),
-        "version": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "devices": ", ".join(file.device.name for file in files),
-        "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
-        "source": family.source.name,
-        "example": {
-            "about": f"workload {example.name}",
-            "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
-        },
-    }
     arrays = {**inputs.arrays, **expected, **permutations(choices, inputs)}
-    context["counts"] = {name: array.size for name, array in arrays.items()}
+    problem = problem_values(family, inputs.sizes, inputs.options, inputs.scalars)
+    made_from = (f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files)
+    context = {
+        **parts(choices), "version": __version__, "date": datetime.now(UTC).date().isoformat(),
+        "devices": ", ".join(file.device.name for file in files), "provenance": ", ".join(made_from),
+        "source": family.source.name, "example": {"about": f"workload {example.name}", "problem": problem},
+        "counts": {name: array.size for name, array in arrays.items()},
+    }  # fmt: skip
     try:
         written = _write(family, folder, context, arrays)
     except OSError as problem:
