@@ -10,17 +10,13 @@ from autotune.cli import options
 @click.argument("source", type=options.FOLDER, metavar="FILE.cu", help="CUDA source file with the kernel.")
 @options.place("Folder to create; default ./KERNEL.")
 @options.option(
-    "--kernel",
-    default="",
-    metavar="NAME[<VALUES>]",
+    "--kernel", default="", metavar="NAME[<VALUES>]",
     help="Kernel to adopt if the file has several; with values for its template parameters.",
-)
+)  # fmt: skip
 @options.option(
-    "--grid",
-    default="",
-    metavar="X[,Y[,Z]]",
+    "--grid", default="", metavar="X[,Y[,Z]]",
     help="Grid of its launch, as expressions over its scalars: 'ceil_div(n, 16)'.",
-)
+)  # fmt: skip
 @options.option("--block", default="", metavar="X[,Y[,Z]]", help="Block of its launch, in threads.")
 @options.option("--include", "-I", multiple=True, metavar="DIR", help="Folder with headers; repeat for more.")
 @options.option(

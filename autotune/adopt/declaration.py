@@ -1,7 +1,6 @@
 """family.yaml, family.py and a workload of an adopted kernel, as text that a person will go on with."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,6 @@ from autotune.adopt.templates import format_list, format_mapping, quote, render
 from autotune.declaration import yamlfile
 from autotune.errors import FamilyError
 
-_MOST_AXES = 4  # arrays whose axes are chosen one by one; more of them share one choice
 BEFORE = "before.cu"  # the kernel as it was, with what it needs
 
 
@@ -116,50 +114,6 @@ class Declaration:
 
     # -- policies ---------------------------------------------------------------------------------------
 
-    def policies(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Each with its keys as YAML text; where there is none, how many registers a thread may have."""
-        found = [*self._policies()]
-        yield from found or [("registers", {
-            "compile_option": "true", "values": "[all, most_64, most_32]", "default": "all",
-            "means": "{most_64: -maxrregcount=64, most_32: -maxrregcount=32}", "doc": "of a thread; no cpu has them",
-        })]  # fmt: skip
-
-    def _policies(self) -> Iterator[tuple[str, dict[str, str]]]:
-        accessors = [a for a in self.arrays.all.values() if a.is_accessor]
-        wide = [a for a in accessors if len(a.shape) > 1]
-        inputs = [a.name for a in accessors if not a.is_written]
-        for array in accessors:
-            if len(array.element.fields) > 1:
-                yield f"{array.name}_records", _chooses(
-                    "records", [self.name_array(array)], ["aos", "soa", "aosoa32"],
-                    "the fields of a record side by side; each in a run of its own; so for 32 records at a time",
-                )  # fmt: skip
-        for array in wide[:_MOST_AXES]:
-            shape = self.shape(array)
-            ways = {"given": shape, "reversed": shape[::-1]}
-            ways |= {"rotated": [*shape[1:], shape[0]]} if len(shape) > 2 else {}
-            means = format_mapping({name: format_list(way) for name, way in ways.items()})
-            doc = "the last index listed is the contiguous one"
-            yield f"{array.name}_axes", _chooses("axes", [self.name_array(array)], ways, doc, means=means)
-        if inputs:
-            # Where the compiler may choose (__restrict__), global comes closest; read-only loads, forced, cost up to
-            # 12 % where that was measured (docs/guides/adopt.md).
-            values = ["global", "readonly", "texture"]
-            yield "memory", _chooses("memory", inputs, values, "which instruction loads")
-        if wide:
-            names, doc = [self.name_array(a) for a in wide], "rows begin at a multiple of that many elements"
-            yield "padding", _chooses("padding", names, ["1", "32"], doc)
-        for extent in self.linked:
-            yield f"order_of_{extent}", _chooses(
-                "order", [extent], ["given", "first_use"],
-                "as the caller has them, or in the order in which links name them (orders in family.py)",
-            )  # fmt: skip
-        for name, sizes in self.geometry.policies.items():
-            yield name, {
-                "values": format_list(map(str, sorted(sizes))), "default": str(sizes[0]),
-                "doc": "threads of a block" + (f" in {name[6]}" if re.match("block_[xyz]", name) else ""),
-            }  # fmt: skip
-
     @cached_property
     def linked(self) -> tuple[str, ...]:
         """Extents that can be reordered: reached by links, and by nothing that counts on neighbours."""
@@ -188,6 +142,8 @@ class Declaration:
     # -- family.yaml ------------------------------------------------------------------------------------
 
     def family_yaml(self) -> str:
+        accessors = [array for array in self.arrays.all.values() if array.is_accessor]
+        wide = [array for array in accessors if len(array.shape) > 1]
         names = [cursor.spelling for cursor in self.function.parameters]
         launch = {
             "grid": format_list(quote(self.write_over_extents(item)) for item in self.geometry.grid),
@@ -199,6 +155,8 @@ class Declaration:
             "family.yaml.jinja", of=self, editor_line=yamlfile.editor_line("family"), launch=launch,
             arguments=[self.name_array(self.arrays.all[n]) if n in self.arrays.all else n for n in names],
             types={cursor.spelling: type_name(cursor.type) for cursor in self.function.parameters},
+            inputs=[array.name for array in accessors if not array.is_written], accessors=accessors,
+            wide=wide, padded=[self.name_array(array) for array in wide],
             firsts={array.shape[0] for array in self.arrays.all.values()}, tolerance=self._tolerance(),
             usual={name: str(value) for name, value in self.geometry.usual.items()},
         )  # fmt: skip
@@ -206,7 +164,7 @@ class Declaration:
     @property
     def copied(self) -> list[Array]:
         """Arrays in place whose layout can be chosen: a kernel copies what they begin as."""
-        return [a for a in self.in_place if a.is_accessor]
+        return [array for array in self.in_place if array.is_accessor]
 
     def write_over_extents(self, text: str) -> str:
         """An expression over extents, by the names that they have in the end."""
@@ -237,13 +195,6 @@ class Declaration:
         """Kernels that give each array in place what it begins as."""
         arrays = [(array.name, self.name_array(array), *_index(array)) for array in self.copied]
         return render("begin.cu.jinja", arrays=arrays)
-
-
-def _chooses(layout: str, data: list[str], values: Iterable[str], doc: str, **more: str) -> dict[str, str]:
-    """A policy of a layout; the first value is the default."""
-    return {"layout": layout, "data": format_list(data), "values": format_list(values), **more,
-            "default": next(iter(values)),
-            "doc": doc}  # fmt: skip
 
 
 def _index(array: Array) -> tuple[str, str]:

@@ -22,7 +22,9 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=jinja2.select_autoescape(()),
         trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    environment.filters |= {"quote": quote, "listed": format_list, "replace_names": replace_names}
+    environment.filters |= {
+        "quote": quote, "listed": format_list, "mapped": format_mapping, "replace_names": replace_names,
+    }  # fmt: skip
     return environment
 
 
