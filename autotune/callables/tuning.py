@@ -166,13 +166,14 @@ class CallProblem:
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
+        within = {"relative": float(tolerance)} if isinstance(tolerance, int | float) else tolerance
         called = name or functions.name_of(function)
         declared = Declared(
             name=family_name(called, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
             numbers=numbers, choices=choices, key=tuple(key),
             digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
-            tolerance={"relative": float(tolerance)} if isinstance(tolerance, int | float) else dict(tolerance or {}),
+            tolerance=dict(within or {}),
         )  # fmt: skip
         used = sorted({kind.library for kind in kinds.values()})
         calls = Calls(

@@ -12,10 +12,9 @@ _FORMATS = ("kernel-tuner", "t4", "csv")
 
 
 @click.argument(
-    "record",
-    metavar="RECORD",
+    "record", metavar="RECORD",
     help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
-)
+)  # fmt: skip
 @options.option("--to", default="kernel-tuner", metavar="kernel-tuner|t4|csv", help="Format of the files.")
 @options.place("Folder for the files.")
 def convert_command(record: str, to: str, out_: Path | None) -> None:
@@ -40,13 +39,9 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
 
 
 @click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    type=options.FOLDER,
-    metavar="FILE.json…",
+    "files", nargs=-1, required=True, type=options.FOLDER, metavar="FILE.json…",
     help="Kernel Tuner cache files or T4 results.",
-)
+)  # fmt: skip
 @options.place("Table to write.", "FILE.csv", default=Path("results.csv"))
 @options.option("--family", default="", metavar="NAME", help="Family name to use instead of the file's.")
 @options.option("--workload", default="", metavar="NAME", help="Workload name to use instead of the file's.")

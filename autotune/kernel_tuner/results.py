@@ -165,8 +165,8 @@ def get_config_string(
 
 
 def store_output_file(
-    output_filename: str | os.PathLike[str], results: Sequence[Mapping[str, Any]], tune_params: Mapping[str, Any],
-    objective: str = "time",
+    output_filename: str | os.PathLike[str], results: Sequence[Mapping[str, Any]],
+    tune_params: Mapping[str, Any], objective: str = "time",
 ) -> None:  # fmt: skip
     """Write results as a T4 file. Raises StoreError."""
     content = results_t4(results, tune_params, objective)
@@ -179,9 +179,10 @@ def json_path(path: str | os.PathLike[str]) -> Path:
 
 
 def store_results(
-    results_filename: str | os.PathLike[str], kernel_name: str, kernel_string: Any, tune_params: Mapping[str, Any],
-    problem_size: Any, results: Sequence[Mapping[str, Any]], env: Mapping[str, Any], top: float = 3,
-    objective: str | None = None, objective_higher_is_better: bool | None = None,
+    results_filename: str | os.PathLike[str], kernel_name: str, kernel_string: Any,
+    tune_params: Mapping[str, Any], problem_size: Any, results: Sequence[Mapping[str, Any]],
+    env: Mapping[str, Any], top: float = 3, objective: str | None = None,
+    objective_higher_is_better: bool | None = None,
 ) -> None:  # fmt: skip
     """Write the configurations within ``top`` percent of the best one to a file, in place of what it has for the same
     device and problem size. Raises UsageError, StoreError."""

@@ -54,8 +54,8 @@ _LIMITS = ("max_fevals", "time_limit", "fraction")  # of strategy_options; the o
 
 def tune_kernel(
     kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Sequence[Any],
-    tune_params: Mapping[str, Sequence[Any]], grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None,
-    restrictions: Any = None, answer: Sequence[Any] | None = None, atol: float = 1e-6,
+    tune_params: Mapping[str, Sequence[Any]], grid_div_x: Any = None, grid_div_y: Any = None,
+    grid_div_z: Any = None, restrictions: Any = None, answer: Sequence[Any] | None = None, atol: float = 1e-6,
     verify: Callable[..., bool] | None = None, verbose: bool = False, lang: str | None = None,
     device: int | str = "auto", platform: int = 0, smem_args: Mapping[str, Any] | None = None,
     cmem_args: Mapping[str, Any] | None = None, texmem_args: Mapping[str, Any] | None = None,
@@ -140,8 +140,9 @@ def tune_cache(
 
 
 def run_kernel(
-    kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Sequence[Any], params: Mapping[str, Any],
-    grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None, lang: str | None = None,
+    kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Sequence[Any],
+    params: Mapping[str, Any], grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None,
+    lang: str | None = None,
     device: int | str = "auto", platform: int = 0, smem_args: Mapping[str, Any] | None = None,
     cmem_args: Mapping[str, Any] | None = None, texmem_args: Mapping[str, Any] | None = None,
     compiler: str | None = None, compiler_options: Sequence[str] | None = None,

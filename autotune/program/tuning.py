@@ -122,15 +122,10 @@ class Tuned:
 
 
 def tune(
-    program: Program,
-    given: Given,
-    device: str = "auto",
-    out: Path | None = None,
-    budget: ProgramBudget | None = None,
-    cache: Path | None = None,
-    processes: int = 0,
+    program: Program, given: Given, device: str = "auto", out: Path | None = None,
+    budget: ProgramBudget | None = None, cache: Path | None = None, processes: int = 0,
     note: Note = lambda _text: None,
-) -> Tuned:
+) -> Tuned:  # fmt: skip
     """Find the cheapest layouts of ``program`` on ``given`` and prove them.
 
     Args:
@@ -370,12 +365,10 @@ def _conversions(
     def forms(ports: Iterable[Port]) -> set[Any]:
         return {one.forms[port] for port in ports for one in choices[port.step] if port in one.forms}
 
-    made = {
-        FormConversion(before, after, bound.shapes[epoch.array])
-        for epoch in passed.epochs
-        for before, after in product(forms(epoch.writer), forms(epoch.readers))
-        if before != after
-    }
+    made = set()
+    for epoch in passed.epochs:
+        pairs = product(forms(epoch.writer), forms(epoch.readers))
+        made |= {FormConversion(*pair, bound.shapes[epoch.array]) for pair in pairs if pair[0] != pair[1]}
     return {one for one in made if not record.find(**conversion_key(one.before, one.after, one.shape))}
 
 

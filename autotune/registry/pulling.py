@@ -48,8 +48,8 @@ class Pulled:
 
 def pull(
     family: str | os.PathLike[str], registry: str | os.PathLike[str] | None = None, *, device: str = "auto",
-    policies: str | Path | None = None, workload: str = "", data: str | Path | None = None, replace: bool = False,
-    note: Note = lambda line: None,
+    policies: str | Path | None = None, workload: str = "", data: str | Path | None = None,
+    replace: bool = False, note: Note = lambda line: None,
 ) -> Pulled:  # fmt: skip
     """Take the policy file that a registry has for a family on this machine's device.
 

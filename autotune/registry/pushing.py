@@ -19,8 +19,8 @@ from autotune.registry.source import FolderSource, NotThere
 
 def push(
     family: str | os.PathLike[str], registry: str | os.PathLike[str], *, device: str = "",
-    policies: str | Path | None = None, by: str = "", record: str = "", commit: bool = False, replace: bool = False,
-    note: Callable[[str], None] = lambda line: None,
+    policies: str | Path | None = None, by: str = "", record: str = "", commit: bool = False,
+    replace: bool = False, note: Callable[[str], None] = lambda line: None,
 ) -> Path:  # fmt: skip
     """Put the policy file of a family and a device into a registry on this machine, as it is, comments too. Sends
     nothing anywhere: a git working tree is then yours to push, a folder yours to serve.

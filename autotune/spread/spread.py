@@ -257,8 +257,8 @@ class Spread:
         elapsed_s, shares = self._run(planned, gather, watch, begin)
         return Report(
             family=self.family.name, configuration=self.configuration.id, allocation=planned.plan.allocation,
-            batch=planned.plan.batch, started_s=self.started_s, calibrated_s=self.calibrated_s, elapsed_s=elapsed_s,
-            shares=shares,
+            batch=planned.plan.batch, started_s=self.started_s, calibrated_s=self.calibrated_s,
+            elapsed_s=elapsed_s, shares=shares,
         )  # fmt: skip
 
     def _run(
@@ -369,13 +369,9 @@ class SpreadKernel(Closing):
     a family that has no units."""
 
     def __init__(
-        self,
-        family: Family,
-        devices: Sequence[str],
-        policies: Path | None,
-        allocation: str = "automatic",
+        self, family: Family, devices: Sequence[str], policies: Path | None, allocation: str = "automatic",
         told: Callable[[Spread, Report], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         Spread.check(family, devices)
         self.family, self._devices, self._policies = family, tuple(devices), policies
         self._allocation, self._told = allocation, told

@@ -66,8 +66,8 @@ class Results:
     """
 
     def __init__(
-        self, execution: Execution, units: Units, parts: Mapping[str, SharedArray], sums: Mapping[str, SharedArray],
-        sizes: Mapping[str, int],
+        self, execution: Execution, units: Units, parts: Mapping[str, SharedArray],
+        sums: Mapping[str, SharedArray], sizes: Mapping[str, int],
     ) -> None:  # fmt: skip
         self._execution, self._units, self._sizes = execution, units, sizes
         self._sums = tuple(sums)
