@@ -108,10 +108,8 @@ class Uses:
                 pointer.keep_plain(str(problem), problem.line)
             whole = all(access.use in ("load", "store") for access in pointer.accesses)
             if not whole and find_half(pointer.element):
-                pointer.keep_plain(
-                    "a number of 16 bits is read and written as a whole only",
-                    self.function.source.line(pointer.variable.place),
-                )
+                line = self.function.source.line(pointer.variable.place)
+                pointer.keep_plain("a number of 16 bits is read and written as a whole only", line)
         return {pointer.name: pointer for pointer in pointers}
 
 
@@ -184,9 +182,8 @@ class _Followed:
         begin = span(declared)[0]
         ends = [span(use)[1] for use in names_in(function.body) if function.variable(use) is variable]
         for other in function.variables_in(declared):
-            if any(change > begin for change in other.changes) and not function.is_same(
-                other, begin, max([begin, *ends])
-            ):
+            is_later = any(change > begin for change in other.changes)
+            if is_later and not function.is_same(other, begin, max([begin, *ends])):
                 raise NotFollowed(f"{becomes}, and {other.name} in it changes after that")
         self.pointer.removed.append(span(statement))
         self.collect(variable, offset)

@@ -159,9 +159,7 @@ class Arrays:
         if room and not room.isdigit():
             return self._name_extent(room if room.isidentifier() else own, room)
         said = (self.limit(first) or self._find_enclosing_stride(first) for first in array.firsts)
-        extents = [text for text in said if text] or [
-            t for t in map(self._find_launch_bound, array.firsts) if t
-        ]
+        extents = [*filter(None, said)] or [*filter(None, map(self._find_launch_bound, array.firsts))]
         if room and not any(map(identifiers, extents)):
             extents = [room]
         if not extents:
@@ -350,10 +348,8 @@ class _Links:
         """Whether a comparison takes a negative number for the end of a walk."""
         ends = {("!=", -1), ("==", -1), (">", -1), (">=", 0), ("<", 0)}
         sides = ((binary(c), *children(c)) for c in walk(self.function.body, "BINARY_OPERATOR"))
-        return any(
-            self.function.variable(peel(left)) is variable and (operator, number(right)) in ends
-            for operator, left, right in sides
-        )
+        compared = ((o, right) for o, left, right in sides if self.function.variable(peel(left)) is variable)
+        return any((operator, number(right)) in ends for operator, right in compared)
 
     def _point(self, holder: Array, extent: str, leaf: Factor) -> None:
         if "int" not in holder.element.type or holder.is_walked:

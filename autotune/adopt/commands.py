@@ -10,32 +10,22 @@ from autotune.cli import options
 @click.argument("source", type=options.FOLDER, metavar="FILE.cu", help="CUDA source file with the kernel.")
 @options.place("Folder to create; default ./KERNEL.")
 @options.option(
-    "--kernel",
-    default="",
-    metavar="NAME[<VALUES>]",
+    "--kernel", default="", metavar="NAME[<VALUES>]",
     help="Kernel to adopt if the file has several; with values for its template parameters.",
-)
+)  # fmt: skip
 @options.option(
-    "--grid",
-    default="",
-    metavar="X[,Y[,Z]]",
+    "--grid", default="", metavar="X[,Y[,Z]]",
     help="Grid of its launch, as expressions over its scalars: 'ceil_div(n, 16)'.",
-)
+)  # fmt: skip
 @options.option("--block", default="", metavar="X[,Y[,Z]]", help="Block of its launch, in threads.")
 @options.option("--include", "-I", multiple=True, metavar="DIR", help="Folder with headers; repeat for more.")
 @options.option(
     "--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="Macro to define; repeat for more."
 )
 def adopt_command(
-    source: Path,
-    out_: Path | None,
-    kernel: str,
-    grid: str,
-    block: str,
-    include: tuple[str, ...],
-    define: tuple[str, ...],
+    source: Path, out_: Path | None, include: tuple[str, ...], define: tuple[str, ...], **asked: str
 ) -> None:
     from autotune.adopt.process import AdoptRequest, adopt
 
     macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))
-    adopt(AdoptRequest(source, out_, kernel, macros, grid, block), options.out)
+    adopt(AdoptRequest(source, out_, options=macros, **asked), options.out)

@@ -126,9 +126,8 @@ class Excerpt:
             for name in piece.names:
                 uses.setdefault(name, set()).update(piece.uses)
         needed: set[str] = set()
-        opened = {
-            name for piece in self.all if kind(piece.cursor) == "USING_DIRECTIVE" for name in piece.uses
-        }
+        using = (piece for piece in self.all if kind(piece.cursor) == "USING_DIRECTIVE")
+        opened = {name for piece in using for name in piece.uses}
         new = {self.kernel.spelling, *(name for name in uses if name.startswith("operator"))}
         new |= opened & self._toolkit.keys()
         while new:
@@ -141,21 +140,15 @@ class Excerpt:
         """The headers of the toolkit that the files include and the cpu device has, by the namespace that each is named
         after."""
         headers: dict[str, list[str]] = {}
-        for name, space in (
-            found.groups() for text in self.source.files.values() for found in _INCLUDED.finditer(text)
-        ):
+        for name, space in (pair for text in self.source.files.values() for pair in _INCLUDED.findall(text)):
             if (stand_ins.cuda_headers() / name.decode()).is_file():
                 headers.setdefault(space.decode(), []).append(name.decode())
         return headers
 
     def find_mistakes(self) -> list[str]:
         """What could not be parsed in the kernel and all that it needs, as file:line: message."""
-        return [
-            told
-            for piece in self.kept
-            if not piece.is_macro
-            for told in piece.source.find_mistakes(piece.place)
-        ]
+        declared = (piece for piece in self.kept if not piece.is_macro)
+        return [told for piece in declared for told in piece.source.find_mistakes(piece.place)]
 
     def _is_kept(self, piece: Piece) -> bool:
         cursor = piece.cursor

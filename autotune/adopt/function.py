@@ -204,9 +204,9 @@ class Function:
         if all(name in _LAUNCH for name in named) or {"blockDim", "gridDim"} & {*named}:
             return None  # what a thread knows of its launch, its number or a step: a name says more than arithmetic
         begin = span(start)[0]
-        if any(
-            walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "CONDITIONAL_OPERATOR", "LAMBDA_EXPR")
-        ) or not all(self.is_same(other, begin, at) for other in self.variables_in(start)):
+        if any(walk(start, "ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "CONDITIONAL_OPERATOR", "LAMBDA_EXPR")):
+            return None
+        if not all(self.is_same(other, begin, at) for other in self.variables_in(start)):
             return None
         found = self.expression(start, at)
         is_product = len(found[0].factors) > 1 and len(found) == 1 and found[0].sign > 0
@@ -300,11 +300,8 @@ class Function:
 
 def is_launch(cursor: Cursor, name: str, axis: str = "xyz") -> bool:
     """Whether it is ``name.axis``, of what a thread knows of its launch."""
-    return (
-        kind(cursor) == "MEMBER_REF_EXPR"
-        and cursor.spelling in [*axis]
-        and any(peel(child).spelling == name for child in children(cursor)[:1])
-    )
+    is_member = kind(cursor) == "MEMBER_REF_EXPR" and cursor.spelling in [*axis]
+    return is_member and any(peel(child).spelling == name for child in children(cursor)[:1])
 
 
 def is_block(cursor: Cursor) -> bool:

@@ -20,14 +20,10 @@ from autotune.errors import AutotuneError
 _DEEPEST = 12
 _LONGEST = 300
 _SIZES = {
-    1: "char bool int8_t uint8_t uchar",
-    2: "short int16_t uint16_t half __half __nv_bfloat16 nv_bfloat16",
-    4: "int unsigned uint float int32_t uint32_t uchar4",
-    8: "double long size_t int64_t uint64_t float2 int2 uint2",
-    12: "float3 int3",
-    16: "float4 int4 uint4 double2",
-    32: "double4",
-}
+    1: "char bool int8_t uint8_t uchar", 2: "short int16_t uint16_t half __half __nv_bfloat16 nv_bfloat16",
+    4: "int unsigned uint float int32_t uint32_t uchar4", 12: "float3 int3", 16: "float4 int4 uint4 double2",
+    8: "double long size_t int64_t uint64_t float2 int2 uint2", 32: "double4",
+}  # fmt: skip
 _TYPE = (
     r"(?:const\s+)?(?:unsigned\s+|signed\s+|long\s+)*"
     r"(?:int|char|short|long|float|double|unsigned|size_t|u?int\d+_t|uint)"
@@ -136,10 +132,7 @@ class HostProgram:
             for parameter, text in given:
                 texts = {item.strip() for item in call.find_values(text)} if text.isidentifier() else {text}
                 others = replace(call, arguments=[a if p != parameter else "" for p, a in given])
-                known = (
-                    others.try_read(texts.pop()) if parameter in self.numbers and len(texts) == 1 else None
-                )
-                if known is not None:
+                if parameter in self.numbers and len(texts) == 1 and (known := others.try_read(texts.pop())):
                     yield parameter, ast.unparse(known)
 
     def elements(self, array: str, size: int) -> list[str] | None:

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
-
-import jinja2
 
 from autotune.adopt.arrays import Array
 from autotune.adopt.declaration import Declaration
 from autotune.adopt.elements import Element
 from autotune.adopt.host import replace_names
 from autotune.adopt.source import identifiers
+from autotune.adopt.templates import render
 
 
 def inputs_module(declaration: Declaration) -> str:
@@ -20,17 +18,12 @@ def inputs_module(declaration: Declaration) -> str:
     for symbol in declaration.symbols:
         made[symbol.name] = _write_random(symbol.element, _shape(map(str, symbol.counts)), "3")
     elements = [a.element for a in given] + [symbol.element for symbol in declaration.symbols]
-    records = {
-        e.record: ", ".join(f'("{f}", np.{t})' for f, t in e.fields.items()) for e in elements if e.record
-    }
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=jinja2.select_autoescape(()),
-        trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
+    records = {element.record: element.fields for element in elements if element.record}
     used = {name for call in made.values() for name in re.findall(r"\w+(?=\(generator)", call)}
-    return templates.get_template("family.py.jinja").render(
-        records=records, made=made, used=used, small=_write_odd_sizes(declaration), order=_order(declaration)
-    )
+    return render(
+        "family.py.jinja", records=records, made=made, used=used, small=_write_odd_sizes(declaration),
+        order=_order(declaration),
+    )  # fmt: skip
 
 
 def _write_array(declaration: Declaration, array: Array) -> str:

@@ -9,7 +9,7 @@ import os
 import resource
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -18,11 +18,10 @@ from pathlib import Path
 from rich.console import Console
 
 from autotune.adopt.adoption import Adopter, Adoption, family_name, write
-from autotune.adopt.arrays import Array
-from autotune.adopt.declaration import Declaration
 from autotune.adopt.host import split
 from autotune.adopt.proof import measure_coverage
 from autotune.adopt.source import read_source
+from autotune.adopt.templates import render
 from autotune.compile import default_header
 from autotune.declaration import families, load_family
 from autotune.errors import FamilyError, StoreError, UsageError
@@ -115,10 +114,9 @@ def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
         raise UsageError(f"a family named {family!r} ships with autotune: name another folder with -o")
     defines = tuple(option for option in asked.options if option.startswith("-D"))
     given = split(values.rpartition(">")[0]) if values else ()
-    adoption = Adopter(
-        source, kernel.spelling, family, defines, given, asked.grid, asked.block, told_
-    ).adopt()
-    lines = list(report(adoption, asked.path))
+    adopter = Adopter(source, kernel.spelling, family, defines, given, asked.grid, asked.block, told_)
+    adoption = adopter.adopt()
+    lines = report(adoption, asked.path)
     adoption.files["adopted.txt"] = "\n".join(lines) + "\n"
     try:
         write(folder, adoption.files)
@@ -133,45 +131,15 @@ def _adopt(asked: AdoptRequest, told_: Callable[[str], None]) -> list[str]:
     return [*lines, f"made {shown} in {adoption.seconds:.1f} s; next: {next_}"]
 
 
-def report(adoption: Adoption, path: Path) -> Iterator[str]:
-    """What became of each pointer, what was guessed, and what the runs showed."""
-    declaration, outcome, geometry = adoption.declaration, adoption.outcome, adoption.declaration.geometry
-    yield f"{path}: kernel {declaration.function.name}"
-    yield from (f"  {array.name}: {_describe(array, declaration, path)}" for array in adoption.arrays)
-    yield from (f"  {note}" for note in adoption.notes)
-    for name, of in declaration.unnamed.items():
-        yield f"  {name}: the extent of {of} that neither the kernel nor its launch defines; each call has to give it"
-    yield f"  launch: grid [{', '.join(geometry.grid)}], block [{', '.join(geometry.block)}], {geometry.where}"
-    if declaration.shared_bytes and not geometry.shared_bytes:
-        yield f"  shared memory: {declaration.shared_bytes} bytes is a guess, since no launch that is understood says"
-    if any(declaration.is_open(array) for array in adoption.arrays):
-        yield "  workload: small, as the runs found room for; give it the sizes of your program before a sweep"
-    if not outcome.is_proved:
-        yield f"unproved: {outcome.why}"
-        return
-    shares = []  # how much of each output the runs wrote, or came to
+def report(adoption: Adoption, path: Path) -> list[str]:
+    """What became of each pointer, what was guessed, and what the runs showed, in lines."""
+    declaration, outcome, shares = adoption.declaration, adoption.outcome, list[str]()
+    # How much of each output the runs wrote, or came to.
     for name, share in measure_coverage(outcome, adoption.arrays).items():
         part, came = f"{outcome.written[name]:.0%}", f"{share:.0%}"
         shares.append(f"{part} of {name} was written{f' ({came} was reached)' if came != part else ''}")
-    yield (
-        f"proved: {outcome.runs} runs with random inputs on the cpu device, {outcome.accesses} accesses of memory "
-        f"at the same addresses in the same order, and the same results; {', '.join(shares)}"
-    )
-    if outcome.unseen:
-        yield (
-            "  but for writes of whole records, which the compiler does not show where a function returns one: "
-            "those are compared by what they leave"
-        )
-    if outcome.turned:
-        yield (
-            f"  but for {outcome.turned} places where an expression leaves it to the compiler which of its "
-            "operands is loaded first"
-        )
-
-
-def _describe(array: Array, declaration: Declaration, path: Path) -> str:
-    if not array.is_accessor:
-        return f"stays a pointer, {path}:{array.pointer.line}: {array.pointer.reason}"
-    role = "read and written" if array in declaration.in_place else "output" if array.is_written else "input"
-    shape, uses = ", ".join(declaration.shape(array)), len(array.accesses)
-    return f"accessor, {role}, {array.element.record or array.element.type} [{shape}], {uses} accesses"
+    text = render(
+        "adopted.txt.jinja", of=declaration, path=path, notes=adoption.notes, outcome=outcome, shares=shares,
+        is_open=any(map(declaration.is_open, adoption.arrays)),
+    )  # fmt: skip
+    return text.removesuffix("\n").split("\n")

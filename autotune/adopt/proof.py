@@ -200,25 +200,20 @@ class Proof:
             room, given = layout.room(shape), inputs.arrays.get(array.name)
             if given is not None and layout.data.element:  # stored in fewer bits than a canonical array has
                 given = layout.apply(given).buffer
-            arrays[array.name] = TracedArray(
-                generator.integers(0, 64, room.nbytes).astype(np.uint8) if given is None else flatten(given),
-                shape,
-                room.argument(0)[8:] if array.is_accessor else b"",
-                array.element.bytes,
-                array.element.bytes if array.element.record else 0,
-                array.is_written,
-                declaration.is_open(array),
+            some = (
+                generator.integers(0, 64, room.nbytes).astype(np.uint8) if given is None else flatten(given)
             )
+            rest, size = room.argument(0)[8:] if array.is_accessor else b"", array.element.bytes
+            is_open, record = declaration.is_open(array), size if array.element.record else 0
+            traced = TracedArray(some, shape, rest, size, record, array.is_written, is_open)
+            arrays[array.name] = traced
         parameters = [cursor.spelling for cursor in declaration.function.parameters]
         launch = TracedLaunch(
-            self._kernel,
-            self._trace,
-            images,
-            arrays,
+            self._kernel, self._trace, images, arrays,
             {symbol.name: flatten(inputs.arrays[symbol.name]) for symbol in declaration.symbols},
             [n if n in arrays else scalar_bytes(self.family.number_type(n), names[n]) for n in parameters],
             self._variant.geometry(self.family.kernels[self._kernel], names),
-        )
+        )  # fmt: skip
         child = Child(serve, (launch,), folder=str(self.folder), what="a run", error=CompilerError)
         try:
             if not child.poll(time.monotonic() + max(1.0, self.budget.left)):

@@ -69,12 +69,9 @@ class Invariants:
         if [type_kind(c) for c in declared] != ["INT"] or source.text(end, end + 1) != ";":
             return index
         variables = [v for v in self.function.variables.values() if v.name in named]
-        if named != {v.name for v in variables} or any(
-            type_kind(v.cursor) != "INT"
-            or v.place > loop[0]
-            or any(loop[0] < at < loop[1] for at in v.changes)
-            for v in variables
-        ):
+        is_older = all(type_kind(v.cursor) == "INT" and v.place <= loop[0] for v in variables)
+        is_changed = any(loop[0] < at < loop[1] for v in variables for at in v.changes)
+        if named != {v.name for v in variables} or not is_older or is_changed:
             return index
         if (loop, index) not in self.names:
             taken = identifiers(source.text()) | {*self.names.values()}

@@ -10,15 +10,7 @@ from typing import NoReturn
 
 from autotune.advise.changes import LayoutChange, change, find_changes
 from autotune.compile import Geometry, KernelProfile, StaticProfile, Variant, occupancy_model
-from autotune.declaration import (
-    Configuration,
-    Family,
-    Inputs,
-    PolicyValue,
-    Workload,
-    load_workload,
-    prepare,
-)
+from autotune.declaration import Configuration, Family, Inputs, PolicyValue, Workload, load_workload, prepare
 from autotune.errors import AutotuneError, DeviceError
 from autotune.ranking import (
     ArrayTraffic,
@@ -62,20 +54,15 @@ class KernelCost:
         geometries = [one.geometry for one in launches]
         blocks, others = ([math.prod(one.grid) for one in many] for many in (geometries, further))
         more = 1 + sum(others) / max(1, sum(blocks))
-        scaled = [
-            (each, more * count / max(1, one.blocks))
-            for one, count in zip(launches, blocks, strict=True)
-            for each in one.traffic
-        ]
+        both = list(zip(launches, blocks, strict=True))
+        scaled = [(each, more * count / max(1, one.blocks)) for one, count in both for each in one.traffic]
         return cls(
-            profile.kernel,
-            launches=len(launches) + len(further),
-            blocks=sum(blocks) + sum(others),
-            traced=sum(min(one.blocks, count) for one, count in zip(launches, blocks, strict=True)),
+            profile.kernel, launches=len(launches) + len(further), blocks=sum(blocks) + sum(others),
+            traced=sum(min(one.blocks, count) for one, count in both),
             is_broken=any(one.lanes < _WHOLE_WARP for one in launches),
             cycles=more * forecast(ARCH, _NONE, [(one, profile) for one in launches]).cycles,
             arrays=tuple(add_traffic(scaled)),
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -186,24 +173,16 @@ def make_advice(
     traced = tracer.trace([family.space.control, *(one.configuration for one in changes.traced)])
     if (control := traced.get(family.space.control)) is None:
         tracer.refuse()
-    found = [
-        Suggestion((one,), traced[one.configuration], control)
-        for one in changes.traced
-        if one.configuration in traced
-    ]
+    seen = (one for one in changes.traced if one.configuration in traced)
+    found = [Suggestion((one,), traced[one.configuration], control) for one in seen]
     together = _combine(family, tracer.inputs, sorted(found, key=_order))
     traced = tracer.trace([*together])
     found += [Suggestion(parts, traced[one], control) for one, parts in together.items() if one in traced]
+    notes, traced_on = tuple(_describe_certainty(family, control)), tracer.workload
     return Advice(
-        family,
-        tracer.workload.name,
-        control,
-        tuple(sorted(found, key=_order)),
-        changes.left_out,
-        tracer.failed,
-        tuple(_describe_certainty(family, control)),
-        bool(tracer.workload.files),
-    )
+        family, traced_on.name, control, tuple(sorted(found, key=_order)), changes.left_out, tracer.failed,
+        notes, bool(traced_on.files),
+    )  # fmt: skip
 
 
 def trace_configurations(
@@ -267,15 +246,11 @@ class _Tracer:
 
     def _add_up(self, row: StaticProfile, found: Forecast) -> Costs:
         profiles = {profile.kernel: profile for profile in row.kernels}
-        launches = [one for one in found.launches if one.kernel not in self.skipped]
-        costs = (
-            KernelCost.of(
-                profiles[name],
-                [one for one in launches if one.kernel == name],
-                [geometry for kernel, geometry in found.further if kernel == name],
-            )
-            for name in dict.fromkeys(one.kernel for one in launches)
-        )
+        costs = []
+        for name in dict.fromkeys(one.kernel for one in found.launches if one.kernel not in self.skipped):
+            launches = [one for one in found.launches if one.kernel == name]
+            further = [geometry for kernel, geometry in found.further if kernel == name]
+            costs.append(KernelCost.of(profiles[name], launches, further))
         return Costs(row.configuration, tuple(costs), found.bound)
 
 
@@ -292,10 +267,8 @@ def _combine(
     values, parts = dict[str, PolicyValue](), tuple[LayoutChange, ...]()
     for one in (one for one in singles if one.helps):
         own = one.values
-        if (
-            any(values.get(name, value) != value for name, value in own.items())
-            or own.items() <= values.items()
-        ):
+        is_other = any(values.get(name, value) != value for name, value in own.items())
+        if is_other or own.items() <= values.items():
             continue
         configuration = change(family, {**values, **own})
         if family.space.explain_exclusion(inputs.names(configuration)):

@@ -8,6 +8,7 @@ from autotune.declaration import Configuration, Family, Inputs, Policy, PolicyVa
 
 _MOST_OTHERS = 2  # policies that change as well, where a layout is possible with them alone
 _MOST_WAYS = 3  # to make one layout possible
+_SAME = "it changes the instruction that loads and no sector: only a measurement tells"
 _SAME_BYTES = {"global", "readonly"}  # memories that differ in the instruction that loads, and in no sector
 
 
@@ -40,9 +41,7 @@ def find_changes(family: Family, inputs: Inputs) -> LayoutChanges:
         for value in (value for value in policy.values if value != policy.default):
             name = f"{policy.name}={value}"
             if policy.layout == "memory" and {value, policy.default} <= _SAME_BYTES:
-                left_out[name] = (
-                    "it changes the instruction that loads and no sector: only a measurement tells"
-                )
+                left_out[name] = _SAME
                 continue
             ways = _find_ways(family, inputs, {policy.name: value})
             traced += [LayoutChange(policy, value, way, find_arrays(family, policy)) for way in ways]

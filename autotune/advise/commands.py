@@ -40,20 +40,10 @@ if TYPE_CHECKING:
 @options.option("--include", "-I", multiple=True, metavar="DIR", help="As of `autotune adopt`.")
 @options.option("--define", "-D", multiple=True, metavar="NAME[=VALUE]", help="As of `autotune adopt`.")
 def advise_command(
-    program: str,
-    out_: Path | None,
-    is_json: bool,
-    page: Path | None,
-    workload: str,
-    size: tuple[str, ...],
-    record: Path | None,
-    data: Path | None,
-    kernel: str,
-    grid: str,
-    block: str,
-    include: tuple[str, ...],
-    define: tuple[str, ...],
-) -> None:
+    program: str, out_: Path | None, is_json: bool, page: Path | None, workload: str, size: tuple[str, ...],
+    record: Path | None, data: Path | None, include: tuple[str, ...], define: tuple[str, ...],
+    **of_kernel: str,
+) -> None:  # fmt: skip
     from autotune.adopt import AdoptRequest
     from autotune.advise.advice import make_advice
     from autotune.advise.arithmetic import describe_arithmetic
@@ -64,13 +54,13 @@ def advise_command(
     of_file, root = Path(program).suffix == ".cu", data_root(data)
     if of_file and (workload or record):
         raise UsageError("--workload and --record are a family's: a file has --size, and no record yet")
-    if not of_file and (size or kernel or grid or block or include or define):
+    if not of_file and (size or include or define or any(of_kernel.values())):
         raise UsageError("--size, --kernel, --grid, --block, -I and -D are of a file: a family declares them")
     with tempfile.TemporaryDirectory(prefix="autotune-") as made:
         if of_file:
             macros = (*(f"-I{folder}" for folder in include), *(f"-D{macro}" for macro in define))
             folder = out_ or Path(made, "kernel")
-            request = AdoptRequest(Path(program), folder, kernel, macros, grid, block)
+            request = AdoptRequest(Path(program), folder, options=macros, **of_kernel)
             said = advise_on_kernel(request, options.parse_sizes(size), root)
         else:
             family = load_family(program)
@@ -109,16 +99,9 @@ def advise_command(
 @options.option("--json", "is_json", is_flag=True, help="Print JSON with all figures and nothing else.")
 @options.data_option
 def why_command(
-    family: str,
-    workload: str,
-    of: str,
-    than: str,
-    record: str,
-    device: str,
-    raw: Path | None,
-    is_json: bool,
+    family: str, workload: str, of: str, than: str, record: str, device: str, raw: Path | None, is_json: bool,
     data: Path | None,
-) -> None:
+) -> None:  # fmt: skip
     """Explain the way from ``than`` to ``of``; read the counters that the record lacks, and keep them. Without ncu,
     a GPU or the permission, say so, and trace instead. Raises StoreError without a record, UsageError for a
     configuration without a time."""
@@ -173,10 +156,8 @@ def _count_missing(
     from autotune.record import Store, holds_store, read_record
     from autotune.report import write_all
 
-    missing = tuple(
-        one.configuration.id for one in trials if one.configuration.id not in study.about.counters
-    )
-    if not missing:
+    names = (one.configuration.id for one in trials)
+    if not (missing := tuple(name for name in names if name not in study.about.counters)):
         return study
     if study.about.device_kind != "cuda":
         raise DeviceError(

@@ -51,20 +51,18 @@ def adopt_kernel(request: AdoptRequest, sizes: Mapping[str, float], data: Path) 
     said = text[found.start() :].splitlines()[0] if found else ""
     skipped = frozenset(name for name in family.kernels if name.startswith(_COPIES))
     workload = _write_sizes(family, sizes) if sizes else _shrink(family, data, skipped)
-    return AdoptedKernel(
-        load_family(str(folder.resolve())), workload, skipped, said, dict(_POINTER.findall(text))
-    )
+    family = load_family(str(folder.resolve()))
+    return AdoptedKernel(family, workload, skipped, said, dict(_POINTER.findall(text)))
 
 
 def _write_sizes(family: Family, sizes: Mapping[str, float]) -> str:
     """The workload ``advised``: the adopted one with other numbers. Raises UnknownName, StoreError."""
     adopted = load_workload(family, "adopted")
     parameters, scalars = dict(adopted.parameters), dict(adopted.scalars)
+    known = {*parameters, *scalars} - {"seed"}
     for name, value in sizes.items():
-        if name not in {*parameters, *scalars} - {"seed"}:
-            raise UnknownName(
-                "size", name, sorted({*parameters, *scalars} - {"seed"}), f"family {family.name}"
-            )
+        if name not in known:
+            raise UnknownName("size", name, sorted(known), f"family {family.name}")
         parameters |= {name: value} if name in parameters else {}
         scalars |= {name: value} if name in scalars else {}
     content = {"schema": 1, "workload": ADVISED, "family": family.name, "parameters": parameters}
@@ -103,13 +101,11 @@ def keep_advised(advice: Advice) -> tuple[str, ...]:
     presets = {ADVISED if n == 1 else f"{ADVISED}-{n}": one for n, one in enumerate(advice.advised, 1)}
     if presets:
         content = _keep_policies(path.read_text(encoding="utf-8"), advice.family.space.policies, names)
-        lines = [
-            f"  {name}: {{set: {{{', '.join(f'{n}: {v}' for n, v in one.values.items())}}}}}"
-            for name, one in presets.items()
-        ]
+        told = "# What `autotune advise` suggests, the best first.\npresets:\n"
+        for name, one in presets.items():
+            told += f"  {name}: {{set: {{{', '.join(f'{n}: {v}' for n, v in one.values.items())}}}}}\n"
         before, mark, after = content.partition("# The kernel as it was, timed in the same run.\n")
-        told = "# What `autotune advise` suggests, the best first.\npresets:\n" + "\n".join(lines) + "\n\n"
-        write_text(path, f"{before}{told}{mark}{after}" if mark else f"{content}\n{told}")
+        write_text(path, f"{before}{told}\n{mark}{after}" if mark else f"{content}\n{told}\n")
     load_family(str(advice.family.folder))
     return tuple(presets)
 

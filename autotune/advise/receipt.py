@@ -86,10 +86,8 @@ def _make_lines(family: Family, costs: Costs) -> Iterator[ReceiptLine]:
         for one in kernel.arrays:
             set_by = describe_policies(family, costs.configuration, one.name.split("+"))
             if one.name == SHARED:
-                conflicts = one.wavefronts - one.requests
-                yield ReceiptLine(
-                    kernel.kernel, SHARED, "the kernel", passes=one.wavefronts, conflicts=conflicts
-                )
+                figures = {"passes": one.wavefronts, "conflicts": one.wavefronts - one.requests}
+                yield ReceiptLine(kernel.kernel, SHARED, "the kernel", **figures)
             else:
                 moved = one.missed * SECTOR
                 yield ReceiptLine(kernel.kernel, one.name, set_by, one.asked_bytes, moved, one.wavefronts)
@@ -128,17 +126,10 @@ def make_blocks(study: Study, family: Family | None, folder: Path) -> list[Block
             counted = [counters.get(name) for name in _COUNTED]
             if any(value is not None for value in counted):
                 rows.append((role, kernel, "all", None, *(None,) * 5, *counted))
-    text = (
-        _ABOUT
-        if kept
-        else f"{note} `autotune advise {study.family} --record {folder}` traces them, without a GPU."
-    )
+    advice = f"{note} `autotune advise {study.family} --record {folder}` traces them, without a GPU."
     table = Table("layout_receipt", "What each array costs, and which policies set it", _COLUMNS, tuple(rows))
-    return [
-        Block(
-            title="Layout receipt", text=text, table=drop_empty_columns(table) if rows else None, stacked=True
-        )
-    ]
+    shown = drop_empty_columns(table) if rows else None
+    return [Block(title="Layout receipt", text=_ABOUT if kept else advice, table=shown, stacked=True)]
 
 
 def _row(role: str, line: ReceiptLine) -> tuple[Any, ...]:
@@ -148,12 +139,9 @@ def _row(role: str, line: ReceiptLine) -> tuple[Any, ...]:
 
 
 def _declared(family: Family, configuration: Configuration) -> list[ReceiptLine]:
-    return [
-        ReceiptLine(kernel.name, name, describe_policies(family, configuration, [name]))
-        for kernel in family.kernels.values()
-        for name in kernel.arguments
-        if name in family.data
-    ]
+    taken = [(kernel.name, name) for kernel in family.kernels.values() for name in kernel.arguments]
+    arrays = [(kernel, name) for kernel, name in taken if name in family.data]
+    return [ReceiptLine(*one, describe_policies(family, configuration, one[1:])) for one in arrays]
 
 
 def _read(study: Study, folder: Path) -> tuple[dict[str, list[ReceiptLine]], str]:
@@ -165,11 +153,8 @@ def _read(study: Study, folder: Path) -> tuple[dict[str, list[ReceiptLine]], str
         if content["family"] != study.family or any(content[n] != d for n, d in wanted.items() if d):
             return {}, f"{RECEIPT} was made from other sources than those that were measured."
         found = [one for one in content["receipts"] if one["workload"] == study.workload]
-        lines = {
-            name: [ReceiptLine(**line) for line in many]
-            for one in found
-            for name, many in one["configurations"].items()
-        }
+        kept = [pair for one in found for pair in one["configurations"].items()]
+        lines = {name: [ReceiptLine(**line) for line in many] for name, many in kept}
     except FileNotFoundError:
         return {}, "Bytes were not traced."
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:

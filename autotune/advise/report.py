@@ -15,15 +15,9 @@ from autotune.files import write_text
 from autotune.ranking import SHARED, ArrayTraffic
 
 _COLUMNS = (
-    "array",
-    "memory",
-    "asked for",
-    "sectors",
-    "at least",
-    "moved",
-    "of all moved",
+    "array", "memory", "asked for", "sectors", "at least", "moved", "of all moved",
     "passes of the first cache",
-)
+)  # fmt: skip
 _MOST_SHOWN = 8  # of the layouts that help less; JSON has all
 
 
@@ -87,14 +81,8 @@ def array_row(one: ArrayTraffic, moved: float) -> tuple[str, ...]:
         return (one.name, one.memory, "", "", "", "", "", told)
     figures = (one.sectors, one.ideal, one.missed)
     part = share(one.missed / moved) if moved else ""
-    return (
-        one.name,
-        one.memory,
-        f"{si(one.asked_bytes)}B",
-        *map(count, figures),
-        part,
-        count(one.wavefronts),
-    )
+    asked = f"{si(one.asked_bytes)}B"
+    return (one.name, one.memory, asked, *map(count, figures), part, count(one.wavefronts))
 
 
 def suggestion_row(one: Suggestion) -> tuple[str, ...]:
@@ -122,17 +110,11 @@ def print_advice(said: Said, out: Console) -> None:
         for suggestion in advice.suggestions[:_MOST_SHOWN]:
             table.add_row(*suggestion_row(suggestion))
         out.print(table)
-    for head, lines in (
-        ("how sure", said.certainty),
-        ("not tried", [f"{n}: {why}" for n, why in said.unread]),
-    ):
+    unread = [f"{name}: {why}" for name, why in said.unread]
+    for head, lines in (("how sure", said.certainty), ("not tried", unread)):
         if lines:
-            out.print(
-                "\n".join([head, *(f"  {line}" for line in lines)]),
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+            text = "\n  ".join([head, *lines])
+            out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def as_json(said: Said) -> str:
@@ -170,17 +152,13 @@ def write_page(said: Said, path: Path) -> Path:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     template = environment.from_string(Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8"))
-    kernels = [
-        (kernel, [(one, array_row(one, sum(each.missed for each in kernel.arrays))) for one in kernel.arrays])
-        for kernel in said.advice.control.kernels
-    ]
+    kernels = []
+    for kernel in said.advice.control.kernels:
+        moved = sum(one.missed for one in kernel.arrays)
+        kernels.append((kernel, [(one, array_row(one, moved)) for one in kernel.arrays]))
     suggestions = [(one, suggestion_row(one)) for one in said.advice.suggestions]
     page = template.render(
-        said=said,
-        advice=said.advice,
-        kernels=kernels,
-        suggestions=suggestions,
-        columns=_COLUMNS,
+        said=said, advice=said.advice, kernels=kernels, suggestions=suggestions, columns=_COLUMNS,
         suggested=SUGGESTED,
-    )
+    )  # fmt: skip
     return write_text(path, page)

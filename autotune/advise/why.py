@@ -110,10 +110,8 @@ class Explanation:
         names, decision = {self.study.control: "the control"}, self.study.decision
         if decision:
             names.setdefault(decision.winner.configuration, "the winner")
-        a, b = (
-            names.get(one.configuration, one.configuration.changes(self.study.control))
-            for one in (first, last)
-        )
+        both = (first.configuration, last.configuration)
+        a, b = (names.get(one, one.changes(self.study.control)) for one in both)
         many = len(self.trials) - 1
         steps = f"{many} steps" if many > 1 else "1 step"
         return (
@@ -190,13 +188,10 @@ def merge_kernels(counters: Mapping[str, Mapping[str, float]]) -> dict[str, floa
     kernels = list(counters.values())
     names = [name for name in (kernels[0] if kernels else {}) if all(name in one for one in kernels)]
     weights = [one.get("profiled_ms", 1.0) for one in kernels]
-    return {
-        name: sum(one[name] for one in kernels)
-        if name.endswith(_ADDED) and not name.startswith("stall_")
-        else sum(one[name] * weight for one, weight in zip(kernels, weights, strict=True))
-        / (sum(weights) or 1.0)
-        for name in names
-    }
+    weighted, whole = list(zip(kernels, weights, strict=True)), sum(weights) or 1.0
+    merged = {name: sum(one[name] * weight for one, weight in weighted) / whole for name in names}
+    added = [name for name in names if name.endswith(_ADDED) and not name.startswith("stall_")]
+    return merged | {name: sum(one[name] for one in kernels) for name in added}
 
 
 # -- sentences --------------------------------------------------------------------------------------------

@@ -44,14 +44,15 @@ class Alternatives:
         if where is not None:
             listed = [one for one in listed if where(one)]
         if not choices.values or (not listed and (where is not None or not isinstance(space, Mapping))):
-            raise UsageError(
-                "there is nothing to choose: space= has no configuration" + _describe_condition(where)
-            )
+            why = "" if where is None else ", or where= admits none"
+            raise UsageError(f"there is nothing to choose: space= has no configuration{why}")
         for name in choices.values:
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} in space= is not an argument's name")
-        first = {name: _put_first(some, listed, name) for name, some in choices.values.items()}
-        return cls(first, tuple(listed))
+        values = choices.values
+        if listed:  # the first configuration has the defaults
+            values = {name: _remove_duplicates((listed[0][name], *some)) for name, some in values.items()}
+        return cls(values, tuple(listed))
 
     def _list_all(self) -> list[dict[str, Any]]:
         configurations = []
@@ -116,15 +117,6 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _index(some: Sequence[Any], value: Any) -> int:
     return next(i for i, other in enumerate(some) if _is_same(value, other))
-
-
-def _put_first(some: tuple[Any, ...], listed: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
-    """With the value of the first configuration in front."""
-    return _remove_duplicates((listed[0][name], *some)) if listed else some
-
-
-def _describe_condition(where: Condition | None) -> str:
-    return "" if where is None else ", or where= admits none"
 
 
 def _words(some: Sequence[Any]) -> tuple[int | str, ...]:

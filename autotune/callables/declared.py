@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ import yaml
 
 from autotune.callables.choices import Alternatives
 from autotune.callables.libraries import Kind
-from autotune.declaration import Family, load_family
-from autotune.errors import StoreError
-from autotune.files import replace_file, user_cache
+from autotune.declaration import Family, keep_files, load_family
 
 _PLAN = '''"""Made by autotune.callables: the function is called in place of a kernel."""
 
@@ -25,14 +22,10 @@ def plan(execution):
 '''
 CALL_FILE = "call.json"  # next to policy files: which arrays a function writes, and what it returns
 _LONGEST = 48  # characters of a name
-_INT32 = 2**31
 # How far sums in another order may differ, relative and absolute, by the bits of an element.
 TOLERANCES = {
-    "float64": (1e-9, 1e-9),
-    "float32": (1e-4, 1e-3),
-    "float16": (1e-2, 1e-2),
-    "bfloat16": (3e-2, 3e-2),
-}
+    "float64": (1e-9, 1e-9), "float32": (1e-4, 1e-3), "float16": (1e-2, 1e-2), "bfloat16": (3e-2, 3e-2),
+}  # fmt: skip
 _COARSE = (0.13, 0.13)
 
 
@@ -77,13 +70,12 @@ class Declared:
     def family(self) -> Family:
         """The family, in the user's cache. Raises FamilyError, StoreError."""
         texts = {"family.yaml": self._yaml, "family.py": _PLAN, "call.cu": self._source}
-        return load_family(_keep_files(self.name, texts))
+        return load_family(keep_files(self.name, texts))
 
     @property
     def _source(self) -> str:
-        return (
-            f"// In place of a kernel: a call of {self.name}. Of its text and arguments:\n// {self.digest}\n"
-        )
+        told = f"In place of a kernel: a call of {self.name}. Of its text and arguments:"
+        return f"// {told}\n// {self.digest}\n"
 
     @property
     def _yaml(self) -> str:
@@ -121,9 +113,7 @@ class Declared:
             ],
             "features": {name: name for name in self._features},
         }  # fmt: skip
-        plain = json.loads(
-            json.dumps({key: value for key, value in content.items() if value})
-        )  # each list once
+        plain = json.loads(json.dumps({key: each for key, each in content.items() if each}))  # each list once
         return yaml.safe_dump(plain, sort_keys=False, width=110)
 
     def extents(self, name: str) -> tuple[str, ...]:
@@ -136,13 +126,9 @@ class Declared:
         """An output's own, where it has floating point."""
         if self.tolerance:
             return dict(self.tolerance)
-        tolerances = {}
-        for name, entry in data.items():
-            if entry["role"] == "output" and "float" in entry["type"]:
-                tolerances[name] = dict(
-                    zip(("relative", "absolute"), TOLERANCES.get(entry["type"], _COARSE), strict=True)
-                )
-        return tolerances
+        outputs = {name: entry["type"] for name, entry in data.items() if entry["role"] == "output"}
+        within = {name: TOLERANCES.get(of, _COARSE) for name, of in outputs.items() if "float" in of}
+        return {name: {"relative": far[0], "absolute": far[1]} for name, far in within.items()}
 
     @property
     def _features(self) -> list[str]:
@@ -191,21 +177,3 @@ def family_name(function: str, kinds: Mapping[str, Kind], told: Sequence[str] = 
 
 def _type(value: int | float) -> str:
     return "int64" if isinstance(value, int | np.integer) else "float64"
-
-
-def _keep_files(name: str, texts: Mapping[str, str]) -> Path:
-    """The folder with those files, under a name that another content would not have. Raises StoreError."""
-    told = hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()
-    folder = user_cache() / "callables" / f"{name}-{told[:16]}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for file, text in texts.items():
-            path = folder / file
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
-                with replace_file(path) as temporary:
-                    temporary.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise StoreError(
-            f"cannot write {folder}: {problem.strerror or problem}; AUTOTUNE_CACHE names another folder for it"
-        ) from None
-    return folder

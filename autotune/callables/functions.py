@@ -109,14 +109,8 @@ def layers(found: Any) -> Iterator[Any]:
         if found is None:
             return
         yield found
-        found = next((vars_of[key] for key in _KERNELS if key in (vars_of := _attributes(found))), None)
-
-
-def _attributes(found: Any) -> dict[str, Any]:
-    named = {
-        key: getattr(found, key) for key in _KERNELS if not isinstance(found, type) and hasattr(found, key)
-    }
-    return {key: value for key, value in named.items() if callable(value) or hasattr(value, "run")}
+        inside = [] if isinstance(found, type) else [getattr(found, key, None) for key in _KERNELS]
+        found = next((one for one in inside if callable(one) or hasattr(one, "run")), None)
 
 
 def _pickle(function: Callable[..., Any], name: str) -> bytes:
@@ -146,9 +140,8 @@ def digest(function: Any) -> str:
     """sha256 over the source of the function and of what it uses of the same project, as far as names tell."""
     parts: dict[str, str] = {}
     _collect(function, parts)
-    return hashlib.sha256(
-        "\0".join(f"{name}\0{text}" for name, text in sorted(parts.items())).encode()
-    ).hexdigest()
+    told = "\0".join(f"{name}\0{text}" for name, text in sorted(parts.items()))
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def _collect(found: Any, parts: dict[str, str]) -> None:

@@ -3,7 +3,8 @@
 import ctypes
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -99,10 +100,8 @@ def kind_of_result(name: str, value: Any) -> Kind:
     """Of what a call gave back: an array, or a number, which is one of one element. Raises LaunchError."""
     if library_of(value):
         return kind_of(name, value)
-    if not (
-        isinstance(value, bool | int | float | np.generic)
-        or (hasattr(value, "item") and hasattr(value, "dtype"))
-    ):
+    is_one = hasattr(value, "item") and hasattr(value, "dtype")
+    if not is_one and not isinstance(value, bool | int | float | np.generic):
         raise LaunchError(
             f"gives back a {type(value).__name__} as {name}: only arrays and numbers can be verified"
         )
@@ -126,10 +125,8 @@ def content(value: Any) -> NDArray[Any]:
         return _number(value)
     if library == "warp":
         array = value.numpy()
-    elif library == "torch":
-        array = np.asarray(foreign.fetch(value.detach()))
     else:
-        array = np.asarray(foreign.fetch(value))
+        array = np.asarray(foreign.fetch(value.detach() if library == "torch" else value))
     if array.dtype == np.float16:
         return np.asarray(array, np.float32)
     return np.array(array, np.uint8 if array.dtype == np.bool_ else array.dtype, copy=True, order="C")
@@ -155,10 +152,6 @@ def _steps(value: Any) -> tuple[int, ...]:
     return tuple(step // size for step in value.strides)
 
 
-def is_on_gpu(values: Mapping[str, Any]) -> bool:
-    return any(library_of(value) and _is_on_gpu(value) for value in values.values())
-
-
 def _is_on_gpu(value: Any) -> bool:
     library = library_of(value)
     if library in ("torch", "warp"):  # torch refuses to tell where it computes gradients
@@ -166,13 +159,13 @@ def _is_on_gpu(value: Any) -> bool:
     return foreign.is_on_gpu(value)
 
 
-def ordinal_of(values: Mapping[str, Any]) -> int:
-    """The number of the GPU that the arrays are on."""
+def device_of(values: Mapping[str, Any]) -> str:
+    """Where the arrays are: ``cuda:N`` of the first one on a GPU, else ``cpu``."""
     for value in values.values():
         if library_of(value) and _is_on_gpu(value):
             place = getattr(value, "device", None)
-            return int(getattr(place, "index", getattr(place, "id", None)) or 0)
-    return 0
+            return f"cuda:{int(getattr(place, 'index', getattr(place, 'id', None)) or 0)}"
+    return "cpu"
 
 
 def hand_over(kind: Kind, memory: Memory) -> Any:
@@ -189,11 +182,13 @@ def _numpy(kind: Kind, memory: Memory) -> Any:  # noqa: ARG001 - one signature f
 
 def _torch(kind: Kind, memory: Memory) -> Any:
     torch = import_module("torch")
-    signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}  # which all versions of torch take
-    plain = np.dtype(signed.get(memory.dtype.name, memory.dtype.name))
-    if plain == np.dtype(np.bool_):
-        plain = np.dtype(np.uint8)
-    seen = Memory(memory.address, memory.shape, memory.strides, plain, memory.ordinal, memory.owner)
+    signed = {
+        "uint16": "int16",
+        "uint32": "int32",
+        "uint64": "int64",
+        "bool": "uint8",
+    }  # which all versions of torch take
+    seen = replace(memory, dtype=np.dtype(signed.get(memory.dtype.name, memory.dtype.name)))
     if memory.ordinal is None:
         made = torch.from_numpy(seen.on_host())
     else:
@@ -229,18 +224,17 @@ def _warp(kind: Kind, memory: Memory) -> Any:
 _HANDED = {"numpy": _numpy, "torch": _torch, "cupy": _cupy, "numba": _numba, "warp": _warp}
 
 
+_PACKAGES = {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"), "warp": ("warp-lang",)}
+
+
 def versions(libraries: Sequence[str]) -> str:
     """What those are here."""
     told = []
     for name in libraries:
-        for package in {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy"), "warp": ("warp-lang",)}.get(
-            name, (name,)
-        ):
-            try:
+        for package in _PACKAGES.get(name, (name,)):
+            with suppress(PackageNotFoundError):
                 told.append(f"{name} {version(package)}")
                 break
-            except PackageNotFoundError:
-                continue
     return "; ".join(told)
 
 
@@ -275,6 +269,4 @@ def _write(memory: Memory, array: NDArray[Any]) -> None:
         memory.on_host()[...] = array
         return
     library = "torch" if "torch" in sys.modules else "cupy"
-    kind = Kind(library, memory.dtype.name)
-    target = hand_over(kind, memory)
-    target[...] = import_module(library).asarray(array)
+    hand_over(Kind(library, memory.dtype.name), memory)[...] = import_module(library).asarray(array)

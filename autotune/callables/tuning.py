@@ -54,6 +54,7 @@ _log = logging.getLogger("autotune")
 Check = Callable[..., Any] | Mapping[str, Any] | Any
 Within = Mapping[str, float] | float | None
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 @dataclass(frozen=True)
@@ -161,17 +162,18 @@ class CallProblem:
         kinds = {each: libraries.kind_of(each, value) for each, value in arrays.items()}
         fixed = {each: value for each, value in inputs.items() if each not in arrays and each not in same}
         decisive = {each: value for each, value in fixed.items() if each in key or not key}
-        numbers = {each: value for each, value in decisive.items() if _is_number(value)}
+        numbers = {n: v for n, v in decisive.items() if isinstance(v, _NUMBERS) and not isinstance(v, bool)}
         if not arrays and not numbers:
             numbers = {"calls": 1}  # of a family there is something that tells inputs apart
         told = [f"{each}_{value}" for each, value in decisive.items() if each not in numbers]
+        within = {"relative": float(tolerance)} if isinstance(tolerance, int | float) else tolerance
         called = name or functions.name_of(function)
         declared = Declared(
             name=family_name(called, kinds, told),
             arrays={each: _array(each, value, kinds[each]) for each, value in arrays.items()},
             numbers=numbers, choices=choices, key=tuple(key),
             digest=f"{getattr(function, 'digest', '') or functions.digest(function)} {told} {sorted(same.items())}",
-            tolerance=_tolerance(tolerance),
+            tolerance=dict(within or {}),
         )  # fmt: skip
         used = sorted({kind.library for kind in kinds.values()})
         calls = Calls(
@@ -190,7 +192,7 @@ class CallProblem:
     @property
     def device(self) -> str:
         """Where the arrays are."""
-        return f"cuda:{libraries.ordinal_of(self.arrays)}" if libraries.is_on_gpu(self.arrays) else "cpu"
+        return libraries.device_of(self.arrays)
 
     def with_roles(self, roles: Roles) -> Declared:
         """Declared with what the first call showed."""
@@ -254,9 +256,8 @@ def tune_problem(
     names = device_names(problem.device if device == "auto" else device)
     listed = chosen or tuple(problem.declared.choices.configurations())
     seconds = _Seconds()
-    with crew(
-        names, given.get("trial_seconds", 120.0), problem.calls, _builders(problem, names, listed, given)
-    ) as our:
+    count = _builders(problem, names, listed, given)
+    with crew(names, given.get("trial_seconds", 120.0), problem.calls, count) as our:
         contents = {name: libraries.content(value) for name, value in problem.arrays.items()}
         with warnings.catch_warnings(action="ignore"):  # in a notebook tqdm advises to install widgets
             import_module("autotune.engine.sweep")  # and what records, while the devices are opened
@@ -271,9 +272,8 @@ def tune_problem(
         declared, roles = _run_first_call(problem, our.workers[0], contents, listed)
         seconds.record_phase("first_call")
         expected = _compute_expected(check, inputs, declared, roles)
-        declared = _find_layouts(
-            declared, Layouts.read(layouts, declared.arrays), our.workers[0], contents, expected
-        )
+        asked = Layouts.read(layouts, declared.arrays)
+        declared = _find_layouts(declared, asked, our.workers[0], contents, expected)
         family, bound = _bind(declared, contents)
         seconds.record_phase("declare")
         request = CallRequest(
@@ -282,12 +282,8 @@ def tune_problem(
             out=Path(out or Path("autotune-results") / family.name).absolute(),
         )  # fmt: skip
         request.check()
-        swept = _sweep(
-            request,
-            Case(workload=_workload(family, bound, cold), inputs=bound, reference=expected),
-            our,
-            progress,
-        )
+        case = Case(workload=_workload(family, bound, cold), inputs=bound, reference=expected)
+        swept = _sweep(request, case, our, progress)
         for one in ahead:  # of configurations that a limit left out
             one.cancel()
         seconds.record_phase("sweep")
@@ -295,13 +291,8 @@ def tune_problem(
     phases = {**seconds.phases, **swept.phases}
     _log.info("%s: %s", family.name, " ".join(f"{name}={spent:.2f}" for name, spent in phases.items()))
     result = SweepResult(family, swept.study, request, swept.wall_s, phases)
-    return TunedCall(
-        problem.function,
-        declared.choices.get_values(result.best.configuration),
-        result,
-        declared,
-        problem.calls,
-    )
+    values = declared.choices.get_values(result.best.configuration)
+    return TunedCall(problem.function, values, result, declared, problem.calls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,9 +368,8 @@ def _find_layouts(
         for name, array in expected.items():
             np.save(Path(folder) / f"{name}.npy", array, allow_pickle=False)
         given = SharedInputs.make(family, inputs, place)
-        for policy, value in (
-            (name, value) for name, one in whole.layouts.items() for value in one["values"][1:]
-        ):
+        others = [(name, value) for name, one in whole.layouts.items() for value in one["values"][1:]]
+        for policy, value in others:
             try:
                 reason = worker.ask(1, prove, given, Path(folder), Configuration({**control, policy: value}))
             except LaunchError as problem:
@@ -452,9 +442,8 @@ def _sweep(request: SweepRequest, case: Case, our: Crew, progress: bool | Watche
     watch = progress if callable(progress) else partial(show_live, err=make_console(progress))
     store = Store(request.store or request.folder)
     session = Session(request, (case,), our.workers, our.forks, store, "", watch, lambda _text: None)
-    with closing(
-        cast("Generator[Swept, None, None]", session.sweeps())
-    ) as sweeps:  # which would end the workers after the last
+    sweeps = cast("Generator[Swept, None, None]", session.sweeps())
+    with closing(sweeps):  # which would end the workers after the last
         swept = next(sweeps)
     if swept.interrupted:
         raise KeyboardInterrupt(f"{swept.interrupted}; the same call resumes from there")
@@ -508,11 +497,3 @@ def _array(name: str, value: Any, kind: Kind) -> CallArray:
         raise UsageError(f"{name} has shape {shape}: an array without elements has nothing to tune for")
     axes = None if kind.vector else libraries.axes_of(value)
     return CallArray(kind, shape, axes=axes or ())
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _tolerance(given: Within) -> dict[str, float]:
-    return {"relative": float(given)} if isinstance(given, int | float) else dict(given or {})

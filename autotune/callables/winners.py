@@ -20,7 +20,7 @@ from autotune.files import policy_folders
 from autotune.hardware import Device
 from autotune.policy import Candidate, Frozen, candidates, find, resolve_frozen
 
-_OFCALL_FILES = ("exact", "predicted", "nearest", "capability", "default")
+_MATCHES = ("exact", "predicted", "nearest", "capability", "default")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16  # CUdevice_attribute
 
 
@@ -55,14 +55,14 @@ def find_winners(
     to be ``frozen`` or not; None leaves that to AUTOTUNE_FROZEN and to the policy file."""
     folders = [Path(policies)] if policies else policy_folders()
     name = problem.declared.name
-    declared = next(
-        filter(None, (_read_declared(problem, folder / name / CALL_FILE) for folder in folders)), None
-    )
+    read = (_read_declared(problem, folder / name / CALL_FILE) for folder in folders)
+    declared = next(filter(None, read), None)
     where = ", ".join(str(folder / name) for folder in folders)
     if declared is None:
         told = f"{name} has not been tuned: no {CALL_FILE} in {where}"
         return FoundWinners((), told, resolve_frozen(frozen))
-    device = device_of(problem)
+    _, is_gpu, ordinal = problem.device.partition(":")
+    device = gpu(int(ordinal)) if is_gpu else Device(kind="cpu", name=cpu_model(), arch=platform.machine())
     family = declared.family
     files, passed = find(family, device, folders, frozen=frozen)
     if files is None:
@@ -75,14 +75,11 @@ def find_winners(
         **problem.declared.numbers,
     }  # fmt: skip
     listed = candidates(family, files, numbers, {})
-    standing = tuple(
-        one for one in listed if one.match in _OFCALL_FILES and not one.refusal and one.configuration
-    )
+    standing = (one for one in listed if one.match in _MATCHES and not one.refusal and one.configuration)
     sizes = ", ".join(f"{key}={numbers[key]:g}" for key in family.features if key in numbers)
     refused = "".join(f"; {one.origin}: {one.refusal}" for one in listed if one.refusal)
-    return FoundWinners(
-        standing, f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}", files.frozen
-    )
+    told = f"{name} was not tuned for {sizes or 'this call'} on {device.slug}{refused}"
+    return FoundWinners(tuple(standing), told, files.frozen)
 
 
 def _read_declared(problem: CallProblem, path: Path) -> Declared | None:
@@ -101,16 +98,8 @@ def _read_declared(problem: CallProblem, path: Path) -> Declared | None:
         return None
 
 
-def device_of(problem: CallProblem) -> Device:
-    """What the call runs on, asked of the driver alone: no library is needed for it. Raises DeviceError."""
-    name = problem.device
-    if name == "cpu":
-        return Device(kind="cpu", name=cpu_model(), arch=platform.machine())
-    return gpu(int(name.partition(":")[2] or 0))
-
-
 def gpu(ordinal: int) -> Device:
-    """The GPU of that number. Raises DeviceError."""
+    """The GPU of that number, asked of the driver alone: no library is needed for it. Raises DeviceError."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
         text, number = ctypes.create_string_buffer(256), ctypes.c_int()

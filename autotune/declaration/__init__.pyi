@@ -10,6 +10,7 @@ from .family import families as families, load_family as load_family
 from .family_folder import Family as Family
 from .orders import DeclaredOrder as DeclaredOrder
 from .parse import BASELINE as BASELINE, FamilyKernel as FamilyKernel
+from .plain_kernel import keep_files as keep_files
 from .source_files import CONVERT as CONVERT, LIBRARY as LIBRARY
 from .source_text import SourceText as SourceText
 from .space import (
@@ -31,6 +32,7 @@ from .workload import (
     bind as bind,
     find_data as find_data,
     load_workload as load_workload,
+    make_array as make_array,
     prepare as prepare,
     read_npy as read_npy,
     workloads as workloads,

@@ -98,7 +98,7 @@ class Kernel:
             yaml.safe_load(texts["family.yaml"]), "family", Path(f"autotune.Kernel({name!r})"), FamilyError
         )
         self.name = name
-        self.folder = _keep_files(content["family"], texts)
+        self.folder = keep_files(content["family"], texts)
         self._files = tuple(texts)
         self.family  # noqa: B018 - what is wrong with it is said now
         _check_types(texts, name, content, taken)
@@ -391,8 +391,8 @@ def _cache_folder(family: str, texts: Mapping[str, str]) -> Path:
     return user_cache() / "kernels" / f"{family}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
-def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
-    """The folder with those files, made once."""
+def keep_files(family: str, texts: Mapping[str, str]) -> Path:
+    """The folder of the user's cache with those files, made once. Raises StoreError."""
     folder = _cache_folder(family, texts)
     if (folder / _MARK).is_file() and _is_as(folder, texts):
         _require_own(folder)

@@ -183,7 +183,8 @@ def prepare(family: Family, workload: Workload, root: Path) -> Inputs:
     for name, known in workload.files.items():
         _check_file(name, known, workload, root)
     given: dict[str, Any] = {
-        name: _array(name, spec, workload, root) for name, spec in workload.arrays.items()
+        name: make_array(spec, root, workload.path, f"workload {workload.name}: array {name}")
+        for name, spec in workload.arrays.items()
     }
     scalars = dict(workload.scalars)
     maker = getattr(family.module, "inputs", None)
@@ -253,10 +254,10 @@ def _scalar(scalar: Scalar, value: Any) -> float:
     return float(number) if "float" in scalar.type else int(number)
 
 
-def _array(name: str, spec: Mapping[str, Any], workload: Workload, root: Path) -> NDArray[Any]:
-    place = f"workload {workload.name}: array {name}"
+def make_array(spec: Mapping[str, Any], root: Path, beside: Path | None, place: str) -> NDArray[Any]:
+    """An array that a workload file reads from another file, or draws. Raises WorkloadError, naming ``place``."""
     if "npy" in spec:
-        return read_npy(find_data(spec["npy"], root, workload.path), place)
+        return read_npy(find_data(spec["npy"], root, beside), place)
     if "random" not in spec or "shape" not in spec:
         raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
     try:

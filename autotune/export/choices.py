@@ -139,10 +139,8 @@ def _obstacles(family: Family) -> Iterator[str]:
 
 
 def _obstacles_of_arrays(family: Family) -> Iterator[str]:
-    called = [
-        n for n in family.typed_names if n not in family.data or family.data[n].role in ("input", "output")
-    ]
-    for name in called:
+    inner = {data.name for data in family.data.values() if data.role not in ("input", "output")}
+    for name in (name for name in family.typed_names if name not in inner):
         yield (
             f"the type of {name} depends on an option, and what calls an export has one type for it: declare one"
         )

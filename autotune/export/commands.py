@@ -9,12 +9,9 @@ from autotune.declaration import load_family
 
 @options.family_argument
 @options.option(
-    "--device",
-    required=True,
-    multiple=True,
-    metavar="NAME",
+    "--device", required=True, multiple=True, metavar="NAME",
     help="Device whose policy file is exported, such as nvidia-h200; repeat for several in one dispatch table.",
-)
+)  # fmt: skip
 @options.option(
     "--output", "--out", "-o", required=True, type=options.FOLDER, metavar="DIR", help="Folder for the files."
 )

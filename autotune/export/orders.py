@@ -28,21 +28,23 @@ class OrderInput:
         several = f"_{self.space}" if len(self.policy.data) > 1 else ""
         return identifier(f"{self.policy.name}_{self.value}{several}")
 
+    @property
+    def choice(self) -> str:
+        return f"{self.policy.name}={self.value}"
+
 
 def order_inputs(choices: Choices) -> list[OrderInput]:
     """Those that some winner is in. Raises FamilyError for one whose name an array has."""
     family = choices.family
-    inputs = {
-        (policy.name, str(value), space): OrderInput(policy, value, space)
-        for winner in choices.winners
-        for policy in family.find_reordering(winner.variant.configuration)
-        for value in [winner.variant.configuration[policy.name]]
-        for space in policy.data
-    }
+    inputs: dict[tuple[str, str, str], OrderInput] = {}
+    for configuration in (winner.variant.configuration for winner in choices.winners):
+        for policy in family.find_reordering(configuration):
+            value = configuration[policy.name]
+            inputs |= {(policy.name, str(value), one): OrderInput(policy, value, one) for one in policy.data}
     for order in inputs.values():
         if order.name in family.data:
             raise FamilyError(
-                f"family {family.name} cannot be exported: the permutation of {order.policy.name}={order.value} would "
+                f"family {family.name} cannot be exported: the permutation of {order.choice} would "
                 f"be an input {order.name}, and an array has that name; give the array another one"
             )
     return [inputs[key] for key in sorted(inputs)]
@@ -59,19 +61,12 @@ def permutations(choices: Choices, inputs: Inputs) -> dict[str, NDArray[np.int64
 
 def order_parts(choices: Choices) -> dict[str, Any]:
     """Return what the templates need of orders."""
-    family, given = choices.family, order_inputs(choices)
+    given = order_inputs(choices)
     spaces = list(dict.fromkeys(order.space for order in given))
     return {
-        "orders": [
-            {
-                "cpp": order.name,
-                "choice": f"{order.policy.name}={order.value}",
-                "extent": order.space,
-            }
-            for order in given
-        ],
-        "spaces": [identifier(space) for space in spaces],
-        "moves": [moves_of(data, spaces) for data in family.data.values()],
+        "orders": given,
+        "spaces": spaces,
+        "moves": [moves_of(data, spaces) for data in choices.family.data.values()],
         "taken": [_list_taken(winner.variant, given, spaces) for winner in choices.winners],
     }
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from autotune.compile import Variant, element_type, enumeration
-from autotune.declaration import Expression, Family, Tolerance, Value
+from autotune.declaration import Expression, Family, FamilyKernel, Tolerance, Value
 from autotune.export.choices import Choices, Row, Winner, identifier
 from autotune.export.cpp_expression import Kind, translate
 from autotune.export.orders import order_parts
 from autotune.layout import DIMENSIONS, SCALAR_TYPES, Data, Field, Layout
+
+Free = Mapping[str, tuple[str, Kind]]  # a name that is open in an expression: its C++ text and kind
 
 _WIDEST = 118
 _PLAIN = Layout(  # what layout.h has as it begins
@@ -20,9 +22,8 @@ _PLAIN = Layout(  # what layout.h has as it begins
 )
 
 
-def winner_parts(
-    winner: Winner, free: Mapping[str, tuple[str, Kind]], declared: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def winner_parts(winner: Winner, free: Free) -> dict[str, Any]:
+    """What the templates need of a winner besides itself."""
     variant = winner.variant
     family = variant.family
     bound: dict[str, Value] = {**variant.configuration, **dict(variant.options)}
@@ -36,27 +37,21 @@ def winner_parts(
 
     options = ",".join(f"{name}={value}" for name, value in variant.options)
     return {
-        "name": winner.name,
-        "about": winner.about,
+        **vars(winner),
         "id": variant.configuration.id + (f"; {options}" if options else ""),
-        "options": places_of(declared, dict(variant.options)),
+        "options": places_of(family, dict(variant.options)),
         "policy": _policy(variant, winner.name),
-        "layouts": [{"cpp": identifier(name), "members": members(item)} for name, item in variant.layouts.items()],
+        "layouts": {name: members(item) for name, item in variant.layouts.items()},
         "buffers": [str(_owner(variant, name)) for name in family.data],
         "constraints": [
             (found.text, quote(" ".join(constraint.reason.split())))
             for constraint in family.space.constraints
             if (found := translate(constraint.require, bound, free)).value is not True
         ],
-        "geometries": [
-            {
-                "kernel": kernel.name,
-                "grid": write_three(kernel.grid),
-                "block": write_three(kernel.block),
-                "shared_bytes": write_whole(kernel.shared_bytes),
-            }
-            for kernel in family.kernels.values()
-        ],
+        "geometries": {
+            name: (write_three(kernel.grid), write_three(kernel.block), write_whole(kernel.shared_bytes))
+            for name, kernel in family.kernels.items()
+        },
         "cleared": [
             translate(family.zero[name], bound, free).truth if name in family.zero else "false"
             for name in family.data
@@ -95,18 +90,14 @@ def members(layout: Layout) -> list[tuple[str, str]]:
 
 def _host_layout(layout: Layout) -> dict[str, Any]:
     data = layout.data
+    head = "[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents)"
     parts = {
-        "element_bytes": data.dtype.itemsize,
-        "texel_bytes": layout.texel_bytes,
-        "index_bits": data.index_bits,
-        "constant_bytes": data.constant_bytes,
+        "element_bytes": data.dtype.itemsize, "texel_bytes": layout.texel_bytes,
+        "index_bits": data.index_bits, "constant_bytes": data.constant_bytes,
         "constant_offset": layout.constant_offset,
-        "steps": [
-            f"[](tuned::Shape& at, [[maybe_unused]] const tuned::Shape& extents) {{ {step.host_cpp(layout.axes)} }}"
-            for step in layout.steps
-        ],
+        "steps": [f"{head} {{ {step.host_cpp(layout.axes)} }}" for step in layout.steps],
         "span": math.lcm(*(step.span for step in layout.steps)),
-    }
+    }  # fmt: skip
     for dimension in DIMENSIONS.values():
         parts.update(dimension.host_members(layout))
     return parts
@@ -120,57 +111,44 @@ def _cpp(value: Any) -> str:
     return f"{value!r}f" if isinstance(value, float) else str(value)
 
 
-def places_of(declared: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> list[str]:
+def places_of(family: Family, options: Mapping[str, Any]) -> list[int]:
     """Each option's value by its place among the declared ones, as its enumeration counts them."""
-    return [str(option["values"].index(str(options[option["declared"]]))) for option in declared]
+    declared = family.options.values()
+    return [[str(value) for value in one.values].index(str(options[one.name])) for one in declared]
 
 
 def parts(choices: Choices) -> dict[str, Any]:
     """Names as the templates use them. Raises FamilyError for an expression that has no C++ form."""
-    family = choices.family
+    family, winners = choices.family, choices.winners
     free = _free(family)
     # A tolerance may read more than options and policies: that is known only with an input.
     within = family.tolerances({**family.space.control, **family.choose_options({})})
     arrays = [_array(family, data, i, within) for i, data in enumerate(family.data.values())]
-    options = [_option(option) for option in family.options.values()]
+    scalars, outputs = family.scalars.values(), [array for array in arrays if array["role"] == "output"]
     return {
         **order_parts(choices),
         "family": family,
         "ns": identifier(family.name),
         "c": {"name": f"tuned_{identifier(family.name)}", "macro": f"TUNED_{identifier(family.name).upper()}"},
-        "options": options,
-        "records": _records(family),
-        "given_extents": [identifier(name) for name in _list_given_extents(family)],
-        "extents": [identifier(name) for name in family.extents],
-        "computed_extents": _list_computed(family, {n: e for n, e in family.extents.items() if e is not None}, free),
-        "scalars": [{"name": identifier(s.name), "kind": _kind(s.type)} for s in family.scalars.values()],
-        "given_scalars": [
-            {"name": identifier(s.name), "type": _element(s.type), "default": s.default}
-            for s in family.scalars.values()
-            if s.value is None
-        ],
-        "computed_scalars": _list_computed(
-            family, {s.name: s.value for s in family.scalars.values() if s.value is not None}, free
-        ),
+        "options": family.options.values(),
+        "records": {data.record: data.fields for data in (*family.inputs, *family.outputs) if data.record},
+        "given_extents": _list_given_extents(family),
+        "computed_extents": _list_computed(family, family.extents, free),
+        "given_scalars": [scalar for scalar in scalars if scalar.value is None],
+        "computed_scalars": _list_computed(family, {one.name: one.value for one in scalars}, free),
         "arrays": arrays,
         "inputs": [array for array in arrays if array["role"] == "input"],
-        "outputs": [array for array in arrays if array["role"] == "output"],
-        "kernels": [_kernel(family, name) for name in family.kernels],
-        "features": [
-            {"name": name, "text": translate(expression, {}, free).text}
-            for name, expression in family.features.items()
-        ],
-        "winners": [winner_parts(winner, free, options) for winner in choices.winners],
-        "entries": [_row(row, options) for row in choices.entries],
-        "fallbacks": [_row(row, options) for row in choices.fallbacks],
-        "has_constant": any(
-            layout.memory == "constant" for w in choices.winners for layout in w.variant.layouts.values()
-        ),
+        "outputs": outputs,
+        "arguments": {name: _arguments(family, kernel) for name, kernel in family.kernels.items()},
+        "features": {name: translate(each, {}, free).text for name, each in family.features.items()},
+        "winners": [winner_parts(winner, free) for winner in winners],
+        "entries": [_row(family, row) for row in choices.entries],
+        "fallbacks": [_row(family, row) for row in choices.fallbacks],
+        "has_constant": any(one.memory == "constant" for w in winners for one in w.variant.layouts.values()),
         "ranges": any(data.low is not None for data in family.inputs),
         "has_preset": any(row.rule == "preset" for row in choices.fallbacks),
-        "headers": list(dict.fromkeys(h for w in choices.winners for h in w.variant.headers)),
+        "headers": list(dict.fromkeys(header for w in winners for header in w.variant.headers)),
         "choices": choices,
-        "chosen_options": "{" + ", ".join(f"static_cast<int>(problem.{o['name']})" for o in options) + "}",
     }  # fmt: skip
 
 
@@ -178,13 +156,11 @@ def problem_values(family: Family, sizes: Mapping[str, int], options: Mapping[st
                    scalars: Mapping[str, float]) -> list[tuple[str, str]]:  # fmt: skip
     """What an example sets of ``Problem``: (member, C++ value)."""
     scope = f"tuned::{identifier(family.name)}"
+    words = {name: f"{enumeration(name)}::{identifier(str(value))}" for name, value in options.items()}
     return [
         *((identifier(name), str(sizes[name])) for name in _list_given_extents(family)),
         *((identifier(s.name), repr(scalars[s.name])) for s in family.scalars.values() if s.value is None),
-        *(
-            (identifier(name), f"{scope}::{enumeration(name)}::{identifier(str(v))}")
-            for name, v in options.items()
-        ),
+        *((identifier(name), f"{scope}::{word}") for name, word in words.items()),
     ]
 
 
@@ -197,60 +173,37 @@ def _list_given_extents(family: Family) -> list[str]:
     return [name for name in family.extents if name in named]
 
 
-def _kind(type_name: str) -> Kind:
-    return "real" if "float" in type_name else "whole"
-
-
 def _free(family: Family) -> dict[str, tuple[str, Kind]]:
     """Extents and scalars as expressions read them: members of ``Values``."""
     found: dict[str, tuple[str, Kind]] = {name: (f"v.{identifier(name)}", "whole") for name in family.extents}
-    for scalar in family.scalars.values():
-        found[scalar.name] = (f"v.{identifier(scalar.name)}", _kind(scalar.type))
+    for name, scalar in family.scalars.items():
+        found[name] = f"v.{identifier(name)}", "real" if "float" in scalar.type else "whole"
     return found
 
 
 def _list_computed(
-    family: Family, expressions: Mapping[str, Expression], free: Mapping[str, tuple[str, Kind]]
-) -> list[Any]:
-    return [
-        {
-            "name": identifier(name),
-            "text": _choose_by_options(family, expression, free),
-            "source": expression.text,
-        }
-        for name, expression in expressions.items()
-    ]
+    family: Family, expressions: Mapping[str, Expression | None], free: Free
+) -> list[tuple[str, str, str]]:
+    """The name, its value in C++, and what the family says of it, of those that are computed."""
+    computed = ((name, each) for name, each in expressions.items() if each is not None)
+    return [(name, _choose_by_options(family, each, free), each.text) for name, each in computed]
 
 
-def _choose_by_options(family: Family, expression: Expression, free: Mapping[str, tuple[str, Kind]]) -> str:
+def _choose_by_options(family: Family, expression: Expression, free: Free) -> str:
     """The expression for the options that ``problem`` has: one for each combination of those that it reads."""
     read = [option for option in family.options.values() if option.name in expression.names]
     texts = []
     for values in itertools.product(*(option.values for option in read)):
         bound = {option.name: value for option, value in zip(read, values, strict=True)}
-        asked = " && ".join(
-            f"problem.{identifier(option.name)} == {enumeration(option.name)}::{identifier(str(value))}"
-            for option, value in zip(read, values, strict=True)
-        )
+        words = {name: f"{enumeration(name)}::{identifier(str(value))}" for name, value in bound.items()}
+        asked = " && ".join(f"problem.{identifier(name)} == {word}" for name, word in words.items())
         texts.append((asked, translate(expression, bound, free).text))
     *others, (_, last) = texts
     return "".join(f"{asked} ? ({text}) : " for asked, text in others) + (f"({last})" if others else last)
 
 
-def _option(option: Any) -> dict[str, Any]:
-    values = [str(value) for value in option.values]
-    return {
-        "name": identifier(option.name),
-        "declared": option.name,
-        "doc": option.doc,
-        "type": enumeration(option.name),
-        "values": values,
-        "enumerators": [identifier(value) for value in values],
-        "default": identifier(str(option.default)),
-    }
-
-
-def _element(type_name: str) -> str:
+def number_type(type_name: str) -> str:
+    """A number's type in C++."""
     return {"float32": "float", "float64": "double"}.get(type_name, f"std::{type_name}_t")
 
 
@@ -259,38 +212,20 @@ def c_element(cpp: str, prefix: str = "", is_record: bool = False) -> str:
     return f"{prefix}_{cpp}" if is_record else cpp.removeprefix("std::")
 
 
-def _records(family: Family) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "fields": [(_element(field.type), identifier(field.name)) for field in fields]}
-        for name, fields in {
-            data.record: data.fields for data in (*family.inputs, *family.outputs) if data.record
-        }.items()
-    ]
-
-
 def _array(family: Family, data: Data, place: int, within: Mapping[str, Tolerance]) -> dict[str, Any]:
-    low = high = None
     number = data.fields[0].type
-    if data.low is not None and data.high is not None:
-        of = int if np.dtype(number).kind in "iu" else float
-        low, high = repr(of(data.low)), repr(of(data.high))
+    compared = data.fields if data.role == "output" else ()
+    is_whole, ends = np.dtype(number).kind in "iu", (data.low, data.high)
     return {
-        "name": data.name,
-        "cpp": identifier(data.name),
-        "role": data.role,
+        **{name: getattr(data, name) for name in ("name", "role", "record", "fields", "shape")},
         "place": place,
-        "element": data.record or _element(number),
-        "number": _element(number),
-        "numbers": len(data.fields),
-        "is_record": bool(data.record),
-        "shape": [_size(family, extent) for extent in data.shape],
-        "extents": [identifier(extent) for extent in data.shape],
-        "low": low,
-        "high": high,
-        "compared": [_describe_comparison(data, f.name, within) for f in data.fields]
-        if data.role == "output"
-        else [],
-    }
+        "cpp": identifier(data.name),
+        "number": number_type(number),
+        "element": data.record or number_type(number),
+        "sizes": " x ".join(_size(family, extent) for extent in data.shape),
+        "range": [repr(int(each) if is_whole else float(each)) for each in ends if each is not None],
+        "compared": [_describe_comparison(data, each.name, within) for each in compared],
+    }  # fmt: skip
 
 
 def _describe_comparison(data: Data, name: str, within: Mapping[str, Tolerance]) -> dict[str, str]:
@@ -309,29 +244,25 @@ def _size(family: Family, extent: str) -> str:
     return value.text if value is not None and extent in family.constants else extent
 
 
-def _kernel(family: Family, name: str) -> dict[str, Any]:
+def _arguments(family: Family, kernel: FamilyKernel) -> list[str]:
+    """What a kernel is launched with, in C++."""
     places = {data: i for i, data in enumerate(family.data)}
 
-    def argument(item: str) -> str:
-        if item in places and item in family.accesses:
-            kind = element_type(family.data[item])
-            return f"reinterpret_cast<{kind}*>(arrays[{places[item]}]->handle())"
-        if item in places:
-            return (
-                f"accessor<typename Policy::{item}>(rooms[{places[item]}], arrays[{places[item]}]->handle())"
-            )
-        return f"static_cast<{SCALAR_TYPES[family.number_type(item)]}>(v.{identifier(item)})"
+    def write(item: str) -> str:
+        if item not in places:
+            return f"static_cast<{SCALAR_TYPES[family.number_type(item)]}>(v.{identifier(item)})"
+        handle = f"arrays[{places[item]}]->handle()"
+        if item in family.accesses:
+            return f"reinterpret_cast<{element_type(family.data[item])}*>({handle})"
+        return f"accessor<typename Policy::{item}>(rooms[{places[item]}], {handle})"
 
-    kernel = family.kernels[name]
-    arguments = [argument(item) for item in kernel.arguments]
-    if kernel.struct:
-        arguments = [f"typename Policy::{kernel.struct}{{{', '.join(arguments)}}}"]
-    return {"name": name, "template": f"::{name.removeprefix('::')}", "arguments": arguments}
+    arguments = [write(item) for item in kernel.arguments]
+    return [f"typename Policy::{kernel.struct}{{{', '.join(arguments)}}}"] if kernel.struct else arguments
 
 
 # -- the table ----------------------------------------------------------------------------------------------
 
 
-def _row(row: Row, options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _row(family: Family, row: Row) -> dict[str, Any]:
     features = ["none" if math.isnan(value) else repr(value) for value in row.features]
-    return vars(row) | {"options": places_of(options, row.options), "features": features}
+    return vars(row) | {"options": places_of(family, row.options), "features": features}

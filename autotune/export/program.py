@@ -20,12 +20,12 @@ from rich.console import Console
 
 from autotune import __version__
 from autotune import files as paths
-from autotune.compile import default_root
+from autotune.compile import default_root, enumeration
 from autotune.declaration import Family, Inputs, load_workload, prepare, source_files
 from autotune.errors import FamilyError, PolicyFileError, StoreError, WorkloadError
-from autotune.export.choices import select_entries
+from autotune.export.choices import identifier, select_entries
 from autotune.export.orders import permutations
-from autotune.export.parts import c_element, parts, problem_values, quote
+from autotune.export.parts import c_element, number_type, parts, problem_values, quote
 from autotune.measure import compute_expected, find_objective
 from autotune.policy import PolicyFile, file_name, file_of, read_policy_file
 
@@ -47,24 +47,15 @@ def export(
     inputs = prepare(family, example, paths.data_root(data))
     _check_size(family, example.name, inputs)
     expected, _ = compute_expected(family, inputs, default_root())
-    context = {
-        **parts(choices),
-        "version": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "devices": ", ".join(file.device.name for file in files),
-        "provenance": ", ".join(f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files),
-        "source": family.source.name,
-        "example": {
-            "about": f"workload {example.name}",
-            "problem": problem_values(family, inputs.sizes, inputs.options, inputs.scalars),
-        },
-    }
     arrays = {**inputs.arrays, **expected, **permutations(choices, inputs)}
-    for array in (*context["inputs"], *context["outputs"]):
-        array["count"] = arrays[array["name"]].size
-        array["scope"] = f"tuned::{context['ns']}::" if array["is_record"] else ""
-    for order in context["orders"]:
-        order["count"] = arrays[order["cpp"]].size
+    problem = problem_values(family, inputs.sizes, inputs.options, inputs.scalars)
+    made_from = (f"{file.path.name if file.path else ''} ({_dates(file)})" for file in files)
+    context = {
+        **parts(choices), "version": __version__, "date": datetime.now(UTC).date().isoformat(),
+        "devices": ", ".join(file.device.name for file in files), "provenance": ", ".join(made_from),
+        "source": family.source.name, "example": {"about": f"workload {example.name}", "problem": problem},
+        "counts": {name: array.size for name, array in arrays.items()},
+    }  # fmt: skip
     try:
         written = _write(family, folder, context, arrays)
     except OSError as problem:
@@ -121,6 +112,7 @@ def _templates() -> jinja2.Environment:
     )
     environment.filters |= {
         "quoted": quote, "line": line, "cell": cell, "shell": shlex.join, "c_element": c_element,
+        "cpp": lambda word: identifier(str(word)), "enumeration": enumeration, "number_type": number_type,
     }  # fmt: skip
     return environment
 

@@ -41,6 +41,11 @@ class KernelArgument:
         """What a family calls what is written to it."""
         return f"{self.name}_after" if self.role == "inout" else self.name
 
+    def value_after(self, outputs: Mapping[str, NDArray[Any]]) -> Any:
+        """What it holds after a run with these ``outputs`` of the family."""
+        written = outputs.get(self.output)
+        return self.value if written is None else written.reshape(self.value.shape)
+
     @property
     def flat(self) -> NDArray[Any]:
         """The elements in their order in memory."""
@@ -244,20 +249,13 @@ class AskedKernel:
         source, files = self._texts
         name, template = _instance(self.name)
         parameters = self.parameters
+        shared_bytes = parameters.text((self.smem_args or {}).get("size", 0), "shared memory")
         return Kernel(
-            source,
-            name,
-            **self._declare(arguments),
-            grid=self._grid,
-            block=parameters.block(self._block_names),
-            shared_bytes=parameters.text((self.smem_args or {}).get("size", 0), "shared memory"),
-            template=template,
-            **parameters.declared,
-            compile_options=own_options(self.options or ()),
-            tolerance=dict(tolerance or {}),
-            reference=None if tolerance else "itself",
-            headers=files,
-        )
+            source, name, **self._declare(arguments), **parameters.declared, grid=self._grid,
+            block=parameters.block(self._block_names), shared_bytes=shared_bytes, template=template,
+            compile_options=own_options(self.options or ()), tolerance=dict(tolerance or {}),
+            reference=None if tolerance else "itself", headers=files,
+        )  # fmt: skip
 
 
 def keep_contents(arguments: Sequence[KernelArgument]) -> list[KernelArgument]:

@@ -13,10 +13,10 @@ from autotune.declaration import PolicyValue
 from autotune.errors import StoreError
 from autotune.files import read_packed, write_text
 from autotune.hardware import Device
-from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry
+from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry, reading
 from autotune.record import Provenance, State, Study, Trial, describe_study
 
-_STATES: Mapping[str, State] = {**FAILED, "ErrorConfig": "launch_failed"}
+_STATES: Mapping[Any, State] = {**FAILED, "ErrorConfig": "launch_failed"}
 
 # Names that Kernel Tuner forbids for a parameter or gives to its own figures.
 _TAKEN = (
@@ -89,12 +89,8 @@ def parse(text: str) -> Any:
 def read_cache(path: Path) -> dict[str, Any]:
     """The cache file ``path``, of Kernel Tuner or of autotune, for a simulation. Raises StoreError."""
     content = read_json(path)
-    wanted = {
-        "kernel_name": str,
-        "problem_size": int | float | str | list,
-        "tune_params": dict,
-        "cache": dict,
-    }
+    size = (int, float, str, list)
+    wanted: dict[str, Any] = {"kernel_name": str, "problem_size": size, "tune_params": dict, "cache": dict}
     if not isinstance(content, dict) or not all(isinstance(content.get(k), of) for k, of in wanted.items()):
         raise StoreError(f"{path} is no cache file of Kernel Tuner: it needs {', '.join(wanted)}")
     return content
@@ -106,9 +102,9 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
     A time is the median of ``times`` where the samples are there, else ``time``. Policies are the parameters. In a
     file that autotune wrote, family, workload, device and presets are those of the record. Raises StoreError.
     """
-    try:
+    with reading(where, "a cache file of Kernel Tuner"):
         keys = [str(name) for name in content["tune_params_keys"]]
-        entries = list(content["cache"].values())
+        lines = list(content["cache"].values())
         ours: Mapping[str, Any] = content.get("autotune", {})
         known = ours.get("control", {})
         names = {k: k.removeprefix("policy_") if k.removeprefix("policy_") in known else k for k in keys}
@@ -117,15 +113,13 @@ def from_cache(content: Mapping[str, Any], where: str) -> Study:
         device = Device(kind="cuda", name=str(content["device_name"]), arch="").slug
         workload = "x".join(str(one) for one in sizes) or "imported"
         study = Foreign(ours, str(content["kernel_name"]), workload, device)
-        for entry in entries:
-            _add(study, entry, names)
+        for line in lines:
+            error = next((v for v in (line.get("__error__"), line.get("time")) if v in tuple(_STATES)), None)
+            configuration = {policy: line[key] for key, policy in names.items()}
+            study.add(configuration, line, _STATES.get(error, "measured"), f"Kernel Tuner: {error}")
         about = Provenance(device_name=str(content["device_name"]), title=f"imported from {Path(where).name}")
         order = {names[k]: list(v) for k, v in content.get("tune_params", {}).items() if k in names}
         return study.study(about, order)
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        raise StoreError(
-            f"cannot read {where} as a cache file of Kernel Tuner: {type(problem).__name__}: {problem}"
-        ) from None
 
 
 def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
@@ -133,13 +127,3 @@ def _entry(trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
     told = entry(trial)
     policies = {names[policy]: value for policy, value in trial.configuration.items()}
     return {**policies, "time": told.get("__error__"), **told}
-
-
-def _add(study: Foreign, line: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    configuration = {policy: line[key] for key, policy in names.items()}
-    phases = {ours[0]: float(line[name]) for name, ours in PHASES.items() if ours and line.get(name)}
-    error = next((v for v in (line.get("__error__"), line.get("time")) if v in tuple(_STATES)), None)
-    state: State = _STATES[error] if error else "measured"
-    times = [float(one) for one in line.get("times") or ()]
-    ms = 0.0 if times or error else float(line["time"])
-    study.add(configuration, line, phases, state, f"Kernel Tuner: {error}", times, ms)

@@ -12,10 +12,9 @@ _FORMATS = ("kernel-tuner", "t4", "csv")
 
 
 @click.argument(
-    "record",
-    metavar="RECORD",
+    "record", metavar="RECORD",
     help="A sweep's --out folder, its --store URL, a results.csv, or another tuner's .json.",
-)
+)  # fmt: skip
 @options.option("--to", default="kernel-tuner", metavar="kernel-tuner|t4|csv", help="Format of the files.")
 @options.place("Folder for the files.")
 def convert_command(record: str, to: str, out_: Path | None) -> None:
@@ -33,21 +32,16 @@ def convert_command(record: str, to: str, out_: Path | None) -> None:
         options.note(f"written      {write_results(studies, folder / 'results.csv')}")
         return
     for study in studies:
-        name = "-".join(
-            re.sub(r"[^\w.]+", "_", part) for part in (study.family, study.workload, study.device)
-        )
+        parts = (study.family, study.workload, study.device)
+        name = "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts)
         write, ending = (write_cache, "cache.json") if to == "kernel-tuner" else (write_t4, "t4.json")
         options.note(f"written      {write(study, folder / f'{name}.{ending}')}")
 
 
 @click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    type=options.FOLDER,
-    metavar="FILE.json…",
+    "files", nargs=-1, required=True, type=options.FOLDER, metavar="FILE.json…",
     help="Kernel Tuner cache files or T4 results.",
-)
+)  # fmt: skip
 @options.place("Table to write.", "FILE.csv", default=Path("results.csv"))
 @options.option("--family", default="", metavar="NAME", help="Family name to use instead of the file's.")
 @options.option("--workload", default="", metavar="NAME", help="Workload name to use instead of the file's.")

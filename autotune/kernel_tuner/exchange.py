@@ -1,12 +1,14 @@
 """What the files of other tuners have in common: a trial in Kernel Tuner's words, and a study made of theirs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from statistics import median
 from types import MappingProxyType
 from typing import Any
 
 from autotune.declaration import Configuration, PolicyValue
+from autotune.errors import StoreError
 from autotune.measure import Figure, spread
 from autotune.record import STATES, Measurement, Provenance, State, Study, Trial
 
@@ -57,6 +59,15 @@ def policy_value(value: Any) -> PolicyValue:
     return value if type(value) is int else str(value)
 
 
+@contextmanager
+def reading(where: str, form: str) -> Iterator[None]:
+    """Raise StoreError for a file that is not of the ``form`` that it is read in."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
+        raise StoreError(f"cannot read {where} as {form}: {type(problem).__name__}: {problem}") from None
+
+
 class Foreign:
     """A study in the making, from another tuner's file: ``family``, ``workload`` and ``device`` are what it says, where
     autotune did not write it; ``ours`` is what autotune ``added``. What raises ValueError here says what the file
@@ -69,34 +80,30 @@ class Foreign:
         self._trials: list[Trial] = []
 
     def add(
-        self, configuration: Mapping[str, Any], told: Mapping[str, Any], phases: Mapping[str, float], state: State,
-        reason: str, samples: Sequence[float], ms: float,
-    ) -> None:  # fmt: skip
-        """What came of one. ``told`` are its figures, and where it has no time autotune's own state and reason, which
-        stand before ``state`` and ``reason``; ``samples`` are single times, where there are any, else ``ms`` stands for
-        them. Raises ValueError."""
+        self, configuration: Mapping[str, Any], line: Mapping[str, Any], state: State, reason: str
+    ) -> None:
+        """What came of one: ``line`` is as ``entry`` makes it, in milliseconds, with single ``times`` where there are
+        any. Autotune's own state and reason in it stand before ``state`` and ``reason``. Raises ValueError."""
         chosen = Configuration({str(name): policy_value(value) for name, value in configuration.items()})
+        phases = {ours[0]: float(line[name]) for name, ours in PHASES.items() if ours and line.get(name)}
+        known: dict[str, Any] = {**self._key, "configuration": chosen, "phases_ms": phases}
         if state != "measured":
-            own = told.get("state", state)
+            own = line.get("state", state)
             state = own if own in STATES and own != "measured" else state
-            reason = str(told.get("reason") or reason)
-            self._trials.append(
-                Trial(**self._key, configuration=chosen, state=state, reason=reason, phases_ms=phases)
-            )
+            self._trials.append(Trial(**known, state=state, reason=str(line.get("reason") or reason)))
             return
-        ms = median(samples) if samples else ms
+        samples = [float(one) for one in line.get("times") or ()]
+        ms = median(samples) if samples else float(line["time"])
         if not (math.isfinite(ms) and ms > 0):
             raise ValueError(f"the time {ms} of {chosen.id} is none")
         measurement = Measurement(
             median_ms=ms,
-            minimum_ms=float(told.get("minimum_ms", min(samples, default=ms))),
-            spread=float(told.get("spread_relative", spread(samples) if samples else 1.0)),
-            samples=int(told.get("samples", len(samples) or 1)),
-            figures={name: Figure(int(told[name])) for name in _FIGURES if name in told},
+            minimum_ms=float(line.get("minimum_ms", min(samples, default=ms))),
+            spread=float(line.get("spread_relative", spread(samples) if samples else 1.0)),
+            samples=int(line.get("samples", len(samples) or 1)),
+            figures={name: Figure(int(line[name])) for name in _FIGURES if name in line},
         )
-        self._trials.append(
-            Trial(**self._key, configuration=chosen, state=state, measurement=measurement, phases_ms=phases)
-        )
+        self._trials.append(Trial(**known, state=state, measurement=measurement))
 
     def study(self, about: Provenance, values: Mapping[str, Sequence[PolicyValue]] | None = None) -> Study:
         """``values`` are the declared ones of each policy, else those that were met. Raises ValueError when nothing was

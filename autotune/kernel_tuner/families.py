@@ -79,26 +79,14 @@ def _kernel(path: Path, content: Mapping[str, Any], spec: Mapping[str, Any]) -> 
     defined = {"kernel_tuner": "1", **dict.fromkeys(BLOCK_NAMES, "1")}
     workload = {"schema": 1, "workload": _WORKLOAD, "family": family, "arrays": arrays}
     return Kernel(
-        prologue(text, defined, grid, list(parameters.values)) + text,
-        name,
-        family=family,
-        title=f"{general.get('BenchmarkName', name)}, from {path.name}",
-        arguments=arguments,
-        symbols=symbols,
-        grid=grid,
-        block=block,
-        shared_bytes=int(spec.get("SharedMemory") or 0),
-        **parameters.declared,
-        extents=sizes,
-        compile_options=own_options(spec.get("CompilerOptions", ())),
-        tolerance=_TOLERANCE,
-        reference="itself",
-        default_workload=_WORKLOAD,
-        headers={
-            **headers(text, [file.parent]),
-            f"workloads/{_WORKLOAD}.yaml": yaml.safe_dump(workload, sort_keys=False),
-        },
-    )
+        prologue(text, defined, grid, list(parameters.values)) + text, name, family=family, grid=grid,
+        title=f"{general.get('BenchmarkName', name)}, from {path.name}", arguments=arguments, symbols=symbols,
+        block=block, shared_bytes=int(spec.get("SharedMemory") or 0), **parameters.declared, extents=sizes,
+        compile_options=own_options(spec.get("CompilerOptions", ())), tolerance=_TOLERANCE,
+        reference="itself", default_workload=_WORKLOAD,
+        headers=headers(text, [file.parent])
+        | {f"workloads/{_WORKLOAD}.yaml": yaml.safe_dump(workload, sort_keys=False)},
+    )  # fmt: skip
 
 
 def _name(benchmark: str) -> str:

@@ -79,8 +79,7 @@ def _write_tables(results: Sequence[Any], words: dict[str, list[PolicyValue]], w
     if (rows := sum(len(parts) * len(words[name]) for name, parts in tables)) > _MOST_ROWS:
         raise FamilyError(
             f"{where}: it distinguishes that many combinations of {', '.join(words)} apart that its tables have "
-            f"{rows:,} rows, "
-            f"and {_MOST_ROWS:,} are the most; {_AS_TEXT}"
+            f"{rows:,} rows, and {_MOST_ROWS:,} are the most; {_AS_TEXT}"
         )
     text = repr(results[0])
     for name, parts in reversed(tables):

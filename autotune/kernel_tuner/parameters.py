@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from autotune.declaration import Configuration, Constraint, Policy, PolicyValue, Space, Steps
@@ -47,10 +48,8 @@ class Parameters:
 
     @cached_property
     def _given(self) -> dict[str, dict[PolicyValue, Any]]:
-        return {
-            name: {word(value, f"parameter {name}"): value for value in some}
-            for name, some in self.values.items()
-        }
+        values = self.values.items()
+        return {name: {word(one, f"parameter {name}"): one for one in some} for name, some in values}
 
     def get_given(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Any]:
         """The parameters of ``configuration``, in their own order and as they were given."""
@@ -58,11 +57,9 @@ class Parameters:
 
     @cached_property
     def constraints(self) -> tuple[Constraint, ...]:
-        return tuple(
-            constraint
-            for number, restriction in enumerate(self.restrictions, 1)
-            for constraint in self._constraints(restriction, f"restriction {number}")
-        )
+        numbered = enumerate(self.restrictions, 1)
+        each = (self._constraints(restriction, f"restriction {number}") for number, restriction in numbered)
+        return tuple(chain.from_iterable(each))
 
     def _constraints(self, restriction: Restriction, where: str) -> list[Constraint]:
         if isinstance(restriction, str):
@@ -98,13 +95,10 @@ class Parameters:
     @property
     def declared(self) -> dict[str, Any]:
         """``policies`` and ``constraints`` in the words of ``autotune.Kernel``."""
-        return {
-            "policies": {
-                name: {"values": list(some), "default": self.control[name]}
-                for name, some in self._given.items()
-            },
-            "constraints": [{"require": c.require.text, "reason": c.reason} for c in self.constraints],
-        }
+        control = self.control
+        policies = {n: {"values": list(some), "default": control[n]} for n, some in self._given.items()}
+        constraints = [{"require": c.require.text, "reason": c.reason} for c in self.constraints]
+        return {"policies": policies, "constraints": constraints}
 
     def text(self, formula: Formula, where: str) -> str:
         """``formula`` as an expression. Raises FamilyError."""

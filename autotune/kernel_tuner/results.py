@@ -97,9 +97,8 @@ def result(
     """One configuration as Kernel Tuner has it; milliseconds."""
     given, told, measured = parameters.get_given(trial.configuration), entry(trial), trial.measurement
     if measured and trial.configuration.id in refused:
-        told = {"__error__": "RuntimeFailedConfig", "reason": "rejected by verify"} | {
-            n: told[n] for n in PHASES
-        }
+        phases = {name: told[name] for name in PHASES}
+        told = {"__error__": "RuntimeFailedConfig", "reason": "rejected by verify", **phases}
     merged = {**given, **told, **given}
     if "__error__" in told:
         merged["__error__"] = error(told["__error__"])
@@ -166,11 +165,9 @@ def get_config_string(
 
 
 def store_output_file(
-    output_filename: str | os.PathLike[str],
-    results: Sequence[Mapping[str, Any]],
-    tune_params: Mapping[str, Any],
-    objective: str = "time",
-) -> None:
+    output_filename: str | os.PathLike[str], results: Sequence[Mapping[str, Any]],
+    tune_params: Mapping[str, Any], objective: str = "time",
+) -> None:  # fmt: skip
     """Write results as a T4 file. Raises StoreError."""
     content = results_t4(results, tune_params, objective)
     write_text(json_path(output_filename), json.dumps(content, default=_to_plain) + "\n")
@@ -182,17 +179,11 @@ def json_path(path: str | os.PathLike[str]) -> Path:
 
 
 def store_results(
-    results_filename: str | os.PathLike[str],
-    kernel_name: str,
-    kernel_string: Any,
-    tune_params: Mapping[str, Any],
-    problem_size: Any,
-    results: Sequence[Mapping[str, Any]],
-    env: Mapping[str, Any],
-    top: float = 3,
-    objective: str | None = None,
+    results_filename: str | os.PathLike[str], kernel_name: str, kernel_string: Any,
+    tune_params: Mapping[str, Any], problem_size: Any, results: Sequence[Mapping[str, Any]],
+    env: Mapping[str, Any], top: float = 3, objective: str | None = None,
     objective_higher_is_better: bool | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Write the configurations within ``top`` percent of the best one to a file, in place of what it has for the same
     device and problem size. Raises UsageError, StoreError."""
     wanted, is_higher = choose_goal(objective, objective_higher_is_better)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from autotune import __version__
-from autotune.errors import StoreError
 from autotune.files import write_text
-from autotune.kernel_tuner.exchange import FAILED, PHASES, Foreign, entry
+from autotune.kernel_tuner.exchange import FAILED, Foreign, entry, reading
 from autotune.record import Provenance, State, Study, describe_study
 
 INVALIDITY: Mapping[State, str] = MappingProxyType(
@@ -47,9 +46,8 @@ def to_t4(study: Study) -> dict[str, Any]:
     recorded, so ``runtimes`` are empty. ``correctness`` is 1 for what was compared with the reference and found right,
     else 0."""
     told = {**describe_study(study), "device_name": study.about.device_name or study.device}
-    results = [
-        (trial.configuration, {**entry(trial), "timestamp": study.about.date}) for trial in study.trials
-    ]
+    date = {"timestamp": study.about.date}
+    results = [(trial.configuration, entry(trial) | date) for trial in study.trials]
     return {**_content(results, "time"), "metadata": {"timeunit": "milliseconds", "autotune": told}}
 
 
@@ -65,20 +63,18 @@ def from_t4(content: Mapping[str, Any], where: str) -> Study:
     unit, else in the file's ``timeunit``. In a file that autotune wrote, names and presets are those of the record;
     elsewhere the file's name stands for family and workload. Raises StoreError.
     """
-    try:
+    with reading(where, "results in the T4 format"):
         metadata = content.get("metadata") or {}
         ours: Mapping[str, Any] = metadata.get("autotune", {})
         name = Path(where).name.removesuffix(".gz").removesuffix(".json")
         study = Foreign(ours, name, name, "unknown")
         factor = _factor(metadata.get("timeunit") or "milliseconds")
         for result in content["results"]:
-            _add(study, result, factor)
+            state = _STATES[result["invalidity"]]
+            line = _line(result, factor, state == "measured")
+            study.add(result["configuration"], line, state, f"T4: {result['invalidity']}")
         device = str(ours.get("device_name", ""))
         return study.study(Provenance(title=f"imported from {Path(where).name}", device_name=device))
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        raise StoreError(
-            f"cannot read {where} as results in the T4 format: {type(problem).__name__}: {problem}"
-        ) from None
 
 
 def results_t4(
@@ -104,21 +100,16 @@ def _content(
 
 def _result(configuration: Mapping[str, Any], told: Mapping[str, Any], objective: str) -> dict[str, Any]:
     error = FAILED.get(told.get("__error__", ""), "measured")
+    times = {name: told.get(key, 0.0) for name, key in _PHASES.items()}
+    figures = {name: value for name, value in told.items() if name not in _ASIDE}
     return {
         "timestamp": str(told.get("timestamp", "")),
         "configuration": dict(configuration),
         "objectives": [objective],
-        "times": {
-            **{name: told.get(key, 0.0) for name, key in _PHASES.items()},
-            "runtimes": list(told.get("times", ())),
-        },
+        "times": {**times, "runtimes": list(told.get("times", ()))},
         "invalidity": INVALIDITY[told.get("state", error)],
         "correctness": 0 if "__error__" in told else 1,
-        "measurements": [
-            {"name": name, "value": value, "unit": _unit(name)}
-            for name, value in told.items()
-            if name not in _ASIDE
-        ],
+        "measurements": [{"name": n, "value": value, "unit": _unit(n)} for n, value in figures.items()],
     }
 
 
@@ -143,22 +134,16 @@ def metadata_t4() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _add(study: Foreign, result: Mapping[str, Any], factor: float) -> None:
+def _line(result: Mapping[str, Any], factor: float, is_measured: bool) -> dict[str, Any]:
+    """A result in Kernel Tuner's words; ``factor`` makes milliseconds of the file's times."""
     measurements = {str(m["name"]): m for m in result.get("measurements") or ()}
-    told = {name: m["value"] for name, m in measurements.items() if "value" in m}
     times = result.get("times") or {}
-    phases = {
-        PHASES[key][0]: float(times[name]) * factor
-        for name, key in _PHASES.items()
-        if PHASES[key] and times.get(name)
-    }
-    invalidity = result["invalidity"]
-    runtimes = [float(one) * factor for one in times.get("runtimes") or ()]
-    ms = 0.0
-    if _STATES[invalidity] == "measured" and not runtimes:
-        ms = _figure(measurements[(result.get("objectives") or ["time"])[0]], factor)
-    reason = f"T4: {invalidity}"
-    study.add(result["configuration"], told, phases, _STATES[invalidity], reason, runtimes, ms)
+    line = {name: m["value"] for name, m in measurements.items() if "value" in m and name not in _ASIDE}
+    line |= {key: float(times[name]) * factor for name, key in _PHASES.items() if times.get(name)}
+    line["times"] = [float(one) * factor for one in times.get("runtimes") or ()]
+    if is_measured and not line["times"]:
+        line["time"] = _figure(measurements[(result.get("objectives") or ["time"])[0]], factor)
+    return line
 
 
 def _figure(measurement: Mapping[str, Any], factor: float) -> float:

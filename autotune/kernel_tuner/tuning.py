@@ -53,44 +53,22 @@ _LIMITS = ("max_fevals", "time_limit", "fraction")  # of strategy_options; the o
 
 
 def tune_kernel(
-    kernel_name: str,
-    kernel_source: Any,
-    problem_size: Any,
-    arguments: Sequence[Any],
-    tune_params: Mapping[str, Sequence[Any]],
-    grid_div_x: Any = None,
-    grid_div_y: Any = None,
-    grid_div_z: Any = None,
-    restrictions: Any = None,
-    answer: Sequence[Any] | None = None,
-    atol: float = 1e-6,
-    verify: Callable[..., bool] | None = None,
-    verbose: bool = False,
-    lang: str | None = None,
-    device: int | str = "auto",
-    platform: int = 0,
-    smem_args: Mapping[str, Any] | None = None,
-    cmem_args: Mapping[str, Any] | None = None,
-    texmem_args: Mapping[str, Any] | None = None,
-    compiler: str | None = None,
-    compiler_options: Sequence[str] | None = None,
-    defines: Mapping[str, Any] | None = None,
-    log: Any = None,
-    iterations: int | None = None,
-    block_size_names: Sequence[str] | None = None,
-    quiet: bool = False,
-    strategy: str | None = None,
-    strategy_options: Mapping[str, Any] | None = None,
-    cache: str | os.PathLike[str] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-    simulation_mode: bool | None = None,
+    kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Sequence[Any],
+    tune_params: Mapping[str, Sequence[Any]], grid_div_x: Any = None, grid_div_y: Any = None,
+    grid_div_z: Any = None, restrictions: Any = None, answer: Sequence[Any] | None = None, atol: float = 1e-6,
+    verify: Callable[..., bool] | None = None, verbose: bool = False, lang: str | None = None,
+    device: int | str = "auto", platform: int = 0, smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None, texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None, compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None, log: Any = None, iterations: int | None = None,
+    block_size_names: Sequence[str] | None = None, quiet: bool = False, strategy: str | None = None,
+    strategy_options: Mapping[str, Any] | None = None, cache: str | os.PathLike[str] | None = None,
+    metrics: Mapping[str, Any] | None = None, simulation_mode: bool | None = None,
     parallel: bool | int | None = None,  # noqa: ARG001 - compiling is, measuring is not
-    observers: Sequence[Any] | None = None,
-    objective: str | None = None,
-    objective_higher_is_better: bool | None = None,
-    objectives: Mapping[str, bool] | None = None,
+    observers: Sequence[Any] | None = None, objective: str | None = None,
+    objective_higher_is_better: bool | None = None, objectives: Mapping[str, bool] | None = None,
     seed: int | None = None,
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:  # fmt: skip
     """Tune a CUDA kernel: (a dict for each configuration with its parameters, ``time`` in milliseconds, ``times``,
     the metrics and what it took; what is known of the device, with ``best_config``).
 
@@ -162,27 +140,16 @@ def tune_cache(
 
 
 def run_kernel(
-    kernel_name: str,
-    kernel_source: Any,
-    problem_size: Any,
-    arguments: Sequence[Any],
-    params: Mapping[str, Any],
-    grid_div_x: Any = None,
-    grid_div_y: Any = None,
-    grid_div_z: Any = None,
+    kernel_name: str, kernel_source: Any, problem_size: Any, arguments: Sequence[Any],
+    params: Mapping[str, Any], grid_div_x: Any = None, grid_div_y: Any = None, grid_div_z: Any = None,
     lang: str | None = None,
-    device: int | str = "auto",
-    platform: int = 0,
-    smem_args: Mapping[str, Any] | None = None,
-    cmem_args: Mapping[str, Any] | None = None,
-    texmem_args: Mapping[str, Any] | None = None,
-    compiler: str | None = None,
-    compiler_options: Sequence[str] | None = None,
-    defines: Mapping[str, Any] | None = None,
-    block_size_names: Sequence[str] | None = None,
+    device: int | str = "auto", platform: int = 0, smem_args: Mapping[str, Any] | None = None,
+    cmem_args: Mapping[str, Any] | None = None, texmem_args: Mapping[str, Any] | None = None,
+    compiler: str | None = None, compiler_options: Sequence[str] | None = None,
+    defines: Mapping[str, Any] | None = None, block_size_names: Sequence[str] | None = None,
     quiet: bool = False,  # noqa: ARG001 - nothing is printed
     log: Any = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Compile and run a CUDA kernel once, in this process: the arguments as they are afterwards. Raises
     AutotuneError."""
     _warn(platform=platform, compiler=compiler, log=log)
@@ -317,13 +284,8 @@ def _runs(
     inputs, cache = bind(family, asked.inputs(arguments), {}, {}), Cache(default_root())
     configurations = [Configuration({**family.space.control, **policies}) for policies in chosen]
     with closing(open_backend(device)) as backend:
-        return [
-            [
-                outputs[one.output].reshape(one.value.shape) if one.output in outputs else one.value
-                for one in arguments
-            ]
-            for outputs in run_each(family, configurations, inputs, backend, cache)
-        ]
+        runs = run_each(family, configurations, inputs, backend, cache)
+        return [[one.value_after(outputs) for one in arguments] for outputs in runs]
 
 
 def _roles(

@@ -182,16 +182,13 @@ class _Binding:
             self._reads(name, f"{place} ({data.name})")
             self._agrees(name, data, step, place)
             shape = self._shapes[name]
-            told = f"{place}: array {name} has shape {shape}, and {family.name} takes {data.name} with"
-            _require(
-                len(shape) == len(data.shape), f"{told} {len(data.shape)} extents ({', '.join(data.shape)})"
-            )
+            many = f"{len(data.shape)} extents ({', '.join(data.shape)})"
+            told = f"{place}: array {name} has shape {shape}, and {family.name} takes {data.name} with {many}"
+            _require(len(shape) == len(data.shape), told)
             shapes[data.name] = np.broadcast_to(np.zeros((), data.dtype), shape)
         for name in call.scalars:
             check_known("scalar", name, family.callers_scalars, f"{place}, family {family.name}")
-        scalars = {
-            n: scalar(value, self._scalars, f"{place}: scalar {n}") for n, value in call.scalars.items()
-        }
+        scalars = {n: scalar(each, self._scalars, f"{place}: scalar {n}") for n, each in call.scalars.items()}
         try:
             inputs = Inputs.make(family, shapes, call.options, scalars)
             held = family.space.select_values(parse_held(call.held))
@@ -205,13 +202,9 @@ class _Binding:
     def _arrays(self, family: Family, call: KernelCall, place: str) -> dict[str, str]:
         """The program's array for each of the family's."""
         mine, bound = self._program.arrays, dict(call.arrays)
+        own = [data.name for data in family.data.values() if not data.of]
         for data, name in bound.items():
-            check_known(
-                f"array of family {family.name}",
-                data,
-                [d.name for d in family.data.values() if not d.of],
-                place,
-            )
+            check_known(f"array of family {family.name}", data, own, place)
             check_known("array", name, mine, place)
         for each in (*family.inputs, *family.outputs):
             same = each.name if each.name in mine else bound.get(family.beginnings.get(each.name, ""), "")
@@ -238,9 +231,8 @@ class _Binding:
         taken: dict[str, str] = {}
         for data, name in call.writes.items():
             other = taken.setdefault(name, data)
-            _require(
-                other == data, f"{place}: {other} and {data} both go to array {name}; each needs its own"
-            )
+            told = f"{place}: {other} and {data} both go to array {name}; each needs its own"
+            _require(other == data, told)
             told = f"{place}: it writes array {name} ({data}), which has role input: give it role state"
             _require(self._program.arrays[name].role != "input", told)
             self._agrees(name, call.family.data[data], call.step, place)
@@ -273,10 +265,9 @@ class _Binding:
             for step, held in self._program.get_held(preset).items():
                 spaces = [call.family.space for call in self._calls[step]]
                 owned = [{policy.name for policy in space.policies} for space in spaces]
+                known, where = sorted(set().union(*owned)), f"{self._where}: preset {preset}: {step}"
                 for name in held:
-                    check_known(
-                        "policy", name, sorted(set().union(*owned)), f"{self._where}: preset {preset}: {step}"
-                    )
+                    check_known("policy", name, known, where)
                 for space, own in zip(spaces, owned, strict=True):
                     space.select_values({name: values for name, values in held.items() if name in own})
 

@@ -30,9 +30,8 @@ class Runnable:
     @cached_property
     def forms(self) -> Mapping[str, Form]:
         """The form that it asks for, by the family's names of the arrays that it shares."""
-        return {
-            data: Form.make(self.variant.layouts[data], self.call.shape(data)) for data in self.call.arrays
-        }
+        call, layouts = self.call, self.variant.layouts
+        return {data: Form.make(layouts[data], call.shape(data)) for data in call.arrays}
 
     @property
     def stored(self) -> list[tuple[str, Form]]:

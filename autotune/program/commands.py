@@ -21,10 +21,9 @@ _MANY = click.IntRange(1)
     "--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="Device that tunes and runs it."
 )
 @options.option(
-    "--explain",
-    is_flag=True,
+    "--explain", is_flag=True,
     help="Print what was chosen, which kernels did not get their best layout, and what that costs. Measures nothing.",
-)
+)  # fmt: skip
 @options.option(
     "--control", is_flag=True, help="Run the program as declared and print its arrays. Tunes nothing."
 )
@@ -32,20 +31,14 @@ _MANY = click.IntRange(1)
     "--budget", default=96, type=_MANY, metavar="N", help="Number of configurations to sweep for each step."
 )
 @options.option(
-    "--forms",
-    default=12,
-    type=_MANY,
-    metavar="N",
+    "--forms", default=12, type=_MANY, metavar="N",
     help="Number of layouts to time in the loop for each step.",
-)
+)  # fmt: skip
 @options.make_sweep_option("processes")
 @options.option(
-    "--out",
-    "-o",
-    type=options.FOLDER,
-    metavar="DIR",
+    "--out", "-o", type=options.FOLDER, metavar="DIR",
     help="Folder for record and report; default ./autotune-results/NAME.",
-)
+)  # fmt: skip
 @options.policies_option
 @options.data_option
 def program_command(

@@ -9,10 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from autotune.declaration import Family, find_data, load_family, read_npy, yamlfile
+from autotune.declaration import Family, load_family, make_array, yamlfile
 from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
 from autotune.program.steps import (
     ROLES,
@@ -64,11 +63,10 @@ class Program:
             raise UsageError(f"{file} is not there: name the folder of a program, which has a {FILE}")
         content = yamlfile.read(file, FamilyError)
         yamlfile.check(content, "program", file, FamilyError)
-        told: dict[str, Any] = {
-            key: content[key] for key in ("title", "scalars", "presets", "default_workload") if key in content
-        }
-        told |= {"name": content["program"], "arrays": content["arrays"], "folder": file.parent.resolve()}
-        return cls(steps=steps_of(content["steps"], str(file)), **told)
+        kept = ("arrays", "title", "scalars", "presets", "default_workload")
+        told: dict[str, Any] = {key: content[key] for key in kept if key in content}
+        steps = steps_of(content["steps"], str(file))
+        return cls(name=content["program"], folder=file.parent.resolve(), steps=steps, **told)
 
     # -- its parts
 
@@ -167,11 +165,9 @@ def _array(name: str, told: Any, program: str) -> ProgramArray:
     about: dict[str, Any] = {"role": told} if isinstance(told, str) else dict(told)
     if about.get("role") not in ROLES:
         raise UnknownName("role", about.get("role"), ROLES, f"program {program}: array {name}")
-    told = about.get("tolerance")
-    within = (told.get("relative", 0.0), told.get("absolute", 0.0)) if told else None
-    return ProgramArray(
-        name=name, role=about["role"], ordered_by=about.get("ordered_by", ""), tolerance=within
-    )
+    far, by = about.get("tolerance"), about.get("ordered_by", "")
+    within = (far.get("relative", 0.0), far.get("absolute", 0.0)) if far else None
+    return ProgramArray(name=name, role=about["role"], ordered_by=by, tolerance=within)
 
 
 # -- workloads
@@ -208,9 +204,9 @@ def load_given(program: Program, name: str, root: Path) -> Given:
     yamlfile.check(content, "program_workload", path, WorkloadError)
     if (of := content["program"]) != program.name:
         raise WorkloadError(f"{path} is a workload of program {of!r}, not of {program.name!r}")
+    given = content.get("arrays", {}).items()
     arrays: dict[str, Any] = {
-        array: _make_array(told, path, root, f"{path}: array {array}")
-        for array, told in content.get("arrays", {}).items()
+        name: make_array(told, root, path, f"{path}: array {name}") for name, told in given
     }
     if (maker := getattr(program.module, "inputs", None)) is not None:
         try:
@@ -227,18 +223,3 @@ def load_given(program: Program, name: str, root: Path) -> Given:
     scalars = {name: float(arrays.pop(name)) for name in program.scalars if name in arrays}
     scalars |= content.get("scalars", {})
     return Given(workload=content["workload"], arrays=arrays, scalars=scalars)
-
-
-def _make_array(told: Mapping[str, Any], beside: Path, root: Path, place: str) -> NDArray[Any]:
-    """An array from a file, or drawn."""
-    if "npy" in told:
-        return read_npy(find_data(told["npy"], root, beside), place)
-    if "random" not in told or "shape" not in told:
-        raise WorkloadError(f"{place}: give npy: FILE, or random: integers|uniform|normal with a shape")
-    drawn, shape = np.random.default_rng(told.get("seed", 0)), tuple(told["shape"])
-    low, high = told.get("low", 0), told.get("high", 1)
-    if low >= high:
-        raise WorkloadError(f"{place}: high ({high}) must be above low ({low})")
-    if told["random"] == "integers":
-        return drawn.integers(int(low), int(high), shape)
-    return drawn.uniform(low, high, shape) if told["random"] == "uniform" else drawn.normal(size=shape)

@@ -169,7 +169,5 @@ def _assignment(bound: BoundProgram, entry: ProgramEntry, device: Device) -> Ass
         if reason := candidate.explain_refusal(device.limits):
             raise PolicyFileError(f"step {step}: {candidate.configuration.id} cannot run here: {reason}")
         chosen[step] = candidate
-    periods = default_periods(bound)
-    return Assignment(
-        chosen, {step: told.get("periods", {}).get(step, period) for step, period in periods.items()}
-    )
+    kept = told.get("periods", {})
+    return Assignment(chosen, {step: kept.get(step, often) for step, often in default_periods(bound).items()})

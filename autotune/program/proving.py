@@ -80,9 +80,8 @@ class WholeProof:
             stack.callback(got.free)
             right = self.reference.plain_copy(name)
             stack.callback(right.free)
-            return machine.backend.count_mismatches(
-                got, right, kind, (0.0, within if kind.kind == "f" else 0.0)
-            )
+            far = (0.0, within if kind.kind == "f" else 0.0)
+            return machine.backend.count_mismatches(got, right, kind, far)
 
     def _order(self, machine: Machine, name: str) -> NDArray[Any]:
         """The array in the order of what tells its elements apart."""

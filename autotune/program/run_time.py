@@ -20,11 +20,9 @@ _KEPT = 2  # inputs of different sizes that stay ready
 
 
 def load(
-    program: str | PathLike[str] | Program,
-    device: str | None = None,
-    policies: str | Path | None = None,
+    program: str | PathLike[str] | Program, device: str | None = None, policies: str | Path | None = None,
     cache: str | Path | None = None,
-) -> "TunedProgram":
+) -> "TunedProgram":  # fmt: skip
     """The tuned program of a folder (or of its program.yaml), ready to be called.
 
     ``device`` is cpu, cuda or cuda:N, and nothing else runs then; None takes the first GPU, else the cpu with a
@@ -136,12 +134,9 @@ class TunedProgram(Closing):
 
 
 def run_control(
-    program: Program,
-    arrays: Mapping[str, Any],
-    scalars: Mapping[str, float] | None = None,
-    device: str = "auto",
-    on_read: OnRead | None = None,
-) -> dict[str, NDArray[Any]]:
+    program: Program, arrays: Mapping[str, Any], scalars: Mapping[str, float] | None = None,
+    device: str = "auto", on_read: OnRead | None = None,
+) -> dict[str, NDArray[Any]]:  # fmt: skip
     """Run ``program`` as it is declared: every step in its family's control configuration. ``arrays`` are those of role
     input and state, ``on_read`` is called with what the host reads. Returns the arrays of role state and output at the
     end. Raises as a call of a tuned program does."""

@@ -128,20 +128,17 @@ def _solve(problem: Problem, model: _Rows, taken: Mapping[str, list[int]]) -> tu
     lower, upper = (np.array([row[side] for row in model.rows]) for side in (1, 2))
     scale = max(1e-12, *map(abs, model.objective))  # HiGHS has absolute tolerances
     solution: Any = milp(
-        np.array(model.objective) / scale,
-        integrality=np.array(model.integer),
-        bounds=Bounds(0, 1),
+        np.array(model.objective) / scale, integrality=np.array(model.integer), bounds=Bounds(0, 1),
         constraints=LinearConstraint(matrix.tocsr(), lower, upper),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.0},
-    )
+    )  # fmt: skip
     if solution.x is None:
         raise UsageError(
             f"no assignment fits into {problem.limit_bytes:,.0f} bytes of memory ({solution.message}): take a smaller "
             "workload"
         )
-    picks = {
-        step: problem.options[step][int(np.argmax(solution.x[numbers]))] for step, numbers in taken.items()
-    }
+    best = {step: int(np.argmax(solution.x[numbers])) for step, numbers in taken.items()}
+    picks = {step: problem.options[step][number] for step, number in best.items()}
     return picks, float(solution.mip_dual_bound) * scale
 
 
@@ -163,10 +160,8 @@ def greedy(problem: Problem) -> dict[str, Choice]:
 
 def runners_up(problem: Problem, solution: Solution, most: int) -> list[Mapping[str, Choice]]:
     """The next best assignments in which one step is another than in the best."""
-    best, others = solution.picks, list[tuple[float, Mapping[str, Choice]]]()
-    for step, many in problem.options.items():
-        for one in many:
-            picks = {**best, step: one}
-            if one is not best[step] and (made := cost(problem, picks)).nbytes <= problem.limit_bytes:
-                others.append((made.ms, picks))
-    return [picks for _, picks in sorted(others, key=lambda pair: pair[0])[:most]]
+    best, options = solution.picks, problem.options
+    others = [{**best, step: one} for step, many in options.items() for one in many if one is not best[step]]
+    costs = [(cost(problem, picks), picks) for picks in others]
+    fitting = [(made.ms, picks) for made, picks in costs if made.nbytes <= problem.limit_bytes]
+    return [picks for _, picks in sorted(fitting, key=lambda pair: pair[0])[:most]]

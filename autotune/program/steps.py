@@ -134,11 +134,8 @@ def number(value: Number, scalars: Mapping[str, float], what: str) -> int:
 # What a step of each kind in a program.yaml may say.
 _KEYS = {
     "call": {"name", "arrays", "scalars", "options", "set", "every", "doc"},
-    "either": {"name", "every", "doc"},
-    "repeat": {"steps", "doc"},
-    "swap": {"doc"},
-    "read": {"every", "doc"},
-}
+    "either": {"name", "every", "doc"}, "repeat": {"steps", "doc"}, "swap": {"doc"}, "read": {"every", "doc"},
+}  # fmt: skip
 _NEEDED = {"either": "name", "repeat": "steps"}
 
 

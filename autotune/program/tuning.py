@@ -122,15 +122,10 @@ class Tuned:
 
 
 def tune(
-    program: Program,
-    given: Given,
-    device: str = "auto",
-    out: Path | None = None,
-    budget: ProgramBudget | None = None,
-    cache: Path | None = None,
-    processes: int = 0,
+    program: Program, given: Given, device: str = "auto", out: Path | None = None,
+    budget: ProgramBudget | None = None, cache: Path | None = None, processes: int = 0,
     note: Note = lambda _text: None,
-) -> Tuned:
+) -> Tuned:  # fmt: skip
     """Find the cheapest layouts of ``program`` on ``given`` and prove them.
 
     Args:
@@ -175,9 +170,8 @@ class _Tuning:
     def tune(self) -> Tuned:
         bound, record = self._bound, self._record
         with Machine(bound, self._backend, self._cache, apart=True) as machine:
-            surveys, configurations = self._time_phase(
-                "survey", survey_calls, machine, self._control, self._where
-            )
+            surveyed = self._time_phase("survey", survey_calls, machine, self._control, self._where)
+            surveys, configurations = surveyed
         options = {
             step: one.select_kept(self._control.chosen[step], bound.program, self._where.budget.forms)
             for step, one in surveys.items()
@@ -192,9 +186,8 @@ class _Tuning:
                 periods, aged = self._time_phase("aging", self._choose_periods, machine, solution)
                 problem = self._problem(machine, options, periods)
                 solution = solve(problem)
-            rows, turns, compared = self._time_phase(
-                "prove", self._prove, machine, problem, solution, periods
-            )
+            proved = self._time_phase("prove", self._prove, machine, problem, solution, periods)
+            rows, turns, compared = proved
         failed = {step: dict(one.failed) for step, one in surveys.items()}
         for line in record.find(kind="step"):
             if "failed" in line:
@@ -228,9 +221,8 @@ class _Tuning:
         choices: dict[str, tuple[Choice, ...]] = {}
         for step, many in options.items():
             lines = [(one, record.find_step(one)) for one in many]
-            choices[step] = tuple(
-                _choice(one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line
-            )
+            timed = ((one, max(0.0, line["ms"] + queue_ms)) for one, line in lines if "ms" in line)
+            choices[step] = tuple(_choice(*pair) for pair in timed)
             if not choices[step]:
                 why = "; ".join(line.get("failed", "") for _, line in lines)
                 raise NothingMeasured(f"step {step}: none of its candidates ran in the loop: {why}")
@@ -255,12 +247,10 @@ class _Tuning:
         if known := self._record.find(kind="queue"):
             self._queue_ms = float(known[0]["ms"])
         elif all(
-            chosen[step] in many and "ms" in self._record.find_step(chosen[step])
-            for step, many in options.items()
+            chosen[n] in many and "ms" in self._record.find_step(chosen[n]) for n, many in options.items()
         ):
-            problem = self._problem(
-                machine, {step: [one] for step, one in chosen.items()}, self._control.periods
-            )
+            alone = {step: [one] for step, one in chosen.items()}
+            problem = self._problem(machine, alone, self._control.periods)
             picks = {step: one for step, (one,) in problem.options.items()}
             listed, _ = self._choose_whole(cost(problem, picks).ms, self._control.periods)
             took = median(time_in_turn(machine, {CONTROL: self._control}, listed, 3)[CONTROL])
@@ -350,9 +340,8 @@ class _Tuning:
                 listed[name] = solve(replace(problem, options=narrowed)).picks
         listed[OWN_BEST] = {step: min(many, key=lambda one: one.ms) for step, many in options.items()}
         listed[GREEDY] = greedy(problem)
-        return listed | {
-            f"runner-up {at}": each for at, each in enumerate(runners_up(problem, solution, 2), 1)
-        }
+        next_best = enumerate(runners_up(problem, solution, 2), 1)
+        return listed | {f"runner-up {at}": each for at, each in next_best}
 
     def _choose_whole(self, whole_ms: float, periods: Mapping[str, int]) -> tuple[list[Segment], int]:
         """The segments that a whole run is timed by, and how many turns these are: a multiple of all periods where that
@@ -376,12 +365,10 @@ def _conversions(
     def forms(ports: Iterable[Port]) -> set[Any]:
         return {one.forms[port] for port in ports for one in choices[port.step] if port in one.forms}
 
-    made = {
-        FormConversion(before, after, bound.shapes[epoch.array])
-        for epoch in passed.epochs
-        for before, after in product(forms(epoch.writer), forms(epoch.readers))
-        if before != after
-    }
+    made = set()
+    for epoch in passed.epochs:
+        pairs = product(forms(epoch.writer), forms(epoch.readers))
+        made |= {FormConversion(*pair, bound.shapes[epoch.array]) for pair in pairs if pair[0] != pair[1]}
     return {one for one in made if not record.find(**conversion_key(one.before, one.after, one.shape))}
 
 

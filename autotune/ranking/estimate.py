@@ -41,9 +41,8 @@ def static_ranking(
     options = prepare(family, load_workload(family, workload), data).options
     variants = tuple(Variant.make(family, row.configuration, options) for row in rows)
     cache, tracer = Cache(default_root()), Pool(1)
-    chunks = compile_many(
-        batch(family, variants), make_tracing_toolchain(compiler), cache, max(1, processes), _BATCH_SIZE
-    )
+    toolchain = make_tracing_toolchain(compiler)
+    chunks = compile_many(batch(family, variants), toolchain, cache, max(1, processes), _BATCH_SIZE)
     try:
         for row, compiled in zip(rows, chain.from_iterable(chunks), strict=True):
             yield _estimate(tracer, (str(family.folder), workload, data), row, compiled)
@@ -56,9 +55,8 @@ def _estimate(
 ) -> Forecast:
     profiles = {profile.kernel: profile for profile in row.kernels}
     if isinstance(compiled, CompileFailure) or not profiles:
-        return _mark_failed(
-            row.configuration, row.message or getattr(compiled, "message", "no kernel has a profile")
-        )
+        why = row.message or getattr(compiled, "message", "no kernel has a profile")
+        return _mark_failed(row.configuration, why)
     try:
         launches, further = pool.submit(trace_launches, of, row.configuration, compiled, profiles).result()
     except ProcessDied:

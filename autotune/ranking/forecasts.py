@@ -19,14 +19,8 @@ from autotune.ranking.warp_requests import WARP, ArrayTraffic, Requests
 
 CACHE_BYTES = 256 << 10  # of a multiprocessor, first cache and shared memory together
 _MULTIPROCESSORS = {
-    "sm_75": 68,
-    "sm_80": 108,
-    "sm_86": 84,
-    "sm_89": 128,
-    "sm_90": 132,
-    "sm_100": 148,
-    "sm_120": 170,
-}
+    "sm_75": 68, "sm_80": 108, "sm_86": 84, "sm_89": 128, "sm_90": 132, "sm_100": 148, "sm_120": 170,
+}  # fmt: skip
 _COMMON_MULTIPROCESSORS = 132
 _SECTOR_CYCLES = 1.0  # from behind the first cache
 _REQUEST_CYCLES = 3.0  # issue of a request and of the instructions around it, on four schedulers
@@ -94,13 +88,8 @@ def _parts(arch: str, launched: Launched, profile: KernelProfile) -> list[float]
     held = max(0.0, r.plain + r.texture - r.waited)
     hit = _TEXTURE_HIT if r.texture > r.plain else _HIT
     latency = (held * hit + r.waited * _MISS) / _AT_ONCE / resident
-    one = [
-        r.lines + r.quads,
-        r.missed * _SECTOR_CYCLES,
-        r.constant + r.shared,
-        r.count * _REQUEST_CYCLES + _WARP_CYCLES,
-        latency,
-    ]
+    instructions = r.count * _REQUEST_CYCLES + _WARP_CYCLES
+    one = (r.lines + r.quads, r.missed * _SECTOR_CYCLES, r.constant + r.shared, instructions, latency)
     return [warps * part for part in one]
 
 

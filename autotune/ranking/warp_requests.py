@@ -88,9 +88,8 @@ def requests_by_array(trace: Trace, cache_bytes: float) -> tuple[Requests, tuple
         return Requests(), ()
     count, passes = _passes(shared)
     staged = Requests(close=count / warps, shared=passes / warps)
-    traffic = (
-        (ArrayTraffic(name=SHARED, memory="shared", requests=count, wavefronts=passes),) if count else ()
-    )
+    tile = ArrayTraffic(name=SHARED, memory="shared", requests=count, wavefronts=passes)
+    traffic = (tile,) if count else ()
     if not len(own):
         return staged, traffic
     found, of_arrays = _count_array_requests(trace, join_pieces(own), memories, cache_bytes, warps, staged)
@@ -109,33 +108,25 @@ def _count_array_requests(
     writes = np.zeros(count, bool)
     writes[of] = own["kind"] > 0
     ends = offset + np.maximum(own["bytes"], 1) - 1
-    request, sector = _deduplicate(
-        np.concatenate([of, of]), np.concatenate([offset // SECTOR, ends // SECTOR])
-    )
+    sectors_of = np.concatenate([offset // SECTOR, ends // SECTOR])
+    request, sector = _deduplicate(np.concatenate([of, of]), sectors_of)
     lines = np.bincount(_deduplicate(request, sector // SECTORS)[0], minlength=count)
     words = np.bincount(_deduplicate(of, offset // WORD)[0], minlength=count)
     memory = np.array(memories)[array]
     texture, constant = memory == "texture", memory == "constant"
     plain = ~texture & ~constant
     cached = ~constant
-    missed = _count_misses(
-        request, array[request] << 40 | sector, np.lexsort((warp, first)), writes, cached, cache_bytes
-    )
+    place, order = array[request] << 40 | sector, np.lexsort((warp, first))
+    missed = _count_misses(request, place, order, writes, cached, cache_bytes)
     sectors = np.bincount(request, minlength=count)
     quads = np.maximum(np.ceil(words / 4), lines)
     passes = np.select([texture, constant], [quads, words], lines)
     found = replace(
-        staged,
-        plain=plain.sum() / warps,
-        lines=lines[plain].sum() / warps,
-        texture=texture.sum() / warps,
-        quads=quads[texture].sum() / warps,
-        close=staged.close + constant.sum() / warps,
-        constant=words[constant].sum() / warps,
-        sectors=sectors[cached].sum() / warps,
-        missed=missed.sum() / warps,
-        waited=((missed > 0) & ~writes).sum() / warps,
-    )
+        staged, plain=plain.sum() / warps, lines=lines[plain].sum() / warps, texture=texture.sum() / warps,
+        quads=quads[texture].sum() / warps, close=staged.close + constant.sum() / warps,
+        constant=words[constant].sum() / warps, sectors=sectors[cached].sum() / warps,
+        missed=missed.sum() / warps, waited=((missed > 0) & ~writes).sum() / warps,
+    )  # fmt: skip
     asked = _different_bytes(of, offset, own["bytes"], count)
     figures = {
         "requests": np.ones(count), "asked_bytes": asked, "ideal": np.ceil(asked / SECTOR), "sectors": sectors,
@@ -176,10 +167,9 @@ def add_traffic(parts: Sequence[tuple[ArrayTraffic, float]]) -> list[ArrayTraffi
     behind the first cache come first."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     for part, times in parts:
-        figures = {
-            name: times * value for name, value in asdict(part).items() if name not in ("name", "memory")
-        }
-        sums.setdefault((part.name, part.memory), Counter()).update(figures)
+        figures = asdict(part)
+        key = figures.pop("name"), figures.pop("memory")
+        sums.setdefault(key, Counter()).update({name: times * value for name, value in figures.items()})
     found = [ArrayTraffic(name=name, memory=memory, **figures) for (name, memory), figures in sums.items()]
     return sorted(found, key=lambda one: (-one.missed, -one.wavefronts, one.name))
 

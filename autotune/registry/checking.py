@@ -24,9 +24,8 @@ def check_file(family: Family, file: PolicyFile, where: str) -> None:
         raise PolicyFileError(
             f"{where}: it has no entry, so nothing says where its default was measured; sweep first"
         )
-    faults = [
-        f"entry {name}: {why}" for name, item in file.entries.items() for why in _find_faults(family, item)
-    ]
+    found = {name: _find_faults(family, item) for name, item in file.entries.items()}
+    faults = [f"entry {name}: {why}" for name, many in found.items() for why in many]
     for name, values in other_configurations(file).items():
         if reason := acceptance.find_configuration(family, values)[1]:
             faults.append(f"{name}: {reason}")
@@ -58,10 +57,8 @@ def _find_faults(family: Family, item: Entry) -> Iterator[str]:
 def other_configurations(file: PolicyFile) -> dict[str, Mapping[str, Any]]:
     """Return the configurations that are not an entry's winner, by their names in messages."""
     kept = file.prediction.kept if file.prediction else {}
-    return {
-        "default": file.default,
-        **{f"prediction {name}": one.configuration for name, one in kept.items()},
-    }
+    predicted = {f"prediction {name}": one.configuration for name, one in kept.items()}
+    return {"default": file.default, **predicted}
 
 
 def complete(family: Family, values: Mapping[str, Any]) -> Configuration:

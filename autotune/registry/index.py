@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import yaml
 
@@ -54,9 +54,8 @@ class Listing:
     @property
     def slug(self) -> str:
         """The device's name as a policy file's."""
-        return Device(
-            kind="cpu" if self.device["kind"] == "cpu" else "cuda", name=self.device["name"], arch=""
-        ).slug
+        kind: Literal["cpu", "cuda"] = "cpu" if self.device["kind"] == "cpu" else "cuda"
+        return Device(kind=kind, name=self.device["name"], arch="").slug
 
     @property
     def path(self) -> str:
@@ -85,9 +84,8 @@ class Index:
         """What is written."""
         listings = [{k: v for k, v in asdict(one).items() if v != ""} for one in self.listings]
         plain = {"schema": SCHEMA, "family": self.family, "listings": listings, "count": len(listings)}
-        return "# Written by `autotune push`.\n" + yaml.safe_dump(
-            plain, sort_keys=False, width=110, allow_unicode=True
-        )
+        text = yaml.safe_dump(plain, sort_keys=False, width=110, allow_unicode=True)
+        return f"# Written by `autotune push`.\n{text}"
 
     def add(self, listing: Listing) -> "Index":
         """With ``listing`` in place of the one of the same key."""

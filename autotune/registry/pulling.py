@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from autotune.declaration import Configuration, Family, load_family, load_workload, prepare
 from autotune.device import device_names
@@ -46,16 +47,10 @@ class Pulled:
 
 
 def pull(
-    family: str | os.PathLike[str],
-    registry: str | os.PathLike[str] | None = None,
-    *,
-    device: str = "auto",
-    policies: str | Path | None = None,
-    workload: str = "",
-    data: str | Path | None = None,
-    replace: bool = False,
-    note: Note = lambda line: None,
-) -> Pulled:
+    family: str | os.PathLike[str], registry: str | os.PathLike[str] | None = None, *, device: str = "auto",
+    policies: str | Path | None = None, workload: str = "", data: str | Path | None = None,
+    replace: bool = False, note: Note = lambda line: None,
+) -> Pulled:  # fmt: skip
     """Take the policy file that a registry has for a family on this machine's device.
 
     Every configuration in it is run here and compared with the family's reference, as a sweep does with its winners,
@@ -103,9 +98,8 @@ def pull(
             configurations = [complete(loaded, item.configuration) for item in file.entries.values()]
             configurations += [complete(loaded, values) for values in other_configurations(file).values()]
             note(f"{listing}, from {source.name}; it is proved on {asked.name} and on sizes near it")
-            trials = prove_configurations(
-                loaded, asked, inputs, data_root(data), dict.fromkeys(configurations), worker
-            )
+            distinct = dict.fromkeys(configurations)
+            trials = prove_configurations(loaded, asked, inputs, data_root(data), distinct, worker)
     mark["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     known = {trial.configuration: trial for trial in trials}
     right = _select_right(loaded, file, known, mark)
@@ -200,18 +194,14 @@ def _select_right(
             proved = {"sizes": sizes, "version": trial.proof, **({"against": against} if against else {})}
             entries[name] = dataclasses.replace(item, proved=proved, pulled=mark)
     if not entries:
-        why = next(
-            f"{one.id}: {trial.state}: {trial.reason}" for one, trial in known.items() if one not in right
-        )
+        why = next(f"{one.id}: {t.state}: {t.reason}" for one, t in known.items() if one not in right)
         raise PolicyFileError(f"nothing of the file from {mark['from']} is right on {mark['device']}: {why}")
     others = other_configurations(file)
     is_default_right = complete(family, others.pop("default")) in right
     are_kept_right = all(complete(family, values) in right for values in others.values())
-    return dataclasses.replace(
-        file,
-        entries=entries,
-        default=file.default if is_default_right else dict(family.space.control),
-        default_regret=file.default_regret if is_default_right else 0.0,
-        default_over=file.default_over if is_default_right else [],
-        prediction=file.prediction if are_kept_right else None,
-    )
+    left: dict[str, Any] = {"entries": entries}
+    if not is_default_right:
+        left |= {"default": dict(family.space.control), "default_regret": 0.0, "default_over": []}
+    if not are_kept_right:
+        left["prediction"] = None
+    return dataclasses.replace(file, **left)

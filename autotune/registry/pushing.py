@@ -13,30 +13,15 @@ from autotune.files import policy_folders, replace_file
 from autotune.policy import Entry, PolicyFile, file_of, read_policy_file
 from autotune.registry.checking import check_file
 from autotune.registry.git import git
-from autotune.registry.index import (
-    MOST_BYTES,
-    Index,
-    Listing,
-    index_path,
-    list_file,
-    read_index,
-    read_listed,
-)
+from autotune.registry.index import MOST_BYTES, Index, Listing, index_path, list_file, read_index, read_listed
 from autotune.registry.source import FolderSource, NotThere
 
 
 def push(
-    family: str | os.PathLike[str],
-    registry: str | os.PathLike[str],
-    *,
-    device: str = "",
-    policies: str | Path | None = None,
-    by: str = "",
-    record: str = "",
-    commit: bool = False,
-    replace: bool = False,
-    note: Callable[[str], None] = lambda line: None,
-) -> Path:
+    family: str | os.PathLike[str], registry: str | os.PathLike[str], *, device: str = "",
+    policies: str | Path | None = None, by: str = "", record: str = "", commit: bool = False,
+    replace: bool = False, note: Callable[[str], None] = lambda line: None,
+) -> Path:  # fmt: skip
     """Put the policy file of a family and a device into a registry on this machine, as it is, comments too. Sends
     nothing anywhere: a git working tree is then yours to push, a folder yours to serve.
 

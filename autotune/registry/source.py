@@ -56,12 +56,8 @@ def open_source(address: str) -> Iterator[Source]:
         yield FolderSource(Path(address))
         return
     parts = urlsplit(address.removeprefix("git+"))
-    if (
-        parts.password is not None
-        or parts.query
-        or parts.fragment
-        or (parts.username and parts.scheme != "ssh")
-    ):
+    has_secret = parts.password is not None or (parts.username and parts.scheme != "ssh")
+    if has_secret or parts.query or parts.fragment:
         raise UsageError("the registry's address has a password, a user, ? or #, which would be written to files: "
                          f"leave that out; {_ALLOWED}")  # fmt: skip
     if parts.scheme == "https" and parts.hostname and not address.startswith("git+"):
@@ -141,14 +137,11 @@ class HttpsSource:
 def _opener() -> urllib.request.OpenerDirector:
     """For https, and for nothing else that urllib knows."""
     opener = urllib.request.OpenerDirector()
+    ask = urllib.request
     for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPSHandler(context=ssl.create_default_context()),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.UnknownHandler(),
-        _Redirections(),
-    ):
+        ask.ProxyHandler(), ask.HTTPSHandler(context=ssl.create_default_context()), ask.HTTPErrorProcessor(),
+        ask.HTTPDefaultErrorHandler(), ask.UnknownHandler(), _Redirections(),
+    ):  # fmt: skip
         opener.add_handler(handler)
     return opener
 

@@ -66,11 +66,9 @@ class Model:
 
     def is_near(self, other: "Model") -> bool:
         """Whether a plan by one is as good by the other."""
-        return (
-            math.isclose(self.per_cost, other.per_cost, rel_tol=_NEAR)
-            and math.isclose(self.per_byte, other.per_byte, rel_tol=_NEAR_COPIES)
-            and bool(self.points) == bool(other.points)
-        )
+        is_as_fast = math.isclose(self.per_cost, other.per_cost, rel_tol=_NEAR)
+        are_copies = math.isclose(self.per_byte, other.per_byte, rel_tol=_NEAR_COPIES)
+        return is_as_fast and are_copies and bool(self.points) == bool(other.points)
 
     @classmethod
     def fit(cls, points: Iterable[tuple[float, float]], per_byte: float = 0.0) -> "Model":
@@ -123,11 +121,7 @@ def chunks_of(units: Units, first: int, last: int, batch: int) -> list[Chunk]:
 
 
 def allocate(
-    units: Units,
-    allocation: str,
-    models: Sequence[Model],
-    batch: int = 0,
-    bytes_per_unit: ArrayLike = 0.0,
+    units: Units, allocation: str, models: Sequence[Model], batch: int = 0, bytes_per_unit: ArrayLike = 0.0
 ) -> Allocation:
     """The plan of that name for as many workers as there are ``models``. ``batch`` is at most that of ``units``, for
     which 0 stands; ``bytes_per_unit`` of results go to the host. Raises UnknownName."""
@@ -154,9 +148,8 @@ def _plan_automatic(
     device better than the times of single chunks show. Chunks take some milliseconds, so that no device waits for the
     host to hand one out."""
     sizes = {min(batch, -(-len(units) // (len(models) * rounds))) for rounds in _ROUNDS}
-    plans = [
-        Allocation("automatic", size, _balance(units, models, size), steals=True) for size in sorted(sizes)
-    ]
+    queues = {size: _balance(units, models, size) for size in sorted(sizes)}
+    plans = [Allocation("automatic", size, each, steals=True) for size, each in queues.items()]
     seconds = float(units.costs.sum()) * max(model.per_cost for model in models)
     plans = [p for p in plans if seconds / sum(map(len, p.queues)) >= _SHORTEST_S] or plans[-1:]
     ends = [max(predict(plan, units, models, bytes_per_unit)) for plan in plans]
@@ -171,7 +164,7 @@ def _add_tail(plan: Allocation, units: Units, models: Sequence[Model], piece: fl
     take: what is left then is little, whatever the models were off by."""
     queues = []
     for queue, model in zip(plan.queues, models, strict=True):
-        seconds = [model.seconds(chunk.sum_over(units.costs)) for chunk in queue]
+        seconds = [_time(model, chunk, units) for chunk in queue]
         left, piece_s, cut = _TAIL * sum(seconds), piece * sum(seconds), deque[Chunk]()
         for chunk, takes in zip(reversed(queue), reversed(seconds), strict=True):
             is_end = left > 0 and takes > 0
@@ -196,14 +189,16 @@ def _balance(units: Units, models: Sequence[Model], batch: int) -> tuple[tuple[C
     queues: list[list[Chunk]] = [[] for _ in models]
     loads = [0.0] * len(models)
     for chunk in _costliest_first(units, batch):
-        ends = [
-            load + model.seconds(chunk.sum_over(units.costs))
-            for load, model in zip(loads, models, strict=True)
-        ]
+        ends = [load + _time(model, chunk, units) for load, model in zip(loads, models, strict=True)]
         worker = ends.index(min(ends))
         queues[worker].append(chunk)
         loads[worker] = ends[worker]
     return tuple(map(tuple, queues))
+
+
+def _time(model: Model, chunk: Chunk, units: Units) -> float:
+    """Seconds that a chunk should take."""
+    return model.seconds(chunk.sum_over(units.costs))
 
 
 def _costliest_first(units: Units, batch: int) -> list[Chunk]:
@@ -216,13 +211,13 @@ def predict(
     """Seconds that each worker should take: its computing, or its copies where they take longer, and the copy of its
     last chunk, which nothing hides."""
     queues = [list(queue) for queue in plan.queues]
-    busy = [sum(models[w].seconds(c.sum_over(units.costs)) for c in queue) for w, queue in enumerate(queues)]
+    busy = [sum(_time(models[w], chunk, units) for chunk in queue) for w, queue in enumerate(queues)]
     free = [(seconds, worker) for worker, seconds in enumerate(busy)]
     heapq.heapify(free)
     for chunk in plan.shared:
         seconds, worker = heapq.heappop(free)
         queues[worker].append(chunk)
-        heapq.heappush(free, (seconds + models[worker].seconds(chunk.sum_over(units.costs)), worker))
+        heapq.heappush(free, (seconds + _time(models[worker], chunk, units), worker))
     for seconds, worker in free:
         busy[worker] = seconds
     nbytes = np.broadcast_to(np.asarray(bytes_per_unit, np.float64), len(units))
@@ -282,17 +277,13 @@ def calibrate(
     others = [(first, last) for first, last in pairwise(edges) if (first, last) != (low, high)]
     if not others:
         return models, units
-    chunks = [
-        _get_middle(first, last, min(units.batch, max(1, int((last - first) * most))))
-        for first, last in others
-    ]
+    counts = [min(units.batch, max(1, int((last - first) * most))) for first, last in others]
+    chunks = [_get_middle(*ends, count) for ends, count in zip(others, counts, strict=True)]
     measured = timed(chunks)
     costs = units.costs.copy()
     for number, ((first, last), chunk) in enumerate(zip(others, chunks, strict=True)):
-        ratios = [
-            times[number][0] / max(models[worker].seconds(chunk.sum_over(units.costs)), 1e-300)
-            for worker, times in measured.items()
-        ]
+        expected = {worker: _time(models[worker], chunk, units) for worker in measured}
+        ratios = [measured[worker][number][0] / max(each, 1e-300) for worker, each in expected.items()]
         costs[first:last] *= float(np.mean(ratios))
     return models, replace(units, costs=costs)
 
@@ -310,7 +301,5 @@ def _curve(
     units: Units, nbytes: NDArray[np.float64], chunks: Sequence[Chunk], times: Sequence[tuple[float, float]]
 ) -> Model:
     sent = sum(chunk.sum_over(nbytes) for chunk in chunks)
-    return Model.fit(
-        [(chunk.sum_over(units.costs), seconds) for chunk, (seconds, _) in zip(chunks, times, strict=True)],
-        sum(copied for _, copied in times) / max(sent, 1.0),
-    )
+    points = [(chunk.sum_over(units.costs), each[0]) for chunk, each in zip(chunks, times, strict=True)]
+    return Model.fit(points, sum(copied for _, copied in times) / max(sent, 1.0))

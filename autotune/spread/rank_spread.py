@@ -38,16 +38,10 @@ class RankSpread(Spread):
     ``chunk_seconds``. A worker that is lost takes its rank along, and with it the run."""
 
     def __init__(
-        self,
-        family: Family,
-        inputs: Inputs,
-        device: str = "auto",
-        *,
-        configuration: Mapping[str, Any] | None = None,
-        policies: str | Path | None = None,
-        chunk_seconds: float = CHUNK_SECONDS,
-        comm: Any = None,
-    ) -> None:
+        self, family: Family, inputs: Inputs, device: str = "auto", *,
+        configuration: Mapping[str, Any] | None = None, policies: str | Path | None = None,
+        chunk_seconds: float = CHUNK_SECONDS, comm: Any = None,
+    ) -> None:  # fmt: skip
         self.ranks = Ranks(chunk_seconds, comm)
         super().__init__(
             family, inputs, [device_of(device, self.ranks.local)],
@@ -75,9 +69,8 @@ class RankSpread(Spread):
 
     def _choose(self) -> tuple[Configuration, str]:
         Agreement(self.ranks.gather).require_equal(digest_code(self.family), self.family.name)
-        chosen: tuple[Configuration, str] = self.ranks.broadcast(
-            super()._choose() if self.ranks.is_first else None
-        )
+        own = super()._choose() if self.ranks.is_first else None
+        chosen: tuple[Configuration, str] = self.ranks.broadcast(own)
         return chosen
 
     def calibrate(self, share: float = 1 / 16) -> None:
@@ -89,11 +82,8 @@ class RankSpread(Spread):
         """The first rank's, where this one can map them: then nothing has to be sent."""
         places = {name: (array, _inode(array)) for name, array in parts.items()}
         firsts = self.ranks.broadcast(places)
-        self._writes_there = (
-            not self.ranks.is_first
-            and self.ranks.is_beside_first
-            and all(_inode(array) == inode for array, inode in firsts.values())
-        )
+        is_beside = self.ranks.is_beside_first and not self.ranks.is_first
+        self._writes_there = is_beside and all(_inode(array) == inode for array, inode in firsts.values())
         self._are_there = self.ranks.gather(self._writes_there)
         return {name: array for name, (array, _) in firsts.items()} if self._writes_there else parts
 

@@ -97,15 +97,10 @@ class Spread:
     """
 
     def __init__(
-        self,
-        family: Family,
-        inputs: Inputs,
-        devices: Sequence[str],
-        *,
-        configuration: Mapping[str, Any] | None = None,
-        policies: str | Path | None = None,
+        self, family: Family, inputs: Inputs, devices: Sequence[str], *,
+        configuration: Mapping[str, Any] | None = None, policies: str | Path | None = None,
         chunk_seconds: float = CHUNK_SECONDS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.check(family, devices)
         self.family, self.inputs, self.devices = family.apply_types(inputs.options), inputs, tuple(devices)
         self._given, self._policies = configuration, Path(policies) if policies else None
@@ -150,14 +145,9 @@ class Spread:
     def _start(self) -> None:
         begin = time.perf_counter()
         folder = self._stack.enter_context(own_folder())
-        task = ChunkTask.make(
-            self.family,
-            self.inputs,
-            self._stack.enter_context(share_arrays(self.inputs.arrays)),
-            policies=self._policies,
-            cache=default_root(),
-            cpu_threads=self._cpu_threads(),
-        )
+        place = self._stack.enter_context(share_arrays(self.inputs.arrays))
+        more = {"policies": self._policies, "cache": default_root(), "cpu_threads": self._cpu_threads()}
+        task = ChunkTask.make(self.family, self.inputs, place, **more)
         for number, name in enumerate(self.devices):
             self.members.append(Member(name, number, task, folder, self._chunk_seconds))
         self._team = Team(self.members, self._meanwhile)
@@ -170,9 +160,8 @@ class Spread:
             member.ask(ChunkWorker.bind, dict(self.configuration))
         self.units: Units = self.family.module.units(self.inputs.arrays, self.names)  # type: ignore[union-attr]
         outputs = {data.name: data.shape_for(self.inputs.sizes) for data in self.family.outputs}
-        self.units.check(
-            {name: math.prod(shape) for name, shape in outputs.items()}, f"family {self.family.name}"
-        )
+        sizes = {name: math.prod(shape) for name, shape in outputs.items()}
+        self.units.check(sizes, f"family {self.family.name}")
         self._team.drive()
         self._place(outputs)
         self._team.starting = False
@@ -207,11 +196,11 @@ class Spread:
         sums = {name: [room(name) for _ in self.members] for name in self.units.sums}
         self._parts = {name: array.map_memory() for name, array in parts.items()}
         self._sums = {name: [array.map_memory() for array in arrays] for name, arrays in sums.items()}
-        kept = self._team.ask(
-            lambda member: member.ask(
-                ChunkWorker.take, parts, {name: sums[name][member.number] for name in sums}
-            )
-        ).values()
+
+        def take(member: Member) -> None:
+            member.ask(ChunkWorker.take, parts, {name: many[member.number] for name, many in sums.items()})
+
+        kept = self._team.ask(take).values()
         self.is_pinned = all(is_pinned for is_pinned, _ in kept)
         self._is_streamed = all(is_streamed for _, is_streamed in kept)
 
@@ -267,15 +256,10 @@ class Spread:
         self._is_gathered, self._totals = False, {}
         elapsed_s, shares = self._run(planned, gather, watch, begin)
         return Report(
-            family=self.family.name,
-            configuration=self.configuration.id,
-            allocation=planned.plan.allocation,
-            batch=planned.plan.batch,
-            started_s=self.started_s,
-            calibrated_s=self.calibrated_s,
-            elapsed_s=elapsed_s,
-            shares=shares,
-        )
+            family=self.family.name, configuration=self.configuration.id, allocation=planned.plan.allocation,
+            batch=planned.plan.batch, started_s=self.started_s, calibrated_s=self.calibrated_s,
+            elapsed_s=elapsed_s, shares=shares,
+        )  # fmt: skip
 
     def _run(
         self, planned: "Planned", gather: bool, watch: Watch | None, begin: float
@@ -351,10 +335,8 @@ class Spread:
     def _refine(self, member: Member, model: Model) -> Model:
         """Its model, by what chunks of the run took."""
         costs, nbytes = self.units.costs, self.bytes_per_unit
-        samples = [
-            (one.chunk.sum_over(costs), one.seconds, one.chunk.sum_over(nbytes), one.copied)
-            for one in member.share.done
-        ]
+        done = [(one, one.chunk) for one in member.share.done]
+        samples = [(c.sum_over(costs), one.seconds, c.sum_over(nbytes), one.copied) for one, c in done]
         return model.refine(samples) if samples else model
 
 
@@ -387,13 +369,9 @@ class SpreadKernel(Closing):
     a family that has no units."""
 
     def __init__(
-        self,
-        family: Family,
-        devices: Sequence[str],
-        policies: Path | None,
-        allocation: str = "automatic",
+        self, family: Family, devices: Sequence[str], policies: Path | None, allocation: str = "automatic",
         told: Callable[[Spread, Report], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         Spread.check(family, devices)
         self.family, self._devices, self._policies = family, tuple(devices), policies
         self._allocation, self._told = allocation, told

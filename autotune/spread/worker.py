@@ -66,13 +66,9 @@ class Results:
     """
 
     def __init__(
-        self,
-        execution: Execution,
-        units: Units,
-        parts: Mapping[str, SharedArray],
-        sums: Mapping[str, SharedArray],
-        sizes: Mapping[str, int],
-    ) -> None:
+        self, execution: Execution, units: Units, parts: Mapping[str, SharedArray],
+        sums: Mapping[str, SharedArray], sizes: Mapping[str, int],
+    ) -> None:  # fmt: skip
         self._execution, self._units, self._sizes = execution, units, sizes
         self._sums = tuple(sums)
         self._targets = {name: array.map_memory().reshape(-1) for name, array in {**parts, **sums}.items()}
