@@ -108,6 +108,7 @@ CHECKED = {
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
     "helion_run": "--workload ragged --set memory=global --cache {tmp}",
+    "quadrants_run": "--workload ragged --set memory=global --cache {tmp}",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "layout_costs": "",
     "programs": "--workload small",

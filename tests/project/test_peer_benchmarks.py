@@ -1,48 +1,14 @@
-"""What the comparisons with rivals of allpairs, coulomb_map and eri compute themselves: encodings, the split of 1 / r,
-and the run of JoltQC's generator within its time."""
+"""What the comparisons with rivals of coulomb_map and eri compute themselves: the split of 1 / r, and the run of
+JoltQC's generator within its time."""
 
-import gc
 import math
 import sys
-import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
-from allpairs_peers import FAMILY, encode_as_bits, encode_as_products, launcher
 from coulomb_map_peers import OURS, Problem, Split, asked, fastest, through
 from eri_matrices import generated
-
-
-@pytest.mark.parametrize("values", [3, 4])  # the fourth is a missing call
-def test_both_encodings_of_genotypes_give_the_distance(values: int) -> None:
-    genotypes = np.random.default_rng(values).integers(0, values, (37, 61), dtype=np.int32)
-    assert FAMILY.module is not None
-    expected = FAMILY.module.reference({"genotypes": genotypes}, {"missing": "category"})["distance"]
-    rank = values - 1
-    u, w = (side.astype(np.int64) for side in encode_as_products(genotypes, rank))
-    assert (len(u) % 32, u.shape[1] % 32) == (0, 0)
-    assert np.array_equal(((rank * 61 - u @ w.T) // (rank + 1))[:37, :37], expected)
-    a, b = (np.unpackbits(side, axis=1).astype(np.int64) for side in encode_as_bits(genotypes, values))
-    assert a.shape[1] % 128 == 0
-    assert np.array_equal((a @ b.T)[:37, :37], expected)
-
-
-def test_a_launch_keeps_the_tensors_that_it_reads() -> None:
-    class Tensor:
-        def data_ptr(self) -> int:
-            return 12
-
-    tensor, seen = Tensor(), []
-    left = weakref.ref(tensor)
-    launch = launcher(lambda *words: seen.append([word.value for word in words]) or len(seen) - 1, tensor, 7)
-    del tensor
-    gc.collect()
-    assert left() is not None
-    launch()
-    assert seen == [[12, 7, None]]
-    with pytest.raises(RuntimeError, match="CUTLASS says 1"):
-        launch()
 
 
 @pytest.mark.parametrize("share", [1e-4, 1e-6])
