@@ -59,14 +59,13 @@ OURS = (  # the accuracy that is asked for, and what keeps it without going back
     "accuracy=3e-6,cell=12,order=14,separation=22,tile=256,expand_blocks=2,point_blocks=4",
     "accuracy=1e-6,cell=12,order=14,separation=24,tile=256,expand_blocks=2,point_blocks=4",
     "accuracy=1e-3,cell=12,order=14,separation=16,tile=256,expand_blocks=2,point_blocks=4",
-    "accuracy=5e-3,cell=12,order=10,separation=16,tile=128,expand_blocks=3,point_blocks=4",
     "accuracy=2e-3,cell=12,order=12,separation=16,tile=128,expand_blocks=3,point_blocks=4",
     "accuracy=2e-3,cell=12,order=8,separation=20,tile=128,expand_blocks=3,point_blocks=4",
     "accuracy=2e-3,cell=12,order=10,separation=18,tile=128,expand_blocks=3,point_blocks=4",
     "accuracy=1e-4,cell=12,order=14,separation=18,tile=256,expand_blocks=2,point_blocks=4",
     "accuracy=2e-5,cell=12,order=14,separation=20,tile=256,expand_blocks=2,point_blocks=4",
-    "accuracy=5e-3,cell=8,order=10,separation=16,tile=128,expand_blocks=3,point_blocks=4",
-    "accuracy=5e-3,cell=16,order=10,separation=16,tile=128,expand_blocks=3,point_blocks=2",
+    "accuracy=2e-3,cell=8,order=12,separation=16,tile=256,expand_blocks=2,point_blocks=4",
+    "accuracy=2e-3,cell=16,order=12,separation=16,tile=256,expand_blocks=2,point_blocks=2",
 )
 LONGEST = 1000  # milliseconds of a call of ours that is repeated: one that sums single atoms takes more
 COLUMNS = ("program", "version", "settings", "atoms", "points", "setup_s", "ms", "points_per_s", "error_of_sum",
