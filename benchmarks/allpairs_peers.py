@@ -38,25 +38,28 @@ ROWS, BITS = 32, 128  # what extents are padded to a multiple of
 Peer = tuple[Callable[[], Any], Callable[[Any], Any]]  # what is timed, and how its result becomes D
 
 
-def encode_as_products(genotypes: np.ndarray[Any, Any], rank: int) -> tuple[Any, ...]:
+def encode_as_products(genotypes: np.ndarray[Any, Any], rank: int) -> tuple[np.ndarray[Any, Any], ...]:
     """U, W int8 (N, rank A): u_a . w_b is rank when a == b, else -1, so D = (rank A - U W^T) / (rank + 1) exactly."""
-    torch = import_module("torch")
     own = np.vstack([np.eye(rank), np.full(rank, -1)])
     other = np.vstack([(rank + 1) * np.eye(rank) - 1, np.full(rank, -1)])
     sides = (table.astype(np.int8)[genotypes].reshape(len(genotypes), -1) for table in (other, own))
-    return tuple(torch.from_numpy(_padded(side, ROWS)).cuda() for side in sides)
+    return tuple(_padded(side, ROWS) for side in sides)
 
 
-def encode_as_bits(genotypes: np.ndarray[Any, Any], values: int) -> tuple[Any, ...]:
+def encode_as_bits(genotypes: np.ndarray[Any, Any], values: int) -> tuple[np.ndarray[Any, Any], ...]:
     """A, B (N, values A / 8) bytes, bits [a == v] and [b != v] of each value: D[i, j] = bits of A[i] & B[j]."""
-    torch = import_module("torch")
     has = genotypes[:, :, None] == np.arange(values)
     sides = (side.reshape(len(genotypes), -1) for side in (has, ~has))
-    return tuple(torch.from_numpy(np.packbits(_padded(side, BITS), axis=1)).cuda() for side in sides)
+    return tuple(np.packbits(_padded(side, BITS), axis=1) for side in sides)
 
 
 def _padded(side: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:
     return np.pad(side, [(0, -side.shape[0] % ROWS), (0, -side.shape[1] % columns)])
+
+
+def on_device(sides: tuple[np.ndarray[Any, Any], ...]) -> tuple[Any, ...]:
+    torch = import_module("torch")
+    return tuple(torch.from_numpy(side).cuda() for side in sides)
 
 
 def torch_plans(genotypes: np.ndarray[Any, Any]) -> dict[str, Peer]:
@@ -64,7 +67,7 @@ def torch_plans(genotypes: np.ndarray[Any, Any]) -> dict[str, Peer]:
     n, attributes = genotypes.shape
     values = torch.from_numpy(genotypes.astype(np.float32)).cuda()
     rank = max(2, int(genotypes.max()))
-    u, w = encode_as_products(genotypes, rank)
+    u, w = on_device(encode_as_products(genotypes, rank))
     wt = w.t()
 
     def product() -> Any:
@@ -87,22 +90,14 @@ def cutlass_plans(genotypes: np.ndarray[Any, Any], library: Path) -> dict[str, P
     made = ctypes.CDLL(str(library.resolve()))
     n, attributes = genotypes.shape
     rank = max(2, int(genotypes.max()))
-    u, w = encode_as_products(genotypes, rank)
-    a, b = encode_as_bits(genotypes, rank + 1)
+    u, w = on_device(encode_as_products(genotypes, rank))
+    a, b = on_device(encode_as_bits(genotypes, rank + 1))
     padded, depth, bits = len(u), u.shape[1], 8 * a.shape[1]
     d = torch.zeros((padded, padded), dtype=torch.int32, device="cuda")
 
-    def call(function: Any, *given: Any) -> Any:
-        words = [
-            ctypes.c_void_p(g.data_ptr()) if isinstance(g, torch.Tensor) else ctypes.c_int(g) for g in given
-        ]
-
-        def launch() -> Any:
-            if status := function(*words, ctypes.c_void_p(0)):
-                raise RuntimeError(f"CUTLASS says {status}")
-            return d
-
-        return launch, lambda d: d[:n, :n]
+    def call(function: Any, *given: Any) -> Peer:
+        run = launcher(function, *given)
+        return lambda: (run(), d)[1], lambda d: d[:n, :n]
 
     products = made.distances_of_products
     plans = {
@@ -116,6 +111,18 @@ def cutlass_plans(genotypes: np.ndarray[Any, Any], library: Path) -> dict[str, P
             products, u, w, d, padded, depth, rank, attributes, BANDS
         )
     return plans
+
+
+def launcher(function: Any, *given: Any) -> Callable[[], None]:
+    """A call of a library's function with tensors and numbers. It keeps the tensors: of a tensor that nobody has, torch
+    gives the memory to the next."""
+    words = [ctypes.c_int(g) if isinstance(g, int) else ctypes.c_void_p(g.data_ptr()) for g in given]
+
+    def launch(_kept: tuple[Any, ...] = given) -> None:
+        if status := function(*words, ctypes.c_void_p(0)):
+            raise RuntimeError(f"CUTLASS says {status}")
+
+    return launch
 
 
 def main(words: Sequence[str] | None = None) -> int:

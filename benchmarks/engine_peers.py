@@ -1,8 +1,10 @@
-"""The sweep engine, Kernel Tuner 1.5.0 and Helion in one run: the same kernel text, configurations and inputs.
+"""The sweep engine, Kernel Tuner 1.5.0, Helion and Quadrants in one run: the same kernel text, configurations and
+inputs.
 
     python benchmarks/engine_peers.py --out benchmarks/results/engine-peers
 
-Kernel Tuner and ours take as many samples; Helion, with ``--peers nvcuda,helion``, times each for 50 ms, as it does.
+Kernel Tuner and ours take as many samples; Helion, with ``--peers nvcuda,helion``, times each for 50 ms, and Quadrants
+(``quadrants``) one call of each, as they do.
 Each tuner runs in a process of its own, cold: no driver JIT cache, empty caches; all verify every configuration.
 ``wall_s`` is that process from start to end: reading the input, computing the expected output, tuning, reports.
 ``sweep_s`` is the tuning alone: of Kernel Tuner its import and tune_kernel, with every layout of the input and the
@@ -39,6 +41,7 @@ from autotune.declaration import load_family
 from autotune.record import Store
 
 HERE = Path(__file__).resolve().parent
+SCRIPTS = {"helion": "Helion {}, FiniteSearch", "quadrants": "Quadrants {}, perf_dispatch"}
 _FIRST = 8  # configurations that tell Kernel Tuner's pace
 
 
@@ -161,17 +164,18 @@ def kernel_tuner(asked: Asked, backend: str, folder: Path, gpu: str = "") -> Run
     )
 
 
-def helion(asked: Asked, folder: Path, gpu: str = "") -> Run:
-    """Helion's tuner for kernels of others, on all configurations; it says no time but its medians."""
-    out = folder / "helion.json"
-    command = [sys.executable, str(HERE / "helion_run.py"), "--family", asked.family, *asked.common]
-    wall_s = call([*command, "--out", str(out)], folder, gpu)
+def one_process(asked: Asked, script: str, name: str, folder: Path) -> Run:
+    """Helion's tuner for kernels of others, or Quadrants' perf_dispatch, on all configurations: ``script`` writes no
+    time but theirs of each."""
+    out = folder / f"{script}.json"
+    command = [sys.executable, str(HERE / f"{script}_run.py"), "--family", asked.family, *asked.common]
+    wall_s = call([*command, "--out", str(out)], folder)
     result = json.loads(out.read_text())
     times = {row["configuration"]: statistics.median(row["times_ms"]) for row in result["rows"]}
     if not times:
-        raise RuntimeError("Helion logged no time of any configuration")
-    name = f"Helion {result['helion']}, FiniteSearch"
-    return Run(name, wall_s, result["wall_s"], 0, 0, 0, 0, times, result["device"], result["given"])
+        raise RuntimeError(f"{script} has no time of any configuration")
+    title = name.format(result[script])
+    return Run(title, wall_s, result["wall_s"], 0, 0, 0, 0, times, result["device"], result["given"])
 
 
 def ours(asked: Asked, folder: Path, gpu: str = "") -> Run:
@@ -296,7 +300,7 @@ def asking(doc: str | None, out: str) -> argparse.ArgumentParser:
     parser.add_argument("--set", action="append", metavar="POLICY=V1,V2")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument(
-        "--peers", default="nvcuda,cupy", help="Kernel Tuner's backends, and helion; none on a cpu"
+        "--peers", default="nvcuda,cupy", help="Kernel Tuner's backends, helion, quadrants; none on a cpu"
     )
     parser.add_argument("--data", type=Path)
     return parser
@@ -344,8 +348,8 @@ def main(words: Sequence[str] | None = None) -> list[Run]:
         for name in peers_of(given):
             try:
                 one = (
-                    helion(asked, folder(name))
-                    if name == "helion"
+                    one_process(asked, name, SCRIPTS[name], folder(name))
+                    if name in SCRIPTS
                     else kernel_tuner(asked, name, folder(name))
                 )
             except RuntimeError as problem:  # a peer that fails must not cost the others

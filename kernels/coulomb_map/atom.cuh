@@ -22,10 +22,10 @@ AUTOTUNE_DEVICE double near_rounding(unsigned atoms) {
 AUTOTUNE_DEVICE double size_rounding(unsigned atoms) { return 1 + 2 * (140 + atoms / 64) * unit_roundoff; }
 
 // The relative error of what expansions give, apart from what they leave out. float64 rounds by 2^-53. Atoms are added
-// up in chains of at most atoms / 32 + 100, and the sizes of all terms are together at most 6 times |q| / r, as atoms
-// are two radii away or more. A move from one middle to another adds up at most 289 terms, whose sizes are together at
-// most 24 times that, and there are at most 6 moves; the polynomial of a column is no worse than one. That makes less
-// than 1e-11 + 2e-17 atoms.
+// up in chains of at most atoms / 32 + 100, and the sizes of all terms are together at most 9 times |q| / r, as atoms
+// are 1.6 radii away or more. A move from one middle to another adds up at most 289 terms, whose sizes are together at
+// most 36 times that, and there are at most 6 moves; the polynomial of a column is no worse than one. That makes less
+// than 1e-11 + 4e-17 atoms.
 AUTOTUNE_DEVICE double far_rounding(unsigned atoms) { return 1e-9 + 1e-16 * atoms; }
 
 // Numbers a little above and a little below what float32 or a few float64 operations make of them.

@@ -41,7 +41,8 @@ SMALL = {
     "coulomb_map": "--device cpu --workload 1a63-map --points 20 --out {out} "
     "method=expansions,cell=8,order=8,separation=30",
     "coulomb_map_peers": "--device cpu --workload 1a63-map --strides 2 4 --points 20 --rounds 1 --peers jzfmm "
-    "--out {out} --configuration method=expansions,cell=8,order=8,separation=30",
+    "--out {out} --configuration method=expansions,cell=8,order=8,separation=30 "
+    "accuracy=1e-2,cell=8,order=8,separation=18",
     "coulomb_peers": "--device cpu --workload 1a63-slice --rounds 1 --out {out}",
     "cyclospectrum_charts": "--device cpu --sizes 5 16 --samples 1 --out {out}",
     "cyclospectrum_exact": "--device cpu --set generation=prefix --set vector_width=1 --set outputs_per_thread=1 "
@@ -109,6 +110,7 @@ CHECKED = {
     "eri_subclasses": "--workload water2",
     "eri_transfer": "--workload water2",
     "helion_run": "--workload ragged --set memory=global --cache {tmp}",
+    "quadrants_run": "--workload ragged --set memory=global --cache {tmp}",
     "kernel_tuner_run": "nvcuda --workload ragged --set memory=global --out {out} --cache {tmp}",
     "layout_costs": "",
     "programs": "--workload small",

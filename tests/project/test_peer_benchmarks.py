@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coulomb_map_peers import Problem, Split, through
+from coulomb_map_peers import OURS, Problem, Split, asked, fastest, through
 from eri_matrices import generated
 
 
@@ -49,6 +49,27 @@ def test_orders_end_where_one_is_exact_and_finer_lattices_where_one_fails() -> N
     rows = list(through([1, 2, 4], [(5, 0.5), (7, 0.5), (9, 0.5)], "it", run))
     assert asked == [(5, 4), (7, 4), (7, 2)]
     assert rows[-1]["problem"] == "MemoryError: no more"
+
+
+def test_ours_keeps_the_accuracy_that_its_configuration_begins_with() -> None:
+    assert asked("accuracy=1e-4,order=12", 1e-6) == (1e-4, "method=expansions,order=12")
+    assert asked("accuracy=1e-4,method=direct", 1e-6) == (1e-4, "method=direct")
+    assert asked("method=direct", 1e-6) == (1e-6, "method=direct")
+    assert len({asked(text, 1e-6) for text in OURS}) == len(OURS)
+
+
+def test_a_mesh_is_compared_with_the_fastest_of_ours_that_is_no_less_exact() -> None:
+    rows = [
+        {"points": "8", "ms": ms, "error_of_sum": error}
+        for ms, error in (("9", "1e-9"), ("10", "1e-10"), ("2", "1e-7"))
+    ]
+    assert [fastest(rows, 8, error) for error in (1e-6, 1e-8, 1e-9, 1e-11)] == [
+        rows[2],
+        rows[0],
+        rows[0],
+        None,
+    ]
+    assert fastest(rows, 27, 1e-6) is None
 
 
 GENERATOR = """

@@ -1,8 +1,10 @@
 """Scripts of benchmarks/ that run programs of others: what those are given, and what is read of what they print."""
 
+import gc
 import importlib
+import weakref
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,11 @@ stencils = importlib.import_module("reaction_diffusion_stencils")
 large = importlib.import_module("mummergpu_large")
 commands = importlib.import_module("mummergpu_commands")
 engine = importlib.import_module("engine_peers")
+quadrants = importlib.import_module("quadrants_run")
 
 
 @pytest.mark.parametrize("values", [3, 4])
-def test_products_and_bits_give_the_distance(values: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = SimpleNamespace(from_numpy=lambda array: SimpleNamespace(cuda=lambda: array))
-    monkeypatch.setattr(allpairs, "import_module", lambda _: torch)
+def test_products_and_bits_give_the_distance(values: int) -> None:
     genotypes = np.random.default_rng(values).integers(0, values, (37, 131)).astype(np.int32)
     expected = (genotypes[:, None] != genotypes[None]).sum(2)
     rank = values - 1
@@ -32,6 +33,25 @@ def test_products_and_bits_give_the_distance(values: int, monkeypatch: pytest.Mo
     a, b = allpairs.encode_as_bits(genotypes, values)
     assert 8 * a.shape[1] % 128 == 0
     assert np.array_equal(np.unpackbits(a[:, None] & b[None], axis=2).sum(2)[:37, :37], expected)
+
+
+def test_a_launch_keeps_the_tensors_that_it_reads() -> None:
+    class Tensor:
+        def data_ptr(self) -> int:
+            return 12
+
+    tensor, seen = Tensor(), []
+    left = weakref.ref(tensor)
+    launch = allpairs.launcher(
+        lambda *words: seen.append([word.value for word in words]) or len(seen) - 1, tensor, 7
+    )
+    del tensor
+    gc.collect()
+    assert left() is not None
+    launch()
+    assert seen == [[12, 7, None]]
+    with pytest.raises(RuntimeError, match="CUTLASS says 1"):
+        launch()
 
 
 def program(path: Path, text: str) -> Path:
@@ -115,9 +135,49 @@ def test_a_peer_that_fails_does_not_cost_the_others(
     def run(name: str) -> Any:
         return lambda *_: engine.Run(name, 1, 1, 0, 0, 0, 7, {"a=1": 2.0})
 
-    monkeypatch.setattr(engine, "helion", fail)
+    monkeypatch.setattr(engine, "one_process", fail)
     monkeypatch.setattr(engine, "kernel_tuner", run("Kernel Tuner"))
     monkeypatch.setattr(engine, "ours", run("autotune"))
     runs = engine.main(["--peers", "helion,nvcuda", "--out", str(tmp_path / "peers")])
     assert [one.tuner for one in runs] == ["Kernel Tuner", "autotune", "autotune"]
     assert "helion: left out: no helion here" in capsys.readouterr().out
+
+
+@dataclass(frozen=True)
+class Registered:
+    get_implementation2: Any
+
+
+class Dispatcher:
+    """What quadrants_run.py reads of Quadrants' dispatcher: it calls each function twice, and times the second call."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds, self.calls = seconds, 0
+        self.registered: list[Registered] = []
+        self.times: dict[Registered, list[float]] = {}
+        self._times_by_dispatch_impl_by_geometry_hash = {0: self.times}
+        self._fastest_dispatch_impl_by_geometry_hash: dict[int, Registered] = {}
+
+    def register(self, function: Any) -> None:
+        self.registered.append(Registered(lambda: function))
+
+    def __call__(self) -> None:
+        one = self.registered[self.calls % len(self.registered)]
+        self.calls += 1
+        one.get_implementation2()()
+        if self.calls > len(self.registered):
+            self.times[one] = [self.seconds[one.get_implementation2().__name__]]
+        if len(self.times) == len(self.registered):
+            self._fastest_dispatch_impl_by_geometry_hash[0] = min(self.times, key=lambda r: self.times[r])
+
+
+def test_quadrants_chooses_when_each_function_was_called_twice() -> None:
+    done: list[str] = []
+    functions = [
+        quadrants.waiting(name, lambda _, n=name: done.append(n), lambda: done.append("wait"))
+        for name in ("tile=1", "tile=2")
+    ]
+    chosen, seconds = quadrants.chosen_of(Dispatcher({"tile=1": 0.002, "tile=2": 0.001}), functions)
+    assert chosen == "tile=2"
+    assert seconds == {"tile=1": [0.002], "tile=2": [0.001]}
+    assert done == ["tile=1", "wait", "tile=2", "wait"] * 2

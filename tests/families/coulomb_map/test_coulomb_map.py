@@ -123,6 +123,21 @@ def test_expansions_are_bounded_where_they_leave_much_out(
             assert share > DIRECT / LOOSE
 
 
+def test_small_separations_are_for_loose_accuracies(backend: CpuBackend) -> None:
+    variant = Variant(
+        FAMILY,
+        FAMILY.space.configuration("method=expansions,cell=8,order=10,separation=16"),
+        (("bounds", "points"),),
+    )
+    atoms = random_atoms(500, -12, 30)
+    strict, loose = (bound(atoms, (33, 18, 17), 0.5, accuracy) for accuracy in (9e-6, LOOSE))
+    reason = variant.explain_exclusion(strict.names(variant.configuration), backend.device.limits)
+    assert "leaves out too much" in str(reason)
+    ((_, error, bounds, _),) = checked(backend, compiled(backend, [variant], 1, "-Og"), loose)
+    assert bounds.max() > 3 * DIRECT
+    assert error.max() > bounds.max() / 1000
+
+
 def test_a_cube_whose_bound_is_above_what_is_asked_takes_all_atoms_one_by_one(
     backend: CpuBackend, binaries: list[Binary]
 ) -> None:
