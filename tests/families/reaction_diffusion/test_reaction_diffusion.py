@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cpu_results import compiled, results
+from cpu_results import compiled, executions, outputs, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -185,6 +185,19 @@ def test_a_field_of_float64_may_be_stored_as_float32(backend: CpuBackend) -> Non
         np.testing.assert_array_equal(found, narrow[0])
         np.testing.assert_allclose(found, expected, rtol=23 * 2.0**-24)
         assert np.abs(found - expected).max() > 1e-9
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["control", RECTANGLE[0] + ",field_padding=32+8", "boundary=ghost,field_axes=columns,field_padding=32+8"],
+)
+def test_a_point_is_where_the_fields_layout_has_it(backend: CpuBackend, text: str) -> None:
+    bound = inputs(np.ones((37, 131), np.bool_), {}, seconds=0.0002, sample_seconds=0.0002)
+    variant = Variant.make(FAMILY, FAMILY.space.configuration(text), bound.options)
+    for execution in executions(backend, compiled(backend, [variant], 1, "-Og"), bound):
+        found = outputs(execution, bound, poison=0xFF)
+        even = execution.restore("field_even", [39, 152])  # two steps: it has the last
+        np.testing.assert_array_equal(even[1:-1, 8 : 8 + 131], found["concentration"].astype(np.float32))
 
 
 @pytest.mark.parametrize(("precision", "item_bytes"), [("float32", 4), ("float64", 8)])
