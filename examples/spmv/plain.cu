@@ -3,7 +3,8 @@ extern "C" __global__ void spmv(const int* offsets, const int* columns, const fl
                                 int rows) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
+  const int end = offsets[row + 1];
   float sum = 0;
-  for (int k = offsets[row]; k < offsets[row + 1]; ++k) sum += values[k] * x[columns[k]];
+  for (int k = offsets[row]; k < end; ++k) sum += values[k] * x[columns[k]];
   y[row] = sum;
 }

@@ -7,6 +7,7 @@ extern "C" __global__ void stencil(const float* field, float* result, int planes
   const int z = blockIdx.z;
   if (x >= columns || y >= rows) return;
   const long long plane = 1ll * rows * columns, i = z * plane + 1ll * y * columns + x;
+  const float here = field[i];
   float sum = 0;
   if (z > 0) sum += field[i - plane];
   if (z + 1 < planes) sum += field[i + plane];
@@ -14,5 +15,5 @@ extern "C" __global__ void stencil(const float* field, float* result, int planes
   if (y + 1 < rows) sum += field[i + columns];
   if (x > 0) sum += field[i - 1];
   if (x + 1 < columns) sum += field[i + 1];
-  result[i] = centre * field[i] + side * sum;
+  result[i] = centre * here + side * sum;
 }

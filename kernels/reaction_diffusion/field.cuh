@@ -1,8 +1,6 @@
 // A concentration field: rows x columns points in one of the scratch arrays, most with a ring of ghost points around
-// them.
-//
-// The scratch arrays are declared as doubles, since an option (precision) and no policy decides what they hold; a Field
-// is such an array as points of type Real. It is assembled from the layout library's own types.
+// them. Where its layout keeps a row's points side by side, a Field moves several at once; a PointField moves one at a
+// time, in whatever layout.
 #pragma once
 #include "autotune/element.cuh"
 
@@ -26,11 +24,22 @@ struct alignas(sizeof(Number) * COLUMNS < 16 ? sizeof(Number) * COLUMNS : 16) Po
   Number at[COLUMNS];
 };
 
+// Whether the points of a row lie side by side in an array, each a Number.
+template <class Accessor, class Number>
+constexpr bool has_rows = false;
+template <class Number, class Texel, class ExtentsOf, class StridesOf>
+constexpr bool
+    has_rows<autotune::Array<Number, autotune::Global<Texel>, autotune::Strided<ExtentsOf, StridesOf>>, Number> =
+        StridesOf::known(1) == 1;
+
 // A ring has eight columns left and right of a row, so that point 0 begins a sector of memory, and one row above and
-// below. Without one, point (0, 0) is the scratch array's first, as a texture over it needs.
+// below.
+constexpr int rows_of_ring = 1, columns_of_ring = 8;
+
+// Without a ring, point (0, 0) is the scratch array's first, as a texture over it needs.
 template <class Number, template <class> class Memory = autotune::Global, bool HAS_RING = true>
 struct Field {
-  static constexpr int ring_rows = HAS_RING ? 1 : 0, ring_columns = HAS_RING ? 8 : 0;
+  static constexpr int ring_rows = HAS_RING ? rows_of_ring : 0, ring_columns = HAS_RING ? columns_of_ring : 0;
   static constexpr bool clamps = false;  // an index outside is no point of the field
 
   Number* base;  // of the first point, the ring's where there is one
@@ -39,8 +48,8 @@ struct Field {
 
   template <class Scratch>
   AUTOTUNE_DEVICE Field(const Scratch& scratch, int rows_, int columns_)
-      : base(reinterpret_cast<Number*>(scratch.memory.template address<autotune::Dims1D>(0u))),
-        pitch(scratch.extent(1)),
+      : base(&autotune::element(scratch, 0u, 0u)),
+        pitch(static_cast<unsigned>(scratch.strides()[0])),
         rows(rows_),
         columns(columns_) {}
 
@@ -97,6 +106,49 @@ AUTOTUNE_DEVICE Field<Number, autotune::Global, HAS_RING> one_of(Field<Number, a
   if (which) even.base = odd.base;
   return even;
 }
+
+// The same of points that are moved one at a time, as the array's layout has them.
+template <class Accessor>
+struct PointField {
+  static constexpr bool clamps = false;
+  using Number = typename Accessor::value_type;
+
+  Accessor array;
+  int rows, columns;
+
+  AUTOTUNE_DEVICE PointField(const Accessor& array_, int rows_, int columns_)
+      : array(array_), rows(rows_), columns(columns_) {}
+
+  AUTOTUNE_DEVICE Number point(int y, int x) const { return array.load(y + rows_of_ring, x + columns_of_ring); }
+  AUTOTUNE_DEVICE void set_point(Number value, int y, int x) const {
+    array.store(value, y + rows_of_ring, x + columns_of_ring);
+  }
+  template <int COLUMNS>
+  AUTOTUNE_DEVICE Points<Number, COLUMNS> load(int y, int x) const {
+    static_assert(COLUMNS == 1, "points in this layout are moved one at a time");
+    return {{point(y, x)}};
+  }
+  AUTOTUNE_DEVICE void store(const Points<Number, 1>& value, int y, int x) const { set_point(value.at[0], y, x); }
+  AUTOTUNE_DEVICE void store_inside(const Points<Number, 1>& value, int y, int x) const {
+    if (x < columns) store(value, y, x);
+  }
+};
+template <class Accessor>
+AUTOTUNE_DEVICE PointField<Accessor> one_of(const PointField<Accessor>& even, const PointField<Accessor>& odd,
+                                            unsigned which) {
+  return which ? odd : even;
+}
+
+// A scratch array as the field that its layout makes of it.
+template <class Accessor, class Number, template <class> class Memory, bool HAS_RING,
+          bool HAS_ROWS = has_rows<Accessor, Number>>
+struct FieldOf {
+  using type = Field<Number, Memory, HAS_RING>;
+};
+template <class Accessor, class Number, template <class> class Memory, bool HAS_RING>
+struct FieldOf<Accessor, Number, Memory, HAS_RING, false> {
+  using type = PointField<Accessor>;
+};
 
 // The points of a field without a ring through a view of it: where an index lies outside, the texture takes the edge's.
 template <class Number, class View>

@@ -47,7 +47,7 @@ struct Rates {
 template <class Policy>
 struct Medium {
   Rates<Policy> rates;
-  Field<Real<Policy>, autotune::ReadOnly> stored;
+  typename FieldOf<typename Policy::own, Real<Policy>, autotune::ReadOnly, true>::type stored;
   typename Policy::beam_columns beam_columns;
   typename Policy::beam_rows beam_rows;
   float rate, centre_x, centre_y;

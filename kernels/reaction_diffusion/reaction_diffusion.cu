@@ -46,17 +46,13 @@ __global__ void survey(typename Policy::initial initial, typename Policy::peak p
 
 // The field at time 0 and its F; the factors of a point's own value, where they are stored.
 template <class Policy>
-__global__ void prepare(typename Policy::initial initial, typename Policy::beam beam,
-                        typename Policy::beam_columns beam_columns, typename Policy::beam_rows beam_rows,
-                        typename Policy::detector detector, typename Policy::peak peak,
-                        typename Policy::field_even field_even, typename Policy::own own, typename Policy::sums sums,
-                        typename Policy::watched watched, double diffusion, double bleaching) {
+__global__ void prepare(typename Policy::prepare_arguments a) {
   using Number = Real<Policy>;
-  const int rows = static_cast<int>(initial.extent(0)), columns = static_cast<int>(initial.extent(1));
-  const Concentration<Policy> field{field_even, rows, columns};
-  const Field<Number> owns{own, rows, columns};
-  const Rates<Policy> rates{diffusion, bleaching};
-  const double per_unit = power_of_two(quantum_exponent(peak.load(0), 1ull * rows * columns));
+  const int rows = static_cast<int>(a.initial.extent(0)), columns = static_cast<int>(a.initial.extent(1));
+  const Concentration<Policy> field{a.field_even, rows, columns};
+  const typename FieldOf<typename Policy::own, Number, autotune::Global, true>::type owns{a.own, rows, columns};
+  const Rates<Policy> rates{a.diffusion, a.bleaching};
+  const double per_unit = power_of_two(quantum_exponent(a.peak.load(0), 1ull * rows * columns));
   const Pieces pieces{rows, columns};
   unsigned long long sum = 0;
   Rectangle looks;
@@ -67,8 +63,8 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
 #pragma unroll
     for (int n = 0; n < points_at_once; ++n) {
       const int x = pieces.inside(piece, n);
-      first[n] = initial.load(y, x);
-      seen[n] = detector.load(y, x) != 0;
+      first[n] = a.initial.load(y, x);
+      seen[n] = a.detector.load(y, x) != 0;
     }
 #pragma unroll
     for (int n = 0; n < points_at_once; ++n) {
@@ -89,16 +85,16 @@ __global__ void prepare(typename Policy::initial initial, typename Policy::beam 
       if constexpr (Policy::coefficient == Coefficient::stored) {
         Number value;
         if constexpr (Policy::beam_shape == BeamShape::any)
-          value = fused(-rates.bleaching, static_cast<Number>(beam.load(y, x)), rates.still);
+          value = fused(-rates.bleaching, static_cast<Number>(a.beam.load(y, x)), rates.still);
         else
-          value = fused(-(rates.bleaching * static_cast<Number>(beam_columns.load(x))),
-                        static_cast<Number>(beam_rows.load(y)), rates.still);
+          value = fused(-(rates.bleaching * static_cast<Number>(a.beam_columns.load(x))),
+                        static_cast<Number>(a.beam_rows.load(y)), rates.still);
         owns.set_point(value, y, x);
       }
     }
   }
-  add_to_sample<256>(sums, 0, sum);
-  looks.merge_into(watched);
+  add_to_sample<256>(a.sums, 0, sum);
+  looks.merge_into(a.watched);
 }
 
 template <class Policy>
@@ -221,8 +217,8 @@ AUTOTUNE_DEVICE void advance_staying(RegisterTile<Policy>& registers, const Fiel
 
 // All steps in one cooperative launch.
 template <class Policy, class Sums>
-AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Field<Real<Policy>>& even,
-                                 const Field<Real<Policy>>& odd, const Sums& sums, unsigned* arrived, unsigned* shown,
+AUTOTUNE_DEVICE void advance_all(const Surroundings<Policy>& around, const Concentration<Policy>& even,
+                                 const Concentration<Policy>& odd, const Sums& sums, unsigned* arrived, unsigned* shown,
                                  unsigned step_count, unsigned interval) {
   if constexpr (in_registers<Policy>) {
     if (gridDim.x == tile_count<Policy>(around.rows, around.columns)) {

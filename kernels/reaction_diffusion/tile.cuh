@@ -9,7 +9,8 @@ enum class Launch { each, graph, persistent, neighbours };
 
 // A concentration as the kernels write it. A texture is as large as the field, so that its edges are the walls.
 template <class Policy>
-using Concentration = Field<Real<Policy>, autotune::Global, Policy::field_memory != FieldMemory::texture>;
+using Concentration = typename FieldOf<typename Policy::field_even, Real<Policy>, autotune::Global,
+                                       Policy::field_memory != FieldMemory::texture>::type;
 
 // Of the shared memory of a block that advances: a word a thread, for sums, signals and what lies behind rows.
 template <class Policy>

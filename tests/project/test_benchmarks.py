@@ -92,6 +92,7 @@ CHECKED = {
     "coulomb_cpu": "",
     "cold_lines": "",
     "copied_winners": "",
+    "entries_again": "--families allpairs --workloads primer",
     "coulomb_ions": "--workload 1a63-ions",
     "coulomb_map": "--workload 1a63-map",
     "coulomb_map_peers": "--workload 1a63-map",

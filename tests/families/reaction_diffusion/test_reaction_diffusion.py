@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cpu_results import compiled, results
+from cpu_results import compiled, executions, outputs, results
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -50,8 +50,17 @@ RECTANGLE = [
     "field_memory=register_tile,boundary=mask,strip=1,time_block=2,block_size=256,coefficient=separable,launch=persistent",
     "field_memory=register_tile,boundary=clamp,coefficient=separable,strip=12,time_block=4,vector_width=4,block_size=256,launch=persistent",
     WAVE,
+    *(
+        text + ",field_padding=32+8"
+        for text in (WAVE, "field_memory=readonly,boundary=clamp,vector_width=4,strip=2")
+    ),
+    "field_memory=register_tile,boundary=clamp,strip=4,time_block=4,vector_width=2,block_size=128,field_padding=32",
+    "field_memory=global,boundary=ghost,field_axes=columns,field_padding=32+8,strip=2",
+    "field_memory=global,boundary=clamp,field_axes=columns,coefficient=separable,launch=persistent",
 ]
+GAPS = ("1", "32", "32+8")
 OUTLINE = [
+    "field_axes=columns,field_padding=32,strip=4",
     "field_memory=texture,vector_width=2,strip=4",
     "field_memory=register_tile,strip=4,time_block=4,vector_width=1,block_size=128",
     "field_memory=register_tile,strip=4,time_block=2,vector_width=2,block_size=128,coefficient=separable",
@@ -163,8 +172,64 @@ def test_configurations_are_bit_equal_in_float64(backend: CpuBackend) -> None:
     )
     texts = [
         "field_memory=register_tile,boundary=clamp,strip=4,time_block=4,vector_width=1,block_size=128",
+        "field_axes=columns,field_padding=32+8,boundary=branch",
     ]
     check(backend, bound, texts, 1e-13)
+
+
+def test_a_field_of_float64_may_be_stored_as_float32(backend: CpuBackend) -> None:
+    bound = inputs(
+        np.ones((19, 70), np.bool_), {"precision": "float64"}, seconds=0.0023, sample_seconds=0.0005
+    )
+    expected = MODULE.reference(dict(bound.arrays), {**bound.options, **bound.scalars})["concentration"]
+    texts = [f"field_storage=float32,field_axes={axes}" for axes in ("rows", "columns")]
+    wide, *narrow = (found["concentration"] for _, found in run_all(backend, bound, texts))
+    np.testing.assert_allclose(wide, expected, rtol=1e-13)
+    for found in narrow:  # rounded once a step, and the same whatever the axes are
+        np.testing.assert_array_equal(found, narrow[0])
+        np.testing.assert_allclose(found, expected, rtol=23 * 2.0**-24)
+        assert np.abs(found - expected).max() > 1e-9
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["control", RECTANGLE[0] + ",field_padding=32+8", "boundary=ghost,field_axes=columns,field_padding=32+8"],
+)
+def test_a_point_is_where_the_fields_layout_has_it(backend: CpuBackend, text: str) -> None:
+    bound = inputs(np.ones((37, 131), np.bool_), {}, seconds=0.0002, sample_seconds=0.0002)
+    variant = Variant.make(FAMILY, FAMILY.space.configuration(text), bound.options)
+    for execution in executions(backend, compiled(backend, [variant], 1, "-Og"), bound):
+        found = outputs(execution, bound, poison=0xFF)
+        even = execution.restore("field_even", [39, 152])  # two steps: it has the last
+        np.testing.assert_array_equal(even[1:-1, 8 : 8 + 131], found["concentration"].astype(np.float32))
+
+
+@pytest.mark.parametrize(("precision", "item_bytes"), [("float32", 4), ("float64", 8)])
+def test_a_field_takes_what_its_precision_needs(precision: str, item_bytes: int) -> None:
+    bound = inputs(np.ones((5, 6), np.bool_), {"precision": precision})
+    for text, row_points in (("control", 24), ("field_padding=32", 32), ("field_padding=32+8", 40)):
+        configuration = FAMILY.space.configuration(text)
+        layout = Variant.make(FAMILY, configuration, bound.options).layouts["field_even"]
+        assert layout.room((7, 24)).nbytes == 7 * row_points * item_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "precision", "reason"),
+    [
+        ("field_storage=float32", "float32", "stored as one already"),
+        ("field_storage=float32", "float64", ""),
+        ("field_axes=columns,field_padding=32", "float32", ""),
+    ],
+)
+def test_a_layout_of_the_field_is_excluded_where_it_changes_nothing(
+    text: str, precision: str, reason: str
+) -> None:
+    bound = inputs(np.ones((5, 6), np.bool_), {"precision": precision})
+    configuration = FAMILY.space.configuration(text)
+    names = bound.names(configuration)
+    found = Variant.make(FAMILY, configuration, bound.options).explain_exclusion(names, Limits())
+    assert reason in found
+    assert bool(found) == bool(reason)
 
 
 @pytest.mark.gpu
@@ -334,6 +399,11 @@ def test_presets_cover_what_the_family_is_about() -> None:
     assert {(c["field_memory"], c["min_blocks"]) for c in large} == {
         ("register_tile", 1),
         ("register_wave", 2),
+    }
+    layouts = [dict(c) for c in FAMILY.space.configurations("layouts")]
+    assert {(c["field_memory"], c["field_axes"], c["field_padding"]) for c in layouts} == {
+        ("global", "columns", "1"),
+        *((memory, "rows", gap) for memory in ("global", "register_tile", "register_wave") for gap in GAPS),
     }
     textbook = [dict(c) for c in FAMILY.space.configurations("textbook")]
     assert {c["boundary"] for c in textbook} == {"branch", "ghost", "clamp", "mask"}
