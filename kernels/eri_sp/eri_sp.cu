@@ -67,9 +67,10 @@ AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const autotune::Ch
   __shared__ PrimitivePair tile[tile_size];
   const Team<Policy, BRA, KET> team;
   const unsigned turn = team.turn(), position = chunk.column + team.number;
+  const bool is_of_chunk = team.number < team.of_a_block && position < chunk.end;
   const Pair ket = work.molecule.pairs.load(chunk.row);
   const Pair bra = work.molecule.pairs.load(min(position, chunk.end - 1));
-  const bool is_there = team.number < team.of_a_block && position < chunk.end && !work.leaves_out(bra, ket);
+  const bool is_there = is_of_chunk && !work.leaves_out(bra, ket);
   if constexpr (Policy::screening == Screening::schwarz)
     if (!__syncthreads_or(is_there)) return;
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
