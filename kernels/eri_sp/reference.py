@@ -115,8 +115,8 @@ def _fill(out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right
 def values_of(
     momenta: Sequence[int], every: Iterable[Sequence[int]], left: Real, right: Real
 ) -> Iterator[Real]:
-    """Of quartets of shells with these momenta, for each choice of their four functions the integrals (quartet), from the
-    products (11, quartet, bra's, ket's) of either pair."""
+    """Of quartets of shells with these momenta, the integrals (quartet) for each choice of their four functions, from
+    the products (11, quartet, bra's, ket's) of either pair."""
     p, q = left[9], right[9]
     alpha = p * q / (p + q)
     apart = [left[axis] - right[axis] for axis in range(3)]

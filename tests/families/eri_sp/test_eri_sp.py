@@ -41,7 +41,9 @@ TRIED = (
     f"{SCREENED},granularity=thread,pair_table=device,boys=quotient,parts=3,split=3,split_heavy=9,block_size=64",
     "order=decade,screening=schwarz,pair_table=device",
 )
-SCREENED_BLOCKS = f"{SCREENED},granularity=block,pair_table=device,boys=quotient,parts=3,split_heavy=3,block_size=64"
+SCREENED_BLOCKS = (
+    f"{SCREENED},granularity=block,pair_table=device,boys=quotient,parts=3,split_heavy=3,block_size=64"
+)
 MATRICES = (TRIED[2], *TRIED[6:], SCREENED_BLOCKS)
 PLACE = (0.3, -0.2, 0.1)
 
@@ -187,7 +189,10 @@ def check_bounds(inputs: Inputs) -> None:
     assert (own <= bounds * (1 + 1e-6) + 1e-12).all()
     pairs, shells = inputs.arrays["pairs"], inputs.arrays["shells"]
     for pair in pairs:
-        i, j = (slice(s["function"], s["function"] + 2 * s["momentum"] + 1) for s in shells[[pair["i"], pair["j"]]])
+        i, j = (
+            slice(s["function"], s["function"] + 2 * s["momentum"] + 1)
+            for s in shells[[pair["i"], pair["j"]]]
+        )
         assert pair["bound"] == pytest.approx(own[i, j].max(), rel=1e-6, abs=1e-12)
 
 
