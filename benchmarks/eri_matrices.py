@@ -6,9 +6,8 @@
 A peer that is not installed is left out and said so. On the device each is called three times first, then ``--rounds``
 times: the medians by device events and by the host's clock, the device idle before and after each call; PySCF once.
 What a program keeps for a molecule (pairs of shells and their bounds) is made before, as our arrays are. All peers
-leave out what Schwarz's inequality puts below 1e-13, by default; of ours, family eri's configurations with
-``screening=schwarz`` do, and eri_sp's never do. ``coulomb`` and ``exchange`` are the largest differences to PySCF's
-matrices.
+leave out what Schwarz's inequality puts below 1e-13, by default; of ours, configurations with ``screening=schwarz`` do.
+``coulomb`` and ``exchange`` are the largest differences to PySCF's matrices.
 
 JoltQC has a file for some GPUs that says how each class of quartets is split over threads, and takes the A100's on
 others. ``--generate SECONDS`` lets its own generator (``jqc/backend/data/generate_fragment.py``) choose on this device,

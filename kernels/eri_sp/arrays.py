@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from autotune.family import WorkloadError, family_module
 
 from . import boys
+from .reference import AT_ONCE, products, values_of
 from .work import different_integrals, multiply_adds
 
-__all__ = ["MOST_INTEGRALS", "PAIR", "PRIMITIVE", "SHELL", "arrays_of"]
+__all__ = ["MOST_INTEGRALS", "PAIR", "PRIMITIVE", "SHELL", "arrays_of", "pair_bounds"]
 
 MOST_INTEGRALS = 2**32 - 1
 
@@ -19,7 +20,7 @@ SHELL = np.dtype(
     [(name, "f8") for name in "xyz"] + [(name, "u4") for name in ("first", "count", "function", "momentum")]
 )
 PRIMITIVE = np.dtype([("exponent", "f8"), ("coefficient", "f8")])
-PAIR = np.dtype([(name, "u4") for name in ("i", "j", "first", "count", "momenta", "spare")])
+PAIR = np.dtype([*((name, "u4") for name in ("i", "j", "first", "count", "momenta")), ("bound", "f4")])
 
 
 def arrays_of(
@@ -47,6 +48,7 @@ def arrays_of(
         np.where(swapped, pairs["i"], pairs["j"]),
     )
     pairs["momenta"] = shells["momentum"][pairs["i"]] + shells["momentum"][pairs["j"]]
+    pairs["bound"] = pair_bounds(shells, primitives, pairs)
     return {
         "shells": shells,
         "primitives": primitives,
@@ -62,3 +64,19 @@ def arrays_of(
         "listed": different if density is None else 0,
         "digested": 0 if density is None else functions,
     }
+
+
+def pair_bounds(shells: NDArray[Any], primitives: NDArray[Any], pairs: NDArray[Any]) -> NDArray[np.float32]:
+    """The largest sqrt((ij|ij)) of the functions of each pair, rounded up: Schwarz's inequality is
+    |(ij|kl)| <= bound_ij bound_kl."""
+    squares = np.zeros(len(pairs))
+    momenta = shells["momentum"][np.stack((pairs["i"], pairs["j"]), axis=1)]
+    kinds = np.column_stack((momenta, pairs["count"]))
+    for high, low, count in np.unique(kinds, axis=0).tolist():
+        chosen = np.flatnonzero((kinds == (high, low, count)).all(axis=1))
+        functions = [(i, j, i, j) for i in range(2 * high + 1) for j in range(2 * low + 1)]
+        for part in np.array_split(chosen, -(-len(chosen) * count**2 // AT_ONCE)):
+            rows = products(shells, primitives, pairs["i"][part], pairs["j"][part])
+            values = values_of((high, low, high, low), functions, rows[:, :, :, None], rows[:, :, None, :])
+            squares[part] = np.max(list(values), axis=0).clip(0)
+    return np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))

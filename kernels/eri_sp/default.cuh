@@ -12,6 +12,7 @@ struct Default {
   static constexpr BraTransform bra_transform = BraTransform::each;
   static constexpr PairTable pair_table = PairTable::none;
   static constexpr Boys boys = Boys::erf;
+  static constexpr Screening screening = Screening::none;
   static constexpr int block_size = 128;
   static constexpr Output output = Output::integrals;
   using shells = autotune::Array<Shell, autotune::Global<const autotune::Texel<8>>, autotune::Strided<autotune::Extents<0>, autotune::AllStrides<unsigned, 1>>, autotune::Dims1D, autotune::Aos, autotune::Merged<1, 0>>;
@@ -39,6 +40,7 @@ struct Default {
     unsigned int first_row;
     unsigned int first_column;
     unsigned int columns;
+    double threshold;
   };
 };
 template __global__ void tabulate<Default>(Default::shells, Default::primitives, Default::pairs, Default::table, Default::integrals, Default::coulomb, Default::exchange);

@@ -17,6 +17,8 @@
 // A kernel for each class, or one that finds out the class of each quartet.
 enum class Classes { together, apart };
 enum class Granularity { thread, block };
+// Whether quartets are left out that Schwarz's inequality puts below the threshold: in a list their integrals are 0.
+enum class Screening { none, schwarz };
 
 // What a launch is given. The rows of its run are kets, the columns bras: neighbours have one ket.
 template <class Policy>
@@ -26,13 +28,19 @@ struct Work {
   Digest<Policy> digest;
   unsigned long long units;
   autotune::Run run;
+  double threshold;
 
   AUTOTUNE_DEVICE explicit Work(const typename Policy::arguments& a)
       : molecule{a.shells, a.primitives, a.pairs, a.table},
         boys_table(a.boys_table),
         digest{a.density, a.integrals, a.coulomb_sum, a.exchange_sum},
         units(a.units),
-        run{a.first_row, a.first_column, a.columns} {}
+        run{a.first_row, a.first_column, a.columns},
+        threshold(a.threshold) {}
+
+  AUTOTUNE_DEVICE bool leaves_out(const Pair& bra, const Pair& ket) const {
+    return Policy::screening == Screening::schwarz && static_cast<double>(bra.bound) * ket.bound < threshold;
+  }
 };
 
 // ---- one team of threads, one quartet of shells
@@ -59,9 +67,12 @@ AUTOTUNE_DEVICE void block_owns_ket(const Work<Policy>& work, const autotune::Ch
   __shared__ PrimitivePair tile[tile_size];
   const Team<Policy, BRA, KET> team;
   const unsigned turn = team.turn(), position = chunk.column + team.number;
-  const bool is_there = team.number < team.of_a_block && position < chunk.end;
+  const bool is_of_chunk = team.number < team.of_a_block && position < chunk.end;
   const Pair ket = work.molecule.pairs.load(chunk.row);
   const Pair bra = work.molecule.pairs.load(min(position, chunk.end - 1));
+  const bool is_there = is_of_chunk && !work.leaves_out(bra, ket);
+  if constexpr (Policy::screening == Screening::schwarz)
+    if (!__syncthreads_or(is_there)) return;
   const Vector ab = turned(work.molecule.between(bra), turn), cd = turned(work.molecule.between(ket), turn);
   Quartet<Policy, BRA, KET> quartet{work.boys_table, turn};
   for (unsigned first = 0; first < ket.count; first += tile_size) {
@@ -88,10 +99,13 @@ AUTOTUNE_DEVICE void integrate(const Work<Policy>& work) {
   } else {
     const Team<Policy, BRA, KET> team;
     const unsigned long long unit = 1ull * blockIdx.x * team.of_a_block + team.number;
-    const bool is_there = team.number < team.of_a_block && unit < work.units;
-    const autotune::Place place = work.run[is_there ? unit : 0];
-    team_owns_quartet<Policy, BRA, KET>(work, work.molecule.pairs.load(place.column),
-                                        work.molecule.pairs.load(place.row), team, is_there);
+    const bool is_unit = team.number < team.of_a_block && unit < work.units;
+    const autotune::Place place = work.run[is_unit ? unit : 0];
+    const Pair bra = work.molecule.pairs.load(place.column), ket = work.molecule.pairs.load(place.row);
+    const bool is_there = is_unit && !work.leaves_out(bra, ket);
+    if constexpr (Policy::screening == Screening::schwarz)
+      if (!__any_sync(0xffffffffu, is_there)) return;
+    team_owns_quartet<Policy, BRA, KET>(work, bra, ket, team, is_there);
   }
 }
 
@@ -107,6 +121,7 @@ AUTOTUNE_DEVICE void integrate_any_class(const Work<Policy>& work) {
   if (unit >= work.units) return;
   const autotune::Place place = work.run[unit];
   Pair bra = work.molecule.pairs.load(place.column), ket = work.molecule.pairs.load(place.row);
+  if (work.leaves_out(bra, ket)) return;
   if (bra.momenta < ket.momenta) {
     const Pair other = bra;
     bra = ket;

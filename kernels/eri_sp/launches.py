@@ -26,17 +26,20 @@ def _by_subclass(arrays: Arrays) -> Positions:
     return np.lexsort((arrays["pairs"]["count"], arrays["pairs"]["momenta"]))
 
 
-def _by_place(arrays: Arrays) -> Positions:
-    """By class, then by primitive pairs, then along a curve through space: the kets of a warp are then all near their
-    bra, or all far from it."""
-    placed = family_module("eri", "expansion").orders["place"](arrays)
-    return np.asarray(placed[np.argsort(arrays["pairs"]["momenta"][placed], kind="stable")])
+def _by_class_and(order: str) -> Callable[[Arrays], Positions]:
+    """By class, and in each in an order of family eri."""
+
+    def positions(arrays: Arrays) -> Positions:
+        placed = family_module("eri", "expansion").orders[order](arrays)
+        return np.asarray(placed[np.argsort(arrays["pairs"]["momenta"][placed], kind="stable")])
+
+    return positions
 
 
 orders: dict[str, Callable[[Arrays], Positions]] = {
     "class": _by_class,
     "subclass": _by_subclass,
-    "place": _by_place,
+    **{name: _by_class_and(name) for name in ("place", "schwarz", "decade")},
 }
 
 
@@ -103,6 +106,8 @@ def _steps(execution: Execution) -> Iterator[Callable[[], None]]:
     if digested:
         for name in ("coulomb_sum", "exchange_sum"):
             yield _clear(execution, name)
+    elif names["screening"] == "schwarz":
+        yield _clear(execution, "integrals")
     yield _launch(execution, "tabulate")
     for launch in _all(execution):
         scalars = dict(vars(launch))

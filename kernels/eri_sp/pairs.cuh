@@ -14,8 +14,10 @@ struct Primitive {
 };
 
 // `momenta` is the sum of both momenta: 0 for ss, 1 for ps, 2 for pp. The primitive pairs are count from first on.
+// bound >= sqrt((ij|ij)) of every function of i with every one of j.
 struct Pair {
-  unsigned i, j, first, count, momenta, spare;
+  unsigned i, j, first, count, momenta;
+  float bound;
 };
 
 // Centre P, exponent p, sqrt(2 pi^2.5) c_a c_b exp(-ab/p |A - B|^2) / p, b/p, which says where P is on the way from A

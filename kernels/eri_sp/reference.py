@@ -9,7 +9,9 @@ in s, and the integral of s^n exp(-T s) is the Boys function Fn(T).
 
 import itertools
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +19,9 @@ from numpy.typing import NDArray
 
 from autotune.family import family_module
 
-__all__ = ["reference", "repulsion_integrals"]
+__all__ = ["AT_ONCE", "products", "reference", "repulsion_integrals", "values_of"]
 
-_AT_ONCE = 1 << 17  # quartets of primitives
+AT_ONCE = 1 << 17  # quartets of primitives
 
 Real = NDArray[np.float64]
 Polynomial = list[Real]  # in s, the lowest power first
@@ -40,12 +42,13 @@ def repulsion_integrals(shells: NDArray[Any], primitives: NDArray[Any]) -> Real:
     pairs = count * (count + 1) // 2
     out = np.zeros(pairs * (pairs + 1) // 2)
     groups = _groups(shells, primitives)
-    for number, bra in enumerate(groups):
-        left, right = np.tril_indices(len(bra.shells))
-        _fill_all(out, shells, bra, bra, left, right)
-        for ket in groups[:number]:
-            left, right = np.indices((len(bra.shells), len(ket.shells))).reshape(2, -1)
-            _fill_all(out, shells, bra, ket, left, right)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for number, bra in enumerate(groups):
+            left, right = np.tril_indices(len(bra.shells))
+            _fill_all(pool, out, shells, bra, bra, left, right)
+            for ket in groups[:number]:
+                left, right = np.indices((len(bra.shells), len(ket.shells))).reshape(2, -1)
+                _fill_all(pool, out, shells, bra, ket, left, right)
     return out
 
 
@@ -58,60 +61,75 @@ class Group(NamedTuple):
 
 
 def _groups(shells: NDArray[Any], primitives: NDArray[Any]) -> list[Group]:
-    found: dict[tuple[int, int], list[tuple[tuple[int, int], Real]]] = {}
-    for i, j in itertools.combinations_with_replacement(range(len(shells)), 2):
-        pair = (i, j) if shells["momentum"][i] > shells["momentum"][j] else (j, i)
-        rows = _product(shells, primitives, *pair)
-        kind = int(shells["momentum"][i]) + int(shells["momentum"][j])
-        found.setdefault((kind, len(rows)), []).append((pair, rows))
-    return [
-        Group(np.array([pair for pair, _ in some]), np.moveaxis(np.stack([rows for _, rows in some]), 2, 0))
-        for some in found.values()
-    ]
+    i, j = np.tril_indices(len(shells))
+    swapped = shells["momentum"][i] < shells["momentum"][j]
+    pairs = np.stack((np.where(swapped, j, i), np.where(swapped, i, j)), axis=1)
+    kinds = np.stack((shells["momentum"][pairs].sum(axis=1), shells["count"][pairs].prod(axis=1)), axis=1)
+    found = (pairs[(kinds == kind).all(axis=1)] for kind in np.unique(kinds, axis=0))
+    return [Group(some, products(shells, primitives, *some.T)) for some in found]
 
 
 def _fill_all(
-    out: Real, shells: NDArray[Any], bra: Group, ket: Group, left: NDArray[Any], right: NDArray[Any]
-) -> None:
+    pool: ThreadPoolExecutor, out: Real, shells: NDArray[Any], bra: Group, ket: Group,
+    left: NDArray[Any], right: NDArray[Any],
+) -> None:  # fmt: skip
     """Quartets of pairs ``left`` of one group and ``right`` of another, as many at once as there is room for."""
-    width = max(1, _AT_ONCE // (bra.products.shape[2] * ket.products.shape[2]))
-    for first in range(0, len(left), width):
+    width = max(1, AT_ONCE // (bra.products.shape[2] * ket.products.shape[2]))
+
+    def fill(first: int) -> None:
         some, others = left[first : first + width], right[first : first + width]
         four = np.concatenate((bra.shells[some], ket.shells[others]), axis=1)
         _fill(out, shells, four, bra.products[:, some, :, None], ket.products[:, others, None, :])
 
+    for _ in pool.map(fill, range(0, len(left), width)):
+        pass
 
-def _product(shells: NDArray[Any], primitives: NDArray[Any], i: int, j: int) -> Real:
-    """Rows (P, P - A, P - B, p, weight) of the products of the primitives of two shells."""
-    left, right = shells[i], shells[j]
-    a = primitives[left["first"] : left["first"] + left["count"]][:, None]
-    b = primitives[right["first"] : right["first"] + right["count"]][None, :]
+
+def products(
+    shells: NDArray[Any], primitives: NDArray[Any], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> Real:
+    """P, P - A, P - B, p and weight of the products of the primitives of shells ``i`` and ``j``, as many for each pair:
+    (11, pair, product)."""
+    left, right = shells[i][:, None], shells[j][:, None]
+    m = np.arange(int(left["count"][0, 0]) * int(right["count"][0, 0]))
+    a, b = primitives[left["first"] + m // right["count"]], primitives[right["first"] + m % right["count"]]
     p = a["exponent"] + b["exponent"]
     centre = [(a["exponent"] * left[axis] + b["exponent"] * right[axis]) / p for axis in "xyz"]
     from_a = [b["exponent"] / p * (right[axis] - left[axis]) for axis in "xyz"]
     from_b = [a["exponent"] / p * (left[axis] - right[axis]) for axis in "xyz"]
     distance = sum((left[axis] - right[axis]) ** 2 for axis in "xyz")
     weight = a["coefficient"] * b["coefficient"] * np.exp(-(a["exponent"] * b["exponent"]) / p * distance)
-    return np.stack([*centre, *from_a, *from_b, p, weight], axis=-1).reshape(-1, 11)
+    return np.stack([*centre, *from_a, *from_b, p, weight])
 
 
 def _fill(out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right: Real) -> None:
     """Every integral of some quartets of shells with equal momenta, from the products of either pair."""
+    momenta = shells["momentum"][four[0]].tolist()
+    first = shells["function"][four].astype(np.int64)
+    every = list(itertools.product(*(range(2 * momentum + 1) for momentum in momenta)))
+    for chosen, values in zip(every, values_of(momenta, every, left, right), strict=True):
+        i, j, k, low = (first[:, place] + chosen[place] for place in range(4))
+        out[_triangle(_triangle(i, j), _triangle(k, low))] = values
+
+
+def values_of(
+    momenta: Sequence[int], every: Iterable[Sequence[int]], left: Real, right: Real
+) -> Iterator[Real]:
+    """Of quartets of shells with these momenta, the integrals (quartet) for each choice of their four functions, from
+    the products (11, quartet, bra's, ket's) of either pair."""
     p, q = left[9], right[9]
     alpha = p * q / (p + q)
     apart = [left[axis] - right[axis] for axis in range(3)]
     t = alpha * sum(distance**2 for distance in apart)
     scale = 2 * math.pi**2.5 / (p * q * np.sqrt(p + q)) * left[10] * right[10]
-    momenta = [int(momentum) for momentum in shells["momentum"][four[0]]]
     boys = [scale * value for value in _boys(sum(momenta), t)]
     spread = (
         [0.5 / p, -0.5 * alpha / p**2],  # the variance of x1
         [0.5 / q, -0.5 * alpha / q**2],
         [np.zeros(1), 0.5 / (p + q)],  # their covariance
     )
-    first = shells["function"][four].astype(np.int64)
     cached: dict[tuple[int, tuple[int, ...]], Polynomial] = {}
-    for chosen in itertools.product(*(range(2 * momentum + 1) for momentum in momenta)):
+    for chosen in every:
         total: Polynomial = [np.ones(1)]
         for axis in range(3):
             powers = tuple(place for place in range(4) if momenta[place] and chosen[place] == axis)
@@ -124,8 +142,7 @@ def _fill(out: Real, shells: NDArray[Any], four: NDArray[Any], left: Real, right
                 cached[axis, powers] = _mean(list(powers), means, spread)
             total = _times(total, cached[axis, powers])
         each = np.asarray(sum(value * boys[power] for power, value in enumerate(total)))
-        i, j, k, low = (first[:, place] + chosen[place] for place in range(4))
-        out[_triangle(_triangle(i, j), _triangle(k, low))] = each.sum(axis=(1, 2))
+        yield each.sum(axis=(1, 2))
 
 
 def _mean(factors: list[int], means: list[Polynomial], spread: tuple[Polynomial, ...]) -> Polynomial:

@@ -1,6 +1,7 @@
 """The eri_sp family: every class by configurations of all kinds, and its reference, against libcint through PySCF."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ MODULE: Any = FAMILY.module
 
 # Every value of every policy.
 BLOCKS = "order=place,classes=apart,granularity=block,bra_transform=once"
+SCREENED = "order=schwarz,screening=schwarz,classes=apart,bra_transform=once"
 THREADS = "classes=apart,pair_table=device,parts=3,bra_transform=once"
 TRIED = (
     "control",
@@ -36,8 +38,13 @@ TRIED = (
     f"{THREADS},order=subclass,boys=quotient,boys_memory=texture,split=3,split_heavy=3",
     f"{THREADS},order=class,boys=erf,split_heavy=3,block_size=256",
     f"{BLOCKS},boys=quotient,boys_memory=readonly",
+    f"{SCREENED},granularity=thread,pair_table=device,boys=quotient,parts=3,split=3,split_heavy=9,block_size=64",
+    "order=decade,screening=schwarz,pair_table=device",
 )
-MATRICES = TRIED[2:3]
+SCREENED_BLOCKS = (
+    f"{SCREENED},granularity=block,pair_table=device,boys=quotient,parts=3,split_heavy=3,block_size=64"
+)
+MATRICES = (TRIED[2], *TRIED[6:], SCREENED_BLOCKS)
 PLACE = (0.3, -0.2, 0.1)
 
 
@@ -164,6 +171,71 @@ def test_matrices_equal_pyscfs(backend: CpuBackend, binaries: dict[str, list[Bin
         assert results["integrals"].tolist() == [0]
 
 
+# ---- screening
+
+
+def of_functions(inputs: Inputs) -> Any:
+    """Bounds (function, function)."""
+    shells, pairs = inputs.arrays["shells"], inputs.arrays["pairs"]
+    bounds = np.zeros((len(shells), len(shells)))
+    bounds[pairs["i"], pairs["j"]] = bounds[pairs["j"], pairs["i"]] = pairs["bound"]
+    owner = np.repeat(np.arange(len(shells)), 2 * shells["momentum"].astype(int) + 1)
+    return bounds[np.ix_(owner, owner)]
+
+
+def check_bounds(inputs: Inputs) -> None:
+    full = libcint.mole(inputs.arrays).intor("int2e_sph")
+    own, bounds = np.sqrt(np.einsum("ijij->ij", full).clip(0)), of_functions(inputs)
+    assert (own <= bounds * (1 + 1e-6) + 1e-12).all()
+    pairs, shells = inputs.arrays["pairs"], inputs.arrays["shells"]
+    for pair in pairs:
+        i, j = (
+            slice(s["function"], s["function"] + 2 * s["momentum"] + 1)
+            for s in shells[[pair["i"], pair["j"]]]
+        )
+        assert pair["bound"] == pytest.approx(own[i, j].max(), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("number", range(6, len(TRIED)))
+def test_a_list_without_what_is_below_the_threshold(
+    number: int, backend: CpuBackend, binaries: dict[str, list[Binary]]
+) -> None:
+    """At a threshold of 1e-3, where it shows: an integral is right to the last digits, or 0 and below its bound."""
+    water = of_waters(waters=2, basis="sto-3g")
+    water = replace(water, scalars={**water.scalars, "threshold": 1e-3})
+    molecule, bounds = libcint.mole(water.arrays), of_functions(water)
+    ((_, results),) = found(backend, binaries["integrals"][number : number + 1], water)
+    i, j = np.tril_indices(len(bounds))
+    bra, ket = np.tril_indices(len(i))
+    is_kept = bounds[i, j][bra] * bounds[i, j][ket] >= 1e-3
+    assert 0.1 < is_kept.mean() < 0.9
+    assert np.abs(results["integrals"] - libcint.integrals(molecule))[is_kept].max() < 1e-12
+    assert not results["integrals"][~is_kept].any()
+
+
+@pytest.mark.parametrize("number", range(1, len(MATRICES)))
+def test_screening_leaves_out_no_more_than_schwarzs_inequality_says(
+    number: int, backend: CpuBackend, binaries: dict[str, list[Binary]]
+) -> None:
+    """|J_ij| misses at most the sum of bound_ij bound_kl |D_kl| over the kets below the threshold, K_ik the same with
+    |D_jl|: here at a threshold of 1e-3, where it shows."""
+    water = of_waters(waters=2, basis="sto-3g", output="coulomb_exchange", seed=1)
+    water = replace(water, scalars={**water.scalars, "threshold": 1e-3})
+    density, bounds = water.arrays["density"], of_functions(water)
+    products = bounds[:, :, None, None] * bounds
+    missed = np.where(products < 1e-3, products, 0)
+    most = {
+        "coulomb": np.einsum("ijkl,kl->ij", missed, abs(density)),
+        "exchange": np.einsum("ijkl,jl->ik", missed, abs(density)),
+    }
+    expected = dict(zip(most, libcint.matrices(libcint.mole(water.arrays), density), strict=True))
+    ((_, results),) = found(backend, binaries["coulomb_exchange"][number : number + 1], water)
+    for name, bound in most.items():
+        difference = np.abs(results[name] - expected[name])
+        assert (difference <= bound + 1e-11).all(), name
+        assert difference.max() > 1e-6, name  # something was left out
+
+
 @pytest.mark.parametrize(("output", "basis"), [("integrals", "6-31g"), ("coulomb_exchange", "sto-3g")])
 def test_the_reference_equals_libcint(output: str, basis: str) -> None:
     water = of_waters(waters=1, basis=basis, output=output, seed=3)
@@ -201,10 +273,12 @@ def with_libcint() -> None:
 @pytest.mark.usefixtures("with_libcint")
 @settings(max_examples=20, deadline=None)
 @given(chosen=shells(), way=st.integers(0, len(TRIED) - 1))
-def test_any_shells_equal_libcint(
+def test_any_shells_equal_libcint_and_have_their_bounds(
     backend: CpuBackend, binaries: dict[str, list[Binary]], chosen: list[Any], way: int
 ) -> None:
-    check_integrals(backend, binaries["integrals"][way : way + 1], of_shells(chosen))
+    inputs = of_shells(chosen)
+    check_integrals(backend, binaries["integrals"][way : way + 1], inputs)
+    check_bounds(inputs)
 
 
 SIX = [5484.67166, 825.234946, 188.046958, 52.9645, 16.8975704, 5.7996353]
