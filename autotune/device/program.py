@@ -19,7 +19,7 @@ _UNIT = 16  # bytes: what memory comes in
 
 
 class Room(Closing):
-    """Memory on a device. ``address`` is where it begins, ``nbytes`` how much there is."""
+    """Memory on a device. ``address`` is where it begins, ``nbytes`` how much there is; ``content`` may be shorter."""
 
     def __init__(self, backend: Backend, nbytes: int, content: Bytes | None = None) -> None:
         units = -(-nbytes // _UNIT)
@@ -71,7 +71,7 @@ class DeviceProgram:
             self._module = backend.load(compile_one(batch, backend.toolchain(), cache, failed))
 
     def room(self, nbytes: int, content: NDArray[Any] | None = None) -> Room:
-        """Allocate memory on the device, in bytes, with ``content`` if that is given (as many bytes).
+        """Allocate memory on the device, in bytes, with ``content`` at its beginning if that is given.
 
         Raises MemoryError if there is not enough.
         """

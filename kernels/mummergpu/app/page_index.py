@@ -10,7 +10,7 @@ from autotune.family import TunedKernel
 
 from .. import suffix_tree
 from ..arrays import Progress
-from ..index import Wanted, build_index, device_bytes, most_characters, wanted_for
+from ..index import DeviceArray, Wanted, build_index, device_bytes, most_characters, wanted_for
 from ..tables import table_letters, tables
 
 __all__ = ["PageIndex", "index_bytes", "index_of", "most_of"]
@@ -47,12 +47,15 @@ def index_of(
     configuration: Mapping[str, Any] | None,
     progress: Progress | None = None,
 ) -> PageIndex:
-    """What a configuration reads of ``text``, which ends with OTHER; None for one that reads nothing but its size.
+    """What a configuration reads of ``text``, which ends with OTHER; None for no more than its size, with no content.
     Raises WorkloadError and CompilerError, and what the device raises."""
     letters = _letters(text.size, min_match_length)
     if configuration is None:
         nothing = Wanted(tree=False)
-        return PageIndex(_on_host(kernel, text, min_match_length, nothing, None), nothing, letters)
+        arrays = _on_host(kernel, text, min_match_length, nothing, None)
+        if kernel.kind == "cuda":
+            arrays["reference"] = DeviceArray(0, text.size, text.dtype)  # whose values nobody looks through
+        return PageIndex(arrays, nothing, letters)
     wanted = wanted_for(configuration, letters)
     if kernel.kind == "cuda":
         made = build_index(kernel, text, wanted, progress)

@@ -14,6 +14,7 @@ from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
 __all__ = [
     "MOST_POSITIONS",
+    "DeviceArray",
     "Index",
     "Wanted",
     "build_index",
