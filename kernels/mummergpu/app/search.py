@@ -34,7 +34,7 @@ _DEVICE_SHARE = 0.8  # for the index; the rest is for reads and matches
 
 
 class Search(Protocol):
-    """The text of one page, ready to be searched by ``lanes`` threads at once."""
+    """The text of one page, ready to be searched by any number of threads, best by ``lanes`` for each strand."""
 
     @property
     def lanes(self) -> int: ...
@@ -152,19 +152,23 @@ class Searcher:
         """What the configuration that is chosen for these sizes reads of the text, and that with room for reads."""
         kernel, minimum, reads = self._kernel, self._min_match_length, self._room.arrays()
         nothing = index_of(kernel, text, minimum, None)
-        chosen = kernel.explain(_inputs(kernel, nothing.arrays, reads, minimum))[0].configuration
+        inputs = _inputs(kernel, nothing.arrays, reads, minimum)
+        chosen = kernel.explain(inputs)[0]
         while True:
-            assert chosen is not None
-            index = index_of(kernel, text, minimum, chosen, progress)
+            assert chosen.configuration is not None
+            index: PageIndex | None = None
             try:
+                with kernel.compiling(chosen, inputs):
+                    index = index_of(kernel, text, minimum, chosen.configuration, progress)
                 prepared = kernel.prepare(_inputs(kernel, index.arrays, reads, minimum))
             except BaseException:
-                index.close()
+                if index is not None:
+                    index.close()
                 raise
             if index.suffices_for(prepared.variant.configuration):
                 return index, prepared
             # The sizes of the index count, too.
-            chosen = prepared.variant.configuration
+            chosen = prepared.chosen.candidate
             prepared.close()
             index.close()
 
