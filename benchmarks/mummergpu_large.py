@@ -22,7 +22,6 @@ All matches are compared by their number and a sum over them that their order do
 
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -206,18 +205,21 @@ def run(folder: Path, device: str, min_match_length: int, policies: Path | None 
     if policies:
         environment["AUTOTUNE_POLICIES"] = str(policies.resolve())
     command += ["-o", str(folder / "output.mems")]
-    begin = time.perf_counter()
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    seconds = time.perf_counter() - begin
-    host = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
-    assert done.returncode == 0, done.stderr
-    text = done.stdout
+    said = folder / "said"
+    with said.open("w") as file:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    text = said.read_text()
+    assert process.returncode == 0, text
     pages = re.search(r"(\d+) pages?$", text, re.MULTILINE)
     printed = re.search(r"^seconds +([0-9.]+):", text, re.MULTILINE)
     assert pages and printed
     return {
         **_row(f"{OURS}, {state} cache", autotune.__version__, 0, min_match_length, seconds),
-        "host_mib": host, "pages": int(pages[1]),
+        "host_mib": usage.ru_maxrss >> 10, "pages": int(pages[1]),
         "seconds_printed": float(printed[1]), "phases": phases(text), "configuration": configuration(text),
     }  # fmt: skip
 

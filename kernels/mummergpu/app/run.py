@@ -30,11 +30,12 @@ from ..sequences import (
     reverse_complement,
 )
 from .clock import Clock
+from .expected import expected
 from .lines import compiled
 from .mums import Lines
 from .pages import Page, Spill, merged, pages
 from .portions import Portions
-from .search import Search, Searcher, largest_text
+from .search import Search, Searcher, compile_ahead, largest_text
 from .stages import Ahead, Behind, Beside
 
 __all__ = ["Request", "Tally", "align", "parse", "run"]
@@ -78,16 +79,23 @@ def run(
 ) -> None:
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the
     arguments is refused before ``open_kernel`` is called; what is wrong in the reference, or in the reads up to the
-    first that is long enough, before the kernel, which is opened meanwhile, is asked for anything. Raises UsageError,
-    UnknownName, WorkloadError, what the device raises, and OSError from writing."""
+    first that is long enough, before anything runs on the device, which is opened and compiled for meanwhile. Raises
+    UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
     clock = Clock()
     request = parse(given)
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
     clock.lap("start")
-    # One thread opens the device and gives it back; what writes lines may have to be compiled.
-    with ExitStack() as held, ThreadPoolExecutor(1) as opener, ThreadPoolExecutor(1) as compiler:
-        opened, writes = opener.submit(open_kernel), compiler.submit(compiled)
+    # One thread opens the device and gives it back; others compile, where it has not been done before.
+    with ExitStack() as held, ThreadPoolExecutor(1) as opener, ThreadPoolExecutor(2) as compilers:
+
+        def open_device() -> TunedKernel:
+            kernel = open_kernel()
+            if kernel.kind == "cuda":
+                compilers.submit(_compile_ahead, request, kernel)  # what goes wrong there shows later as well
+            return kernel
+
+        opened, writes = opener.submit(open_device), compilers.submit(compiled)
         reference, blocks = _inputs(request)
         held.enter_context(closing(blocks))
         clock.lap("reading")
@@ -100,10 +108,9 @@ def run(
             note(f"index        {step}, {share:.0%} done")
 
         def open_page(text: Codes, block: ReadBlock) -> Search:
-            bases = min(len(block.codes), _MANY_BASES if is_gpu else _FEW_BASES)
-            reads = len(block.headers) * bases // max(1, len(block.codes))
+            at_once = _at_once(len(block.codes), len(block.headers), _MANY_BASES if is_gpu else _FEW_BASES)
             report = told if len(text) > _SOON_BUILT[is_gpu] else None
-            return Searcher(kernel, text, request.min_match_length, bases, int(_SPARE * reads) + 1, report)
+            return Searcher(kernel, text, request.min_match_length, *at_once, report)
 
         def give_back(search: Search) -> None:
             search.close()
@@ -120,6 +127,22 @@ def run(
     clock.lap("end")
     for line in tally.lines(device, request, len(parts), clock):
         note(line)
+
+
+def _compile_ahead(request: Request, kernel: TunedKernel) -> None:
+    """What will most likely run, where files say how large they are before they are read."""
+    reference, queries = expected(request.reference), expected(request.queries)
+    if reference and queries:
+        block = min(queries.letters, request.block)
+        reads = queries.records * block // max(1, queries.letters)
+        at_once = _at_once(block, reads, _MANY_BASES)
+        compile_ahead(kernel, reference.letters + reference.records, request.min_match_length, *at_once)
+
+
+def _at_once(bases: int, reads: int, most: int) -> tuple[int, int]:
+    """Bases and reads that are searched at once, of a block that has so many."""
+    few = min(bases, most)
+    return few, int(_SPARE * (reads * few // max(1, bases))) + 1
 
 
 # ---- what is asked for

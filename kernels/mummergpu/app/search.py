@@ -19,7 +19,7 @@ from ..text import cores, packed
 from .page_index import PageIndex, index_bytes, index_of, most_of
 from .rooms import Rooms
 
-__all__ = ["Search", "Searcher", "largest_text"]
+__all__ = ["Search", "Searcher", "compile_ahead", "largest_text"]
 
 Codes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -242,6 +242,18 @@ def _inputs(
     kernel: TunedKernel, of_text: Mapping[str, Any], of_reads: Mapping[str, Any], min_match_length: int
 ) -> Inputs:
     return kernel.bind(**of_text, **of_reads, min_match_length=min_match_length)
+
+
+def compile_ahead(
+    kernel: TunedKernel, characters: int, min_match_length: int, bases: int, reads: int
+) -> None:
+    """Compile what is chosen for a page of about so many ``characters`` and reads of so many ``bases``; another choice
+    waits until that is done."""
+    text = np.broadcast_to(np.uint8(OTHER), characters)  # takes no memory, and nothing looks at it
+    nothing, room = index_of(kernel, text, min_match_length, None), _Room.of(bases, reads).arrays()
+    inputs = _inputs(kernel, nothing.arrays, room, min_match_length)
+    with kernel.compiling(kernel.explain(inputs)[0], inputs):
+        pass
 
 
 def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int:
