@@ -18,6 +18,7 @@ from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
 from .page_index import PageIndex, index_bytes, index_of, most_of
 from .rooms import Rooms
+from .stages import Together
 
 __all__ = ["Search", "Searcher", "compile_ahead", "largest_text"]
 
@@ -158,7 +159,7 @@ class Searcher:
             assert chosen.configuration is not None
             index: PageIndex | None = None
             try:
-                with kernel.compiling(chosen, inputs):
+                with Together(kernel.compilers(chosen, inputs)):
                     index = index_of(kernel, text, minimum, chosen.configuration, progress)
                 prepared = kernel.prepare(_inputs(kernel, index.arrays, reads, minimum))
             except BaseException:
@@ -252,7 +253,7 @@ def compile_ahead(
     text = np.broadcast_to(np.uint8(OTHER), characters)  # takes no memory, and nothing looks at it
     nothing, room = index_of(kernel, text, min_match_length, None), _Room.of(bases, reads).arrays()
     inputs = _inputs(kernel, nothing.arrays, room, min_match_length)
-    with kernel.compiling(kernel.explain(inputs)[0], inputs):
+    with Together(kernel.compilers(kernel.explain(inputs)[0], inputs)):
         pass
 
 

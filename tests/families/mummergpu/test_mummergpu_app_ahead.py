@@ -21,7 +21,7 @@ from autotune.errors import CompilerError, WorkloadError
 
 pytestmark = pytest.mark.filterwarnings("ignore:no usable policy file")
 
-ahead = _load("app.expected")
+ahead, stages = _load("app.expected"), _load("app.stages")
 
 # ---- sizes
 
@@ -74,7 +74,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(monkeypatch: pytest.Monke
     assert found.lengths.tolist() == [300]
 
 
-def test_it_compiles_while_the_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilers_run_while_the_block_does(monkeypatch: pytest.MonkeyPatch) -> None:
     make_world(monkeypatch)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -89,10 +89,11 @@ def test_it_compiles_while_the_block_runs(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(kernel._target, "load", load)
         loaded = threading.Event()
         monkeypatch.setattr(kernel._target.layout_transform, "load", loaded.set)
-        with pytest.raises(CompilerError, match="does not compile"), kernel.compiling(chosen, inputs):
+        compilers = kernel.compilers(chosen, inputs)
+        with pytest.raises(CompilerError, match="does not compile"), stages.Together(compilers):
             assert begun.wait(20) and loaded.wait(20)
             go_on.set()
-        with pytest.raises(WorkloadError, match="of the block"), kernel.compiling(chosen, inputs):
+        with pytest.raises(WorkloadError, match="of the block"), stages.Together(compilers):
             raise WorkloadError("of the block")  # is what matters
 
 
