@@ -25,12 +25,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     assert {path.name for path in tmp_path.iterdir()} <= {"reference", "queries"}
     assert set(threading.enumerate()) <= threads
-    assert not Opened.asked and not Opened.are_open
+    assert set(Opened.asked) <= {"family"}, "no more than what there is to compile ahead"
+    assert not Opened.are_open
 
 
 class Opened:
     """A kernel on a device that is opened, and closed again."""
 
+    kind = "cuda"
     asked: ClassVar[list[str]] = []
     made = are_open = 0
 
