@@ -30,7 +30,17 @@ from autotune.family import WorkloadError
 
 from . import text as texts
 
-__all__ = ["OTHER", "ReadBlock", "has_base", "join", "name_of", "offsets_of", "plain_fasta", "records"]
+__all__ = [
+    "OTHER",
+    "ReadBlock",
+    "has_base",
+    "join",
+    "name_of",
+    "offsets_of",
+    "plain_fasta",
+    "records",
+    "require",
+]
 
 # Matches nothing, and stands between and after reference records.
 OTHER = 4
@@ -118,6 +128,12 @@ def _told(path: Path) -> Iterator[None]:
         raise WorkloadError(
             f"cannot read {path}: {error.strerror or error}. Give the path of a FASTA or FASTQ file."
         ) from error
+
+
+def require(path: Path) -> None:
+    """Raise WorkloadError where nothing can be found at ``path``; a pipe is not opened."""
+    with _told(path):
+        path.stat()
 
 
 def _pieces(path: Path, stream: io.BufferedIOBase) -> Generator[bytes]:

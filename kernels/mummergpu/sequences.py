@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-from .fastx import OTHER, ReadBlock, has_base, join, name_of, plain_fasta, records
+from .fastx import OTHER, ReadBlock, has_base, join, name_of, plain_fasta, records, require
 from .text import cores, turned
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "host_memory",
     "read_blocks",
     "read_reference",
+    "require",
     "reverse_complement",
 ]
 

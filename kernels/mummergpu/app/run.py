@@ -27,6 +27,7 @@ from ..sequences import (
     followed,
     read_blocks,
     read_reference,
+    require,
     reverse_complement,
 )
 from .clock import Clock
@@ -78,13 +79,15 @@ def run(
     note: Callable[[str], None],
 ) -> None:
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the
-    arguments is refused before ``open_kernel`` is called; what is wrong in the reference, or in the reads up to the
-    first that is long enough, before anything runs on the device, which is opened and compiled for meanwhile. Raises
-    UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
+    arguments, or is not there, is refused before ``open_kernel`` is called; what is wrong in the reference, or in the
+    reads up to the first that is long enough, before anything runs on the device, which is opened and compiled for
+    meanwhile. Raises UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
     clock = Clock()
     request = parse(given)
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
+    for path in (request.reference, request.queries):
+        require(path)
     clock.lap("start")
     # One thread opens the device and gives it back; others compile, where it has not been done before.
     with ExitStack() as held, ThreadPoolExecutor(1) as opener, ThreadPoolExecutor(2) as compilers:

@@ -16,7 +16,7 @@ from ..matches import Mems
 from ..sequences import host_memory
 from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
-from .page_index import PageIndex, index_bytes, index_of, most_of
+from .page_index import PageIndex, index_bytes, index_compiler, index_of, most_of
 from .rooms import Rooms
 from .stages import Together
 
@@ -253,7 +253,10 @@ def compile_ahead(
     text = np.broadcast_to(np.uint8(OTHER), characters)  # takes no memory, and nothing looks at it
     nothing, room = index_of(kernel, text, min_match_length, None), _Room.of(bases, reads).arrays()
     inputs = _inputs(kernel, nothing.arrays, room, min_match_length)
-    with Together(kernel.compilers(kernel.explain(inputs)[0], inputs)):
+    chosen = kernel.explain(inputs)[0]
+    assert chosen.configuration is not None
+    index = index_compiler(kernel, characters, min_match_length, chosen.configuration)
+    with Together([*kernel.compilers(chosen, inputs), index]):
         pass
 
 

@@ -16,6 +16,7 @@ from mummergpu_helpers import _load, mums
 from test_mummergpu_app import LAMBDA, alignment, fasta, fastq, run, search
 
 from autotune.cli.commands import main
+from autotune.dispatch import TunedKernel
 from autotune.dispatch import target as targets
 from autotune.errors import CompilerError, WorkloadError
 
@@ -63,14 +64,22 @@ def test_what_was_compiled_ahead_is_not_compiled_again(monkeypatch: pytest.Monke
         return compile_module(backend, cache, variant, *more)
 
     monkeypatch.setattr(targets, "compile_module", counted)
+    programs: list[Any] = []
+    program = TunedKernel.program
+
+    def noted(kernel: TunedKernel, *of: Any) -> Any:
+        programs.append(of)
+        return program(kernel, *of)
+
+    monkeypatch.setattr(TunedKernel, "program", noted)
     text = np.append(np.random.default_rng(1).integers(0, 4, 300), 4).astype(np.uint8)
     with tuned("mummergpu") as kernel:
         search.compile_ahead(kernel, 310, 20, 1000, 11)
-        assert len(compiled) == 1
+        assert len(compiled) == 1 and len(programs) == 1
         searcher = search.Searcher(kernel, text, 20, 900, 10)
         found = searcher.search(text[:-1], np.array([0, 300]))
         searcher.close()
-    assert len(compiled) == 1
+    assert len(compiled) == 1 and len(programs) == 2 and programs[0] == programs[1]  # from the cache
     assert found.lengths.tolist() == [300]
 
 

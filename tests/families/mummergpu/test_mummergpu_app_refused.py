@@ -92,7 +92,8 @@ def test_a_bad_command_line_is_refused_before_the_device_is_used(
     folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], code: int, said: str
 ) -> None:
     assert said in refused(folder, capsys, code, **changes)
-    assert not (code == 2 and Opened.made), "a device was opened for arguments that cannot be right"
+    if code == 2 or "nowhere" in said:
+        assert not Opened.made, "a device was opened for what cannot be right"
 
 
 @pytest.mark.parametrize("which", ["reference", "queries"])
