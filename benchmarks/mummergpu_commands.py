@@ -21,7 +21,7 @@ COPMEM_LEAST = 50  # copMEM2 finds no shorter matches
 @dataclass(frozen=True, eq=False)
 class Command:
     """`arguments` take {reference}, {queries}, {length}, {kept} and {output}; without {output} it is what they print.
-    `kept` is what an earlier command wrote."""
+    `kept` is what an earlier command wrote. Before each run the folder `emptied` is removed."""
 
     tool: str
     version: str
@@ -29,9 +29,10 @@ class Command:
     arguments: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
     most_runs: int | None = None
+    emptied: Path | None = None
 
 
-def ours(cores: int, cache: Path, device: str, policies: Path | None) -> list[Command]:
+def ours(cores: int, cache: Path, device: str, policies: Path | None, cold_runs: int = 1) -> list[Command]:
     arguments = [sys.executable, "-m", "autotune", "run", "mummergpu", "-i", "reference={reference}"]
     arguments += ["-i", "queries={queries}", "-i", "min_match_length={length}", "-o", "{output}"]
     arguments += ["--device", device] if device else []
@@ -40,9 +41,9 @@ def ours(cores: int, cache: Path, device: str, policies: Path | None) -> list[Co
         environment["AUTOTUNE_POLICIES"] = str(policies.resolve())
     version = told_by([sys.executable, "-m", "autotune", "--version"], environment).split()[-1]
     shared = (version, cores, tuple(arguments), environment)
-    # The first run finds an empty cache and leaves it filled.
+    # A cold run finds an empty cache and leaves it filled.
     return [
-        Command(f"{OURS}, cold cache", *shared, most_runs=1),
+        Command(f"{OURS}, cold cache", *shared, most_runs=cold_runs, emptied=cache),
         Command(f"{OURS}, warm cache", *shared),
     ]
 

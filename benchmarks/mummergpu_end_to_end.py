@@ -114,6 +114,8 @@ def run(command: Command, names: dict[str, str], folder: Path, limit: float, poo
     kept = Path(names.get("kept", output))
     for stale in (output, said):
         stale.unlink(missing_ok=True)
+    if command.emptied:
+        shutil.rmtree(command.emptied, ignore_errors=True)
     launcher = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", LAUNCHER, *map(str, streams), program, *arguments],
         cwd=folder, env=os.environ | command.environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -221,6 +223,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="", help="for autotune: cuda, cpu")
     parser.add_argument("--policies", type=Path, help="for autotune")
     parser.add_argument("--runs", type=int, default=5, help="at most")
+    parser.add_argument(
+        "--cold-runs", type=int, default=1, help="at most, of ours with an empty compile cache"
+    )
     parser.add_argument("--seconds", type=float, default=60, help="no further run of a command beyond these")
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a command is ended")
     parser.add_argument("--scratch", type=Path, help="where inputs and outputs lie; best in memory: /dev/shm")
@@ -273,7 +278,8 @@ def compare(
     theirs, missing = peers(cores, arguments.peers, workload.min_match_length, arguments.threads or ())
     cache = Path(tempfile.mkdtemp(dir=scratch))
     wanted = arguments.tool or [""]
-    commands = [*theirs, *ours(cores, cache, arguments.device, arguments.policies)]
+    own = ours(cores, cache, arguments.device, arguments.policies, arguments.cold_runs)
+    commands = [*theirs, *own]
     commands = [c for c in commands if any(w in c.tool for w in wanted)] + [FLOOR]
     absent = [Command(tool, "", 0, ("",)) for tool in missing if any(w in tool for w in wanted)]
     ran: dict[Command, list[Run]] = {}

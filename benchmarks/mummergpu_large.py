@@ -10,23 +10,27 @@ has the seconds of the command by a clock outside it and by what it prints, and 
 host. 3.1 billion letters take 3.2 GB of disk in --scratch, 7 GB of the host's memory and up to 110 GB of the device's.
 The exit code is 1 where a read was not found, or where a program's matches are not ours.
 
-    python benchmarks/mummergpu_large.py --peers FOLDER --limit 40 --scratch /dev/shm --out beside-peers.csv
+    python benchmarks/mummergpu_large.py --peers FOLDER --runs 3 --limit 40 --scratch /dev/shm --out beside-peers.csv
 
-With --peers copMEM2 and MUMmer4, looked for as mummergpu_end_to_end.py does, get the same files, both strands and all
-cores; a program that is not done after --limit seconds is ended, and has a row that says so. All matches are compared
-by their number and a sum over them that their order does not change.
+With --peers copMEM2 and MUMmer4 (or one of them: --tool), looked for as mummergpu_end_to_end.py does, get the same
+files, both strands and all cores; a program that is not done after --limit seconds is ended, has a row that says so,
+and is not run again. Programs take turns, --runs times at most; no run begins that would, by the time that its program
+took before, end later than --seconds after the start. Our first run finds an empty compile cache, the others what it
+left.
+All matches are compared by their number and a sum over them that their order does not change.
 """
 
 import os
 import re
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,11 +68,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--records", type=int, default=24)
     parser.add_argument("--reads", type=int, default=200_000)
     parser.add_argument("--min-match-length", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=1, help="of each program, at most")
+    parser.add_argument(
+        "--seconds", type=float, default=600, help="for all runs, without making the reference"
+    )
     parser.add_argument("--scratch", type=Path, help="a folder for the reference and the output")
     parser.add_argument("--peers", type=Path, help="a folder of programs to run beside ours")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of peers")
+    parser.add_argument("--tool", action="append", choices=THEIRS, help="of the peers, only these")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a peer is ended")
+    parser.add_argument("--policies", type=Path, help="for ours, in place of those that ship")
     given = parser.parse_args(words)
     if given.check:
         print(f"{given.letters:,} letters in {given.records} records")
@@ -91,17 +100,53 @@ def main(words: Sequence[str] | None = None) -> int:
             print(*(f"{key}: {value}" for key, value in rows[-1].items()), sep="\n", flush=True)
             write_rows(given.out, rows)
 
-        for _ in range(given.runs):
-            add(run(folder, given.device, given.min_match_length))
+        turns: list[Callable[[], dict[str, Any]]] = [
+            partial(run, folder, given.device, given.min_match_length, given.policies)
+        ]
         if given.peers:
+            wanted = given.tool or THEIRS
             made, missing = peers(given.threads, given.peers, given.min_match_length, [given.threads])
-            for command in made:
-                if command.tool in THEIRS:
-                    add(run_peer(folder, command, given.min_match_length, given.limit))
-            print(*(f"{tool}: not here" for tool in missing if tool in THEIRS), sep="\n")
+            turns += [
+                partial(run_peer, folder, command, given.min_match_length, given.limit)
+                for command in made
+                if command.tool in wanted
+            ]
+            print(*(f"{tool}: not here" for tool in missing if tool in wanted), sep="\n")
+        take_turns(turns, given.runs, given.seconds, add)
     done = [row for row in rows if not row["problem"]]
+    print(*summary(rows), sep="\n")
     sums = {(row["matches"], row["checksum"]) for row in done}
     return int(len(sums) > 1 or any(row["found"] < row["reads"] for row in done))
+
+
+def take_turns(
+    turns: Sequence[Callable[[], dict[str, Any]]], runs: int, seconds: float, add: Callable[[dict[str, Any]], None]
+) -> None:  # fmt: skip
+    """Run each of ``turns`` up to ``runs`` times, for about ``seconds`` at most; ``add`` takes what they return."""
+    end = time.perf_counter() + seconds
+    took = dict.fromkeys(range(len(turns)), 0.0)
+    for _ in range(runs):
+        for number, turn in enumerate(turns):
+            if number not in took or time.perf_counter() + took[number] > end:
+                continue
+            row = turn()
+            took[number] = row["seconds"]
+            if row["problem"]:
+                del took[number]
+            add(row)
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each program: the median of its seconds, the least and the most, or what its problem was."""
+    lines = []
+    for tool in dict.fromkeys(row["tool"] for row in rows):
+        own = [row for row in rows if row["tool"] == tool]
+        seconds = [row["seconds"] for row in own if not row["problem"]]
+        told = own[-1]["problem"]
+        if seconds:
+            told = f"{statistics.median(seconds):.2f} s ({min(seconds):.2f} to {max(seconds):.2f}, {len(seconds)} runs)"
+        lines.append(f"{tool}: {told}")
+    return lines
 
 
 # ---- inputs
@@ -146,27 +191,35 @@ def write_reads(path: Path, reads: Read) -> None:
 # ---- the command
 
 
-def run(folder: Path, device: str, min_match_length: int) -> dict[str, Any]:
-    """The command once."""
+def run(folder: Path, device: str, min_match_length: int, policies: Path | None = None) -> dict[str, Any]:
+    """The command once; the first time it finds an empty compile cache."""
     given = {
         "reference": folder / "reference.fa", "queries": folder / "reads.fa", "both_strands": "true",
         "min_match_length": min_match_length,
     }  # fmt: skip
     command = [sys.executable, "-m", "autotune", "run", "mummergpu", "--device", device]
     command += [word for name, value in given.items() for word in ("-i", f"{name}={value}")]
-    environment = {**os.environ, "PYTHONPATH": python_path()}
-    begin = time.perf_counter()
+    cache = folder / "cache"
+    state = "warm" if cache.exists() else "cold"
+    environment = {**os.environ, "PYTHONPATH": python_path(), "AUTOTUNE_CACHE": str(cache)}
+    if policies:
+        environment["AUTOTUNE_POLICIES"] = str(policies.resolve())
     command += ["-o", str(folder / "output.mems")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    seconds = time.perf_counter() - begin
-    host = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
-    assert done.returncode == 0, done.stderr
-    text = done.stdout
+    said = folder / "said"
+    with said.open("w") as file:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    text = said.read_text()
+    assert process.returncode == 0, text
     pages = re.search(r"(\d+) pages?$", text, re.MULTILINE)
     printed = re.search(r"^seconds +([0-9.]+):", text, re.MULTILINE)
     assert pages and printed
     return {
-        **_row(OURS, autotune.__version__, 0, min_match_length, seconds), "host_mib": host, "pages": int(pages[1]),
+        **_row(f"{OURS}, {state} cache", autotune.__version__, 0, min_match_length, seconds),
+        "host_mib": usage.ru_maxrss >> 10, "pages": int(pages[1]),
         "seconds_printed": float(printed[1]), "phases": phases(text), "configuration": configuration(text),
     }  # fmt: skip
 

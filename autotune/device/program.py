@@ -19,7 +19,7 @@ _UNIT = 16  # bytes: what memory comes in
 
 
 class Room(Closing):
-    """Memory on a device. ``address`` is where it begins, ``nbytes`` how much there is."""
+    """Memory on a device. ``address`` is where it begins, ``nbytes`` how much there is; ``content`` may be shorter."""
 
     def __init__(self, backend: Backend, nbytes: int, content: Bytes | None = None) -> None:
         units = -(-nbytes // _UNIT)
@@ -27,21 +27,18 @@ class Room(Closing):
         stored = Stored(content, units * _UNIT, _UNIT, "global", (), (), 0)
         self._backend = backend
         try:
-            with backend.current():
-                self._placed: Placed = backend.place(stored)
+            self._placed: Placed = backend.place(stored)
         except LaunchError as problem:
             raise MemoryError(f"{backend.device.name}: {problem}") from None
         self.address, self.nbytes = handle(self._placed.argument), nbytes
 
     def fill(self, byte: int) -> None:
         """Set every byte; asynchronous, as a launch is."""
-        with self._backend.current():
-            self._backend.fill(self._placed, byte)
+        self._backend.fill(self._placed, byte)
 
     def fetch(self, dtype: Any, count: int) -> NDArray[Any]:
         """Return the first ``count`` elements after all earlier launches. Raises LaunchError if one failed."""
-        with self._backend.current():
-            return self._backend.download(self._placed, count * np.dtype(dtype).itemsize).view(dtype)
+        return self._backend.download(self._placed, count * np.dtype(dtype).itemsize).view(dtype)
 
     def close(self) -> None:
         """Free it after pending work on it has ended. Safe to call twice."""
@@ -66,15 +63,12 @@ class DeviceProgram:
         key = hashlib.sha256("\n".join((source_files.combine(files), struct, *kernels)).encode()).hexdigest()
         variant = VariantSource(key, "Program", struct, tuple(kernels))
         batch = Batch(source, (include_dir(),), (variant,))
-        with backend.current():
-            failed = f"{source.name} does not compile: "
-            self._module = backend.load(compile_one(batch, backend.toolchain(), cache, failed))
+        failed = f"{source.name} does not compile: "
+        self._module = backend.load(compile_one(batch, backend.toolchain(), cache, failed))
 
     def room(self, nbytes: int, content: NDArray[Any] | None = None) -> Room:
-        """Allocate memory on the device, in bytes, with ``content`` if that is given (as many bytes).
-
-        Raises MemoryError if there is not enough.
-        """
+        """Allocate memory on the device, in bytes, with ``content`` at its beginning if that is given. Raises
+        MemoryError if there is not enough."""
         return Room(self._backend, nbytes, None if content is None else content.reshape(-1).view(np.uint8))
 
     def launch(self, kernel: str, threads: int, *arguments: Room | int | bytes | None) -> None:
@@ -82,13 +76,11 @@ class DeviceProgram:
         bits without sign, and bytes as they are; asynchronous on a cuda device. Raises LaunchError."""
         block = self.constants["block_size"]
         geometry = Geometry((-(-threads // block), 1, 1), (block, 1, 1))
-        with self._backend.current():
-            self._backend.launch(self._module, kernel, geometry, [_parameter(value) for value in arguments])
+        self._backend.launch(self._module, kernel, geometry, [_parameter(value) for value in arguments])
 
     def synchronize(self) -> None:
         """Wait until all launches have run. Raises LaunchError if one failed."""
-        with self._backend.current():
-            self._backend.synchronize()
+        self._backend.synchronize()
 
 
 def _parameter(value: Room | int | bytes | None) -> bytes:

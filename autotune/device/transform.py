@@ -201,9 +201,10 @@ class LayoutTransform:
         arguments = (*ends, move(layout, view, inward))
         geometry = Geometry((blocks, 1, 1), (_BLOCK, 1, 1))
         called = tuple((name, number, 0) for number, name in enumerate(names) if name)
-        return Launch(self._load(), KERNEL, geometry, arguments, called)
+        return Launch(self.load(), KERNEL, geometry, arguments, called)
 
-    def _load(self) -> Module:
+    def load(self) -> Module:
+        """The kernel. Raises CompilerError, LaunchError."""
         with self._lock:
             if self._module is None:
                 failed = "the kernel that moves arrays does not compile: "

@@ -8,9 +8,10 @@ import atexit
 import threading
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -274,6 +275,12 @@ class TunedKernel(Closing):
     def program(self, source: Path, kernels: Sequence[str], constants: Mapping[str, int]) -> DeviceProgram:
         """Compile other kernels of the family for this device. Raises CompilerError, LaunchError, FamilyError."""
         return DeviceProgram(self._target.backend, self._choosing.cache, source, kernels, constants)
+
+    def compilers(self, chosen: Candidate, inputs: Inputs) -> list[Callable[[], object]]:
+        """Return functions that compile what ``chosen`` runs on ``inputs``, and what stores arrays of a GPU, ahead of
+        calls; each may run in a thread of its own. They raise CompilerError, LaunchError."""
+        moves = [self._target.layout_transform.load] if self._target.lender else []
+        return [partial(self._target.load, chosen, inputs), *moves]
 
     def explain(self, inputs: Inputs) -> tuple[Candidate, list[Candidate]]:
         """Return the candidate that is chosen for ``inputs`` and those passed over, each with its reason."""

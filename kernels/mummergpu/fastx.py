@@ -30,7 +30,17 @@ from autotune.family import WorkloadError
 
 from . import text as texts
 
-__all__ = ["OTHER", "ReadBlock", "join", "name_of", "offsets_of", "records"]
+__all__ = [
+    "OTHER",
+    "ReadBlock",
+    "has_base",
+    "join",
+    "name_of",
+    "offsets_of",
+    "plain_fasta",
+    "records",
+    "require",
+]
 
 # Matches nothing, and stands between and after reference records.
 OTHER = 4
@@ -47,6 +57,8 @@ _MOST_THREADS = 8
 # Of a plain file so much is read at a time, but for its last records.
 _WINDOW_BYTES = 1 << 25
 _LEAST_WINDOW = 1 << 20
+# Of a reference, which nothing else is done beside: fewer threads are started.
+_LONG_WINDOW_BYTES = 1 << 27
 # Even one base to a Windows line, with a long header, takes fewer bytes for a read than this allows for.
 _BYTES_PER_BASE = 4
 _HEADER_BYTES = 1 << 20
@@ -85,6 +97,12 @@ class ReadBlock:
         )
 
 
+def has_base(codes: NDArray[np.uint8]) -> bool:
+    """Whether one of ``codes`` is not OTHER."""
+    pieces = range(0, len(codes), _PIECE_BYTES)  # the first one tells, most often
+    return any(int(codes[begin : begin + _PIECE_BYTES].min()) < OTHER for begin in pieces)
+
+
 def name_of(header: str) -> str:
     """The name in a header line, as mummer has it: up to the first ASCII blank, empty where a blank comes first."""
     return re.split(r"[ \t-\r]", header, maxsplit=1)[0]
@@ -110,6 +128,12 @@ def _told(path: Path) -> Iterator[None]:
         raise WorkloadError(
             f"cannot read {path}: {error.strerror or error}. Give the path of a FASTA or FASTQ file."
         ) from error
+
+
+def require(path: Path) -> None:
+    """Raise WorkloadError where nothing can be found at ``path``; a pipe is not opened."""
+    with _told(path):
+        path.stat()
 
 
 def _pieces(path: Path, stream: io.BufferedIOBase) -> Generator[bytes]:
@@ -201,6 +225,65 @@ def _parts(path: Path, max_length: int, opened: contextlib.ExitStack) -> Generat
     split = _fasta if is_fasta else _fastq
     with contextlib.closing(_made(split(path, rest, max_length, done))) as made:
         yield from made
+
+
+def plain_fasta(path: Path, fits: Callable[[int], None]) -> ReadBlock | None:
+    """All records of a plain file of FASTA, each followed by one OTHER, which is counted neither as theirs nor as the
+    next one's: record i begins at offsets[i]. ``fits`` is called with the number of codes so far, and may raise.
+    Returns None for any other file: ``records`` reads it."""
+    with contextlib.ExitStack() as opened:
+        with _told(path):
+            if not path.is_file():
+                return None
+            stream = opened.enter_context(_open(path))
+        if not isinstance(stream, io.BufferedReader):
+            return None
+        first, begin = _begun(path, opened.enter_context(contextlib.closing(_pieces(path, stream))))
+        if first[0] != _FASTA:
+            return None
+        return _whole_fasta(path, stream.fileno(), begin, fits)
+
+
+def _whole_fasta(path: Path, file: int, begin: int, fits: Callable[[int], None]) -> ReadBlock:
+    """Of the file from ``begin`` on. A window may end within a record, and then the next one begins within it."""
+    size, threads, window = os.fstat(file).st_size, texts.cores(), _LONG_WINDOW_BYTES
+    room = np.empty(0, np.uint8)
+    # No smaller than what there is to read: a header has a '>' where its record has a separator in front.
+    codes = np.empty(size - begin + 1, np.uint8)
+    headers: list[texts.Headers] = []
+    starts: list[NDArray[np.int64]] = []
+    done, is_within = 0, False
+    while begin < size:
+        length = min(window, size - begin)
+        if length >= len(room):
+            room = np.empty(length + 1, np.uint8)
+        with _told(path):
+            read = texts.read_at(file, begin, room[:length], threads)
+        if read < length:  # the file was cut short meanwhile
+            size, length = begin + read, read
+        if begin + length < size:
+            cut = texts.cut_fasta(room[:length], threads)
+            if not cut:  # a header that is longer
+                window *= 2
+                continue
+        else:
+            cut = length + 1
+            room[length] = _NEWLINE
+        part = texts.parse_fasta_into(codes[done:], room[:cut], _CODE_OF_BYTE, is_within, threads)
+        headers.append(texts.Headers.of(part.headers))
+        starts.append(done + part.offsets[:-1])
+        if part.is_spoilt:
+            joined = np.concatenate(starts)
+            position = done + int(np.argmax(part.codes > OTHER))
+            record = int(np.searchsorted(joined, position, side="right")) - 1
+            name = name_of(texts.Headers.joined(headers)[record])
+            raise _spoilt(path, f"{record + 1} ({name!r})", position - int(joined[record]))
+        done += len(part.codes)
+        fits(done)
+        begin, is_within = begin + cut, bool(room[cut - 1] != _NEWLINE)
+    codes[done] = OTHER
+    offsets = np.append(np.concatenate(starts), done + 1)
+    return ReadBlock(texts.Headers.joined(headers), codes[1 : done + 1], offsets - 1)
 
 
 def _windows(
@@ -377,11 +460,14 @@ def _check(path: Path, part: texts.Parsed, done: int, max_length: int) -> None:
     if part.is_spoilt:
         position = int(np.argmax(part.codes > OTHER))
         record = int(np.searchsorted(part.offsets, position, side="right")) - 1
-        raise WorkloadError(
-            f"{path} record {which(record)} has, after {position - part.offsets[record]} bases, a byte that is not "
-            "sequence; letters and the signs * - . are. Copy the file again if it was damaged; where files were "
-            "joined, put a line end between them."
-        )
+        raise _spoilt(path, which(record), position - int(part.offsets[record]))
+
+
+def _spoilt(path: Path, which: str, bases: int) -> WorkloadError:
+    return WorkloadError(
+        f"{path} record {which} has, after {bases} bases, a byte that is not sequence; letters and the signs * - . "
+        "are. Copy the file again if it was damaged; where files were joined, put a line end between them."
+    )
 
 
 def join(parts: list[ReadBlock]) -> ReadBlock:

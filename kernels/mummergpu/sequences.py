@@ -3,7 +3,7 @@
 import itertools
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-from .fastx import OTHER, ReadBlock, join, name_of, records
+from .fastx import OTHER, ReadBlock, has_base, join, name_of, plain_fasta, records, require
 from .text import cores, turned
 
 __all__ = [
@@ -25,15 +25,16 @@ __all__ = [
     "host_memory",
     "read_blocks",
     "read_reference",
+    "require",
     "reverse_complement",
 ]
 
 MAX_READ_LENGTH = 2**16 - 1
 
-# Of the host's memory for a base of a reference while it is read: its parts, these put together, and with separators.
-_BYTES_PER_BASE = 3
+# Of the host's memory for a base of a reference while it is read: its parts, and these put together.
+_BYTES_PER_BASE = 2
 
-# A reference of more records is put together without a loop over them.
+# A part of more records is put in its place without a loop over them.
 _FEW_RECORDS = 1 << 12
 
 
@@ -54,52 +55,60 @@ def read_reference(path: Path) -> Reference:
     Raises WorkloadError: no such file, empty, neither FASTA nor FASTQ, damaged or cut short, a record without
     sequence, no A, C, G or T at all.
     """
+    memory = host_memory()
+
+    def fits(bases: int) -> None:
+        if bases * _BYTES_PER_BASE > memory:
+            raise WorkloadError(
+                f"{path} has more than {memory // _BYTES_PER_BASE:,} bases, and to read one takes {_BYTES_PER_BASE} "
+                f"bytes of this host's {memory / 1e9:.1f} GB. Split it, or take a host with more memory."
+            )
+
     try:
-        whole = join(list(_bounded(path)))
+        whole = plain_fasta(path, fits) or _separated(list(_bounded(path, fits)))
     except MemoryError:
         raise WorkloadError(
             f"{path} does not fit into this host's memory; a few MB of gzip or xz can hold gigabytes. Give a smaller "
             "reference."
         ) from None
-    lengths = np.diff(whole.offsets)
+    lengths = np.diff(whole.offsets) - 1
     if not lengths.all():
         record = int(np.argmin(lengths))
         raise WorkloadError(
             f"{path} record {record + 1} ({name_of(whole.headers[record])!r}) has no sequence; a record of a "
             "reference needs at least 1 base. Remove it."
         )
-    if int(whole.codes.min()) == OTHER:
+    if not has_base(whole.codes):
         raise WorkloadError(
-            f"{path} has none of A, C, G and T in its {len(whole.codes)} bases; a reference needs at least one. "
+            f"{path} has none of A, C, G and T in its {int(lengths.sum())} bases; a reference needs at least one. "
             "Give the path of a DNA sequence that is not masked."
         )
-    return Reference(
-        names=[name_of(header) for header in whole.headers],
-        codes=_separated(whole.codes, whole.offsets),
-        starts=whole.offsets[:-1] + np.arange(len(whole.headers)),
-        lengths=lengths,
-    )
+    names = [name_of(header) for header in whole.headers]
+    return Reference(names, whole.codes, whole.offsets[:-1], lengths)
 
 
-def _separated(codes: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Records, each followed by one OTHER."""
-    if len(offsets) > _FEW_RECORDS:
-        return np.insert(codes, offsets[1:], np.uint8(OTHER))
-    separated = np.full(len(codes) + len(offsets) - 1, OTHER, np.uint8)
-    for record, (begin, end) in enumerate(itertools.pairwise(offsets.tolist())):
-        separated[begin + record : end + record] = codes[begin:end]
-    return separated
+def _separated(parts: list[ReadBlock]) -> ReadBlock:
+    """Records one after another, each followed by one OTHER."""
+    joined = join([ReadBlock(part.headers, np.empty(0, np.uint8), part.offsets) for part in parts])
+    offsets = joined.offsets + np.arange(len(joined.offsets))
+    codes = np.full(int(offsets[-1]), OTHER, np.uint8)
+    at = 0
+    for part in parts:
+        if len(part.headers) > _FEW_RECORDS:
+            there = np.insert(part.codes, part.offsets[1:], np.uint8(OTHER))
+            codes[at : at + len(there)] = there
+        else:
+            for record, (begin, end) in enumerate(itertools.pairwise((at + part.offsets).tolist())):
+                codes[begin + record : end + record] = part.codes[begin - at : end - at]
+        at += len(part.codes) + len(part.headers)
+    return ReadBlock(joined.headers, codes, offsets)
 
 
-def _bounded(path: Path) -> Iterator[ReadBlock]:
-    bases, memory = 0, host_memory()
+def _bounded(path: Path, fits: Callable[[int], None]) -> Iterator[ReadBlock]:
+    bases = 0
     for block in records(path, sys.maxsize):
         bases += len(block.codes)
-        if bases * _BYTES_PER_BASE > memory:
-            raise WorkloadError(
-                f"{path} has more than {memory // _BYTES_PER_BASE:,} bases, and to read one takes {_BYTES_PER_BASE} "
-                f"bytes of this host's {memory / 1e9:.1f} GB. Split it, or take a host with more memory."
-            )
+        fits(bases)
         yield block
 
 

@@ -22,11 +22,14 @@ struct Piece {
   int64_t is_spoilt;          // whether a code is above other
 };
 
-// text.py: _Part. The text has `records` whole records, and every line of it ends with a newline.
+// text.py: _Part. The text has `records` whole records, and every line of it ends with a newline; FASTA may also begin
+// or end within a line of sequence.
 struct Part {
   const uint8_t* text;
   int64_t length;
-  int64_t records;  // of FASTQ; less than 0 for FASTA, where they are counted
+  int64_t records;       // of FASTQ; less than 0 for FASTA, where they are counted
+  int64_t is_within;     // whether FASTA begins within a line
+  int64_t is_separated;  // whether `other` goes in front of every record of FASTA
   int64_t threads;
   int64_t piece_bytes;
   int64_t count;  // of pieces
@@ -119,11 +122,14 @@ int64_t header_letters(const uint8_t* line, const uint8_t* end) {
   return letters - (letters && end[-1] == '\r');
 }
 
+// Whether a line begins at `at`.
+bool begins_line(const Part& part, const uint8_t* at) { return at == part.text ? !part.is_within : at[-1] == '\n'; }
+
 // Calls header(line, end) and sequence(text, end) in turn. A piece may begin within a line of sequence.
 template <class Header, class Sequence>
 void each_line(const Part& part, const Piece& piece, const Header& header, const Sequence& sequence) {
   const uint8_t* const stop = part.text + piece.end;
-  bool is_whole = !piece.begin || part.text[piece.begin - 1] == '\n';
+  bool is_whole = begins_line(part, part.text + piece.begin);
   for (const uint8_t* line = part.text + piece.begin; line < stop; is_whole = true) {
     const uint8_t* end = line_end(line, stop);
     if (!end) end = stop;  // the line goes on in the next piece
@@ -236,6 +242,7 @@ void count(const Part& part) {
           piece.letters += header_letters(line, end);
         },
         [&](const uint8_t* text, const uint8_t* end) { piece.bases += count_bases(text, end, part.code_of_byte); });
+    if (part.is_separated) piece.bases += piece.records;
   });
 }
 
@@ -245,6 +252,7 @@ void parse_fasta(const Part& part, Piece& piece) {
   each_line(
       part, piece,
       [&](const uint8_t* line, const uint8_t* end) {
+        if (part.is_separated) *codes++ = other;
         part.offsets[record] = codes - part.codes;
         part.bounds[record++] = headers - part.headers;
         const int64_t letters = header_letters(line, end);
@@ -333,6 +341,24 @@ EXPORT int64_t text_last_fasta(const uint8_t* text, int64_t length) {
   for (const uint8_t* at = text + length; (at = static_cast<const uint8_t*>(memrchr(text, '>', at - text)));)
     if (at == text || at[-1] == '\n') return at - text;
   return 0;
+}
+
+// Up to where FASTA can be parsed before what follows is there: to its end, but for a header line that has none.
+// A line may be as long as the text, so threads look for its begin, from the end on.
+EXPORT int64_t text_cut_fasta(const uint8_t* text, int64_t length, int64_t threads) {
+  constexpr int64_t bytes_at_once = 1 << 20;
+  int64_t line = 0;
+  in_threads(threads, (length + bytes_at_once - 1) / bytes_at_once, [&](int64_t number, Nothing&) {
+    const int64_t last = length - number * bytes_at_once, first = last < bytes_at_once ? 0 : last - bytes_at_once;
+    int64_t known = __atomic_load_n(&line, __ATOMIC_RELAXED);
+    if (known >= last) return;
+    const int64_t found = line_begin(text + first, text + last) - text;
+    if (found == first) return;  // none, or a line that the piece before it finds
+    while (known < found &&
+           !__atomic_compare_exchange_n(&line, &known, found, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+  });
+  return line < length && text[line] == '>' ? line : length;
 }
 
 // Where the whole records of FASTQ end, and how many there are. part has text, length, threads and pieces.

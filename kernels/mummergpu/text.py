@@ -22,9 +22,11 @@ __all__ = [
     "Parsed",
     "compiled",
     "cores",
+    "cut_fasta",
     "last_fasta",
     "packed",
     "parse_fasta",
+    "parse_fasta_into",
     "parse_fastq",
     "read_at",
     "turned",
@@ -114,17 +116,34 @@ class Parsed:
 def parse_fasta(text: Text, code_of_byte: bytes, threads: int = 1) -> Parsed:
     """The records of ``text``, which begins with '>' and ends with a newline. ``code_of_byte`` has the codes of all
     256 bytes: 0 to 3 for A, C, G and T in either case, 5 for blanks, which are left out."""
-    return _parsed(text, _COUNTED, code_of_byte, threads)
+    return _parsed(_part(text, threads), _COUNTED, code_of_byte)
+
+
+def parse_fasta_into(
+    room: NDArray[np.uint8], text: Text, code_of_byte: bytes, is_within: bool, threads: int = 1
+) -> Parsed:
+    """A part of FASTA that ends where ``cut_fasta`` says, as ``parse_fasta`` reads it, its codes in ``room`` with an
+    OTHER in front of every record. What is ahead of the first header belongs to the record before; ``is_within`` says
+    whether it begins within a line."""
+    part, pieces = _part(text, threads)
+    part.is_within, part.is_separated = is_within, True
+    return _parsed((part, pieces), _COUNTED, code_of_byte, room)
 
 
 def parse_fastq(text: Text, records: int, code_of_byte: bytes, threads: int = 1) -> Parsed:
     """The first ``records`` records of ``text``, of four lines that end with newlines. Blanks in front of line ends
     are left out."""
-    return _parsed(text, records, code_of_byte, threads)
+    return _parsed(_part(text, threads), records, code_of_byte)
 
 
-def _parsed(text: Text, records: int, code_of_byte: bytes, threads: int) -> Parsed:
-    part, pieces = _part(text, threads)
+def _parsed(
+    given: "tuple[_Part, NDArray[Any]]",
+    records: int,
+    code_of_byte: bytes,
+    room: NDArray[np.uint8] | None = None,
+) -> Parsed:
+    """With new memory for the codes, or in ``room``."""
+    part, pieces = given
     part.records = records
     part.code_of_byte = np.frombuffer(code_of_byte, np.uint8).ctypes.data
     functions = compiled()
@@ -133,7 +152,9 @@ def _parsed(text: Text, records: int, code_of_byte: bytes, threads: int) -> Pars
     records, bases, letters = (
         int(last[f"first_{name}"] + last[f"{name}s"]) for name in ("record", "base", "letter")
     )
-    codes, headers = np.empty(bases, np.uint8), np.empty(letters, np.uint8)
+    codes = np.empty(bases, np.uint8) if room is None else room[:bases]
+    assert codes.size == bases, "room for every code"
+    headers = np.empty(letters, np.uint8)
     offsets, bounds = np.empty((2, records + 1), np.int64)
     part.codes, part.headers = codes.ctypes.data, headers.ctypes.data
     part.offsets, part.bounds = offsets.ctypes.data, bounds.ctypes.data
@@ -151,6 +172,12 @@ def _first(numbers: NDArray[np.int64]) -> int:
 def last_fasta(text: NDArray[np.uint8]) -> int:
     """Where the last record of FASTA begins, 0 where none but the first does."""
     return int(compiled().text_last_fasta(_address(text), ctypes.c_int64(text.size)))
+
+
+def cut_fasta(text: NDArray[np.uint8], threads: int = 1) -> int:
+    """Up to where FASTA can be parsed before what follows is read: to its end, but for a header line without one."""
+    sizes = ctypes.c_int64(text.size), ctypes.c_int64(threads)
+    return int(compiled().text_cut_fasta(_address(text), *sizes))
 
 
 def whole_fastq(text: NDArray[np.uint8], threads: int = 1) -> tuple[int, int]:
@@ -192,6 +219,8 @@ class _Part(ctypes.Structure):
         ("text", ctypes.c_void_p),
         ("length", ctypes.c_int64),
         ("records", ctypes.c_int64),
+        ("is_within", ctypes.c_int64),
+        ("is_separated", ctypes.c_int64),
         ("threads", ctypes.c_int64),
         ("piece_bytes", ctypes.c_int64),
         ("count", ctypes.c_int64),
@@ -219,5 +248,5 @@ def _address(array: NDArray[Any]) -> ctypes.c_void_p:
 
 def compiled() -> ctypes.CDLL:
     """text.cpp as a library. Raises CompilerError."""
-    functions = ("text_read", "text_last_fasta", "text_whole_fastq")
+    functions = ("text_read", "text_cut_fasta", "text_last_fasta", "text_whole_fastq")
     return library(_SOURCE, _THREADS, **dict.fromkeys(functions, ctypes.c_int64))

@@ -5,6 +5,7 @@ import importlib
 import weakref
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,27 @@ def test_a_program_that_takes_too_long_is_ended_and_has_a_row(tmp_path: Path) ->
     row = large.run_peer(tmp_path, command, 100, 0)
     assert row["problem"] == "not done in 0 s"
     assert row["matches"] == ""
+
+
+def test_programs_take_turns_until_the_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, rows = 0.0, []
+
+    def turn(tool: str, seconds: float, problem: str = "") -> Any:
+        def ran() -> dict[str, Any]:
+            nonlocal now
+            now += seconds
+            return {"tool": tool, "seconds": seconds, "problem": problem}
+
+        return ran
+
+    monkeypatch.setattr(large, "time", SimpleNamespace(perf_counter=lambda: now))
+    large.take_turns([turn("ours", 5), turn("slow", 30, "not done"), turn("peer", 20)], 3, 92, rows.append)
+    assert [row["tool"] for row in rows] == ["ours", "slow", "peer", "ours", "peer", "ours"]  # 85 s
+    assert large.summary([*rows, {**rows[0], "seconds": 6}]) == [
+        "ours: 5.00 s (5.00 to 6.00, 4 runs)",
+        "slow: not done",
+        "peer: 20.00 s (20.00 to 20.00, 2 runs)",
+    ]
 
 
 def test_matches_in_another_order_have_the_same_sum_and_others_do_not(tmp_path: Path) -> None:

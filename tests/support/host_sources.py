@@ -54,7 +54,12 @@ def small_pieces(text: Any, fastx: Any, lines: Any) -> Iterator[None]:
     tree, array, search = (_load(name) for name in ("suffix_tree", "suffix_array", "mem_search"))
     sizes = {
         text: {"_BYTES_AT_ONCE": 512},
-        fastx: {"_PIECE_BYTES": 2048, "_WINDOW_BYTES": 4096, "_LEAST_WINDOW": 1024},
+        fastx: {
+            "_PIECE_BYTES": 2048,
+            "_WINDOW_BYTES": 4096,
+            "_LEAST_WINDOW": 1024,
+            "_LONG_WINDOW_BYTES": 5_000,
+        },
         lines: {"_ROWS_AT_ONCE": 64},
         mums: {"_LINES_AT_ONCE": 64},
         tree: {"_LEAST_RANGE": 1024},
@@ -108,6 +113,7 @@ def in_whole_pieces(text: Any, lines: Any, reference: Any, folder: Path) -> None
     with large.open("rb") as file:
         assert text.read_at(file.fileno(), 0, room, THREADS) == codes.size
     assert np.array_equal(room, codes)
+    assert text.cut_fasta(codes + np.uint8(ord("A")), THREADS) == codes.size  # one line
     rows = [(read, 7 * read % 1000, read, 10**9 * (read % 2)) for read in range(500)]
     stream = io.BytesIO()
     headers = [f"read{number}" for number in range(500)]

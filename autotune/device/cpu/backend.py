@@ -150,7 +150,7 @@ class CpuBackend(Closing):
             raise LaunchError(f"cannot place {stored.nbytes} bytes: the host has no memory left") from None
         buffer = room[guard : guard + stored.nbytes]
         if stored.buffer is not None:
-            buffer[:] = stored.buffer
+            buffer[: len(stored.buffer)] = stored.buffer
         rows = stored.plane or (stored.raster.size if stored.raster else (0,))
         made = _view(kept, buffer, rows[0])
         if guard:

@@ -1,6 +1,7 @@
 """What the kernels read of a page's text: on the GPU made there, else by all cores of the host."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,18 @@ from autotune.family import TunedKernel
 
 from .. import suffix_tree
 from ..arrays import Progress
-from ..index import Wanted, build_index, device_bytes, most_characters, wanted_for
+from ..index import (
+    DeviceArray,
+    Wanted,
+    build_index,
+    device_bytes,
+    index_program,
+    most_characters,
+    wanted_for,
+)
 from ..tables import table_letters, tables
 
-__all__ = ["PageIndex", "index_bytes", "index_of", "most_of"]
+__all__ = ["PageIndex", "index_bytes", "index_compiler", "index_of", "most_of"]
 
 Codes = NDArray[np.uint8]
 
@@ -47,17 +56,27 @@ def index_of(
     configuration: Mapping[str, Any] | None,
     progress: Progress | None = None,
 ) -> PageIndex:
-    """What a configuration reads of ``text``, which ends with OTHER; None for one that reads nothing but its size.
+    """What a configuration reads of ``text``, which ends with OTHER; None for no more than its size, with no content.
     Raises WorkloadError and CompilerError, and what the device raises."""
     letters = _letters(text.size, min_match_length)
     if configuration is None:
         nothing = Wanted(tree=False)
-        return PageIndex(_on_host(kernel, text, min_match_length, nothing, None), nothing, letters)
+        arrays = _on_host(kernel, text, min_match_length, nothing, None)
+        if kernel.kind == "cuda":
+            arrays["reference"] = DeviceArray(0, text.size, text.dtype)  # whose values nobody looks through
+        return PageIndex(arrays, nothing, letters)
     wanted = wanted_for(configuration, letters)
     if kernel.kind == "cuda":
         made = build_index(kernel, text, wanted, progress)
         return PageIndex(made.arrays, wanted, letters, made)
     return PageIndex(_on_host(kernel, text, min_match_length, wanted, progress), wanted, letters)
+
+
+def index_compiler(
+    kernel: TunedKernel, characters: int, min_match_length: int, configuration: Mapping[str, Any]
+) -> Callable[[], object]:
+    """What compiles all that makes the index of so many characters on a GPU, ahead of ``index_of``."""
+    return partial(index_program, kernel, wanted_for(configuration, _letters(characters, min_match_length)))
 
 
 def index_bytes(characters: int, min_match_length: int, configuration: Mapping[str, Any]) -> int:

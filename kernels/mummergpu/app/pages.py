@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from autotune.family import WorkloadError
 
-from ..fastx import OTHER
+from ..fastx import OTHER, has_base
 from ..index import MOST_POSITIONS
 from ..matches import Mems
 
@@ -69,7 +69,7 @@ def pages(codes: NDArray[np.uint8], size: int | None, max_read_length: int) -> l
                 f"a page of {characters:,} characters: it can have {MOST_POSITIONS - 1:,}, with the longest read "
                 f"behind it ({max_read_length:,}), as positions in it have 32 bits; give a smaller page"
             )
-        if int(codes[begin:end].min()) != OTHER:
+        if has_base(codes[begin:end]):
             made.append(page)
     return made
 

@@ -27,13 +27,16 @@ from ..sequences import (
     followed,
     read_blocks,
     read_reference,
+    require,
     reverse_complement,
 )
 from .clock import Clock
+from .expected import expected
+from .lines import compiled
 from .mums import Lines
 from .pages import Page, Spill, merged, pages
 from .portions import Portions
-from .search import Search, Searcher, largest_text
+from .search import Search, Searcher, compile_ahead, largest_text
 from .stages import Ahead, Behind, Beside
 
 __all__ = ["Request", "Tally", "align", "parse", "run"]
@@ -76,17 +79,30 @@ def run(
     note: Callable[[str], None],
 ) -> None:
     """Align what ``given`` names, write ``output`` and sum up through ``note``. What can be seen to be wrong in the
-    arguments, the reference, or the reads up to the first that is long enough, is refused before ``open_kernel`` is
-    called. Raises UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
+    arguments, or is not there, is refused before ``open_kernel`` is called; what is wrong in the reference, or in the
+    reads up to the first that is long enough, before anything runs on the device, which is opened and compiled for
+    meanwhile. Raises UsageError, UnknownName, WorkloadError, what the device raises, and OSError from writing."""
     clock = Clock()
     request = parse(given)
     if output is None:
         raise UsageError("matches go to a file: name it with -o FILE")
+    for path in (request.reference, request.queries):
+        require(path)
     clock.lap("start")
-    reference, blocks = _inputs(request)
-    clock.lap("reading")
-    with closing(blocks), ThreadPoolExecutor(1) as closer:
-        kernel = open_kernel()
+    # One thread opens the device and gives it back; others compile, where it has not been done before.
+    with ExitStack() as held, ThreadPoolExecutor(1) as opener, ThreadPoolExecutor(2) as compilers:
+
+        def open_device() -> TunedKernel:
+            kernel = open_kernel()
+            if kernel.kind == "cuda":
+                compilers.submit(_compile_ahead, request, kernel)  # what goes wrong there shows later as well
+            return kernel
+
+        opened, writes = opener.submit(open_device), compilers.submit(compiled)
+        reference, blocks = _inputs(request)
+        held.enter_context(closing(blocks))
+        clock.lap("reading")
+        kernel = opened.result()
         device, is_gpu = kernel.device, kernel.kind == "cuda"
         parts = _pages(request, reference, lambda: _largest(request, reference, kernel))
         clock.lap("start")
@@ -95,25 +111,41 @@ def run(
             note(f"index        {step}, {share:.0%} done")
 
         def open_page(text: Codes, block: ReadBlock) -> Search:
-            bases = min(len(block.codes), _MANY_BASES if is_gpu else _FEW_BASES)
-            reads = len(block.headers) * bases // max(1, len(block.codes))
+            at_once = _at_once(len(block.codes), len(block.headers), _MANY_BASES if is_gpu else _FEW_BASES)
             report = told if len(text) > _SOON_BUILT[is_gpu] else None
-            return Searcher(kernel, text, request.min_match_length, bases, int(_SPARE * reads) + 1, report)
+            return Searcher(kernel, text, request.min_match_length, *at_once, report)
 
         def give_back(search: Search) -> None:
             search.close()
             kernel.close()
 
         def searched(search: Search) -> None:
-            closed.append(closer.submit(give_back, search))  # while the last lines are written
+            closed.append(opener.submit(give_back, search))  # while the last lines are written
 
         closed: list[Future[None]] = []
+        writes.result()
         tally = align(request, reference, parts, blocks, open_page, searched, output, clock)
         for done in closed:
             done.result()
     clock.lap("end")
     for line in tally.lines(device, request, len(parts), clock):
         note(line)
+
+
+def _compile_ahead(request: Request, kernel: TunedKernel) -> None:
+    """What will most likely run, where files say how large they are before they are read."""
+    reference, queries = expected(request.reference), expected(request.queries)
+    if reference and queries:
+        block = min(queries.letters, request.block)
+        reads = queries.records * block // max(1, queries.letters)
+        at_once = _at_once(block, reads, _MANY_BASES)
+        compile_ahead(kernel, reference.letters + reference.records, request.min_match_length, *at_once)
+
+
+def _at_once(bases: int, reads: int, most: int) -> tuple[int, int]:
+    """Bases and reads that are searched at once, of a block that has so many."""
+    few = min(bases, most)
+    return few, int(_SPARE * (reads * few // max(1, bases))) + 1
 
 
 # ---- what is asked for
@@ -325,7 +357,7 @@ def _search_page(
         clock.lap("reading")
         at_once, waited = itertools.chain([block], coming), ahead.waited
         # Reading goes on, and while one lane copies, another computes.
-        with closing(open_page(block)) as search, Beside(search.lanes) as lanes:
+        with closing(open_page(block)) as search, Beside(_threads(request, search)) as lanes:
             clock.lap("index")
             _search_all(request, page, search, replace(reads, blocks=at_once), lanes, behind, writer, keep)
             clock.lap("search")
@@ -348,9 +380,17 @@ def _search_all(
     few = search.lanes == 1 or not reads.is_only
     portions = Portions(_FEW_BASES if few else _MANY_BASES, reads.is_only)
 
-    def found_in(block: ReadBlock) -> Strands:
-        found = list(_strands(request, search, block))
-        portions.found(len(block.codes), sum(len(mems.reads) for mems in found))
+    def strands() -> Iterator[tuple[ReadBlock, bool]]:
+        for block in reads.checked(portions.of(reads.blocks)):
+            yield block, False
+            if request.both_strands:
+                yield block, True
+
+    def found_in(strand: tuple[ReadBlock, bool]) -> Mems:
+        block, is_reverse = strand
+        codes = reverse_complement(block.codes, block.offsets) if is_reverse else block.codes
+        found = search.search(codes, block.offsets)
+        portions.found(0 if is_reverse else len(block.codes), len(found.reads))
         return found
 
     def kept(number: int, block: ReadBlock, found: Strands) -> None:
@@ -362,15 +402,18 @@ def _search_all(
         for mems in found:
             search.release(mems)
 
-    blocks = reads.checked(portions.of(reads.blocks))
-    for number, (block, found) in enumerate(lanes.each(found_in, blocks)):
-        behind.do(kept, number, block, found)
+    number, found = 0, list[Mems]()
+    for (block, is_reverse), mems in lanes.each(found_in, strands()):
+        found.append(mems)
+        if is_reverse == request.both_strands:  # the last strand of the block
+            behind.do(kept, number, block, found)
+            number, found = number + 1, []
 
 
-def _strands(request: Request, search: Search, block: ReadBlock) -> Iterator[Mems]:
-    yield search.search(block.codes, block.offsets)
-    if request.both_strands:
-        yield search.search(reverse_complement(block.codes, block.offsets), block.offsets)
+def _threads(request: Request, search: Search) -> int:
+    """How many searches go on at once: as many on either strand, since a block of threads with a word that has very
+    many leaves may take longer than all others together."""
+    return search.lanes * (1 + request.both_strands) if search.lanes > 1 else 1
 
 
 def _whole(parts: list[Page], spill: Spill, block: int, found: Strands) -> Strands:

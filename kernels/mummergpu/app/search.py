@@ -16,10 +16,11 @@ from ..matches import Mems
 from ..sequences import host_memory
 from ..suffix_tree import MAX_CHARACTERS
 from ..text import cores, packed
-from .page_index import PageIndex, index_bytes, index_of, most_of
+from .page_index import PageIndex, index_bytes, index_compiler, index_of, most_of
 from .rooms import Rooms
+from .stages import Together
 
-__all__ = ["Search", "Searcher", "largest_text"]
+__all__ = ["Search", "Searcher", "compile_ahead", "largest_text"]
 
 Codes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -34,7 +35,7 @@ _DEVICE_SHARE = 0.8  # for the index; the rest is for reads and matches
 
 
 class Search(Protocol):
-    """The text of one page, ready to be searched by ``lanes`` threads at once."""
+    """The text of one page, ready to be searched by any number of threads, best by ``lanes`` for each strand."""
 
     @property
     def lanes(self) -> int: ...
@@ -152,19 +153,23 @@ class Searcher:
         """What the configuration that is chosen for these sizes reads of the text, and that with room for reads."""
         kernel, minimum, reads = self._kernel, self._min_match_length, self._room.arrays()
         nothing = index_of(kernel, text, minimum, None)
-        chosen = kernel.explain(_inputs(kernel, nothing.arrays, reads, minimum))[0].configuration
+        inputs = _inputs(kernel, nothing.arrays, reads, minimum)
+        chosen = kernel.explain(inputs)[0]
         while True:
-            assert chosen is not None
-            index = index_of(kernel, text, minimum, chosen, progress)
+            assert chosen.configuration is not None
+            index: PageIndex | None = None
             try:
+                with Together(kernel.compilers(chosen, inputs)):
+                    index = index_of(kernel, text, minimum, chosen.configuration, progress)
                 prepared = kernel.prepare(_inputs(kernel, index.arrays, reads, minimum))
             except BaseException:
-                index.close()
+                if index is not None:
+                    index.close()
                 raise
             if index.suffices_for(prepared.variant.configuration):
                 return index, prepared
             # The sizes of the index count, too.
-            chosen = prepared.variant.configuration
+            chosen = prepared.chosen.candidate
             prepared.close()
             index.close()
 
@@ -238,6 +243,21 @@ def _inputs(
     kernel: TunedKernel, of_text: Mapping[str, Any], of_reads: Mapping[str, Any], min_match_length: int
 ) -> Inputs:
     return kernel.bind(**of_text, **of_reads, min_match_length=min_match_length)
+
+
+def compile_ahead(
+    kernel: TunedKernel, characters: int, min_match_length: int, bases: int, reads: int
+) -> None:
+    """Compile what is chosen for a page of about so many ``characters`` and reads of so many ``bases``; another choice
+    waits until that is done."""
+    text = np.broadcast_to(np.uint8(OTHER), characters)  # takes no memory, and nothing looks at it
+    nothing, room = index_of(kernel, text, min_match_length, None), _Room.of(bases, reads).arrays()
+    inputs = _inputs(kernel, nothing.arrays, room, min_match_length)
+    chosen = kernel.explain(inputs)[0]
+    assert chosen.configuration is not None
+    index = index_compiler(kernel, characters, min_match_length, chosen.configuration)
+    with Together([*kernel.compilers(chosen, inputs), index]):
+        pass
 
 
 def largest_text(kernel: TunedKernel, text: Codes, min_match_length: int) -> int:

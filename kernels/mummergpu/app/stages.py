@@ -1,12 +1,13 @@
-"""Reading ahead, searching beside, writing behind: on threads of their own, with a bound on what waits between them."""
+"""Reading ahead, searching beside, writing behind, compiling together: on threads of their own, with a bound on what
+waits between them."""
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Ahead", "Behind", "Beside"]
+__all__ = ["Ahead", "Behind", "Beside", "Together"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,6 +43,26 @@ class _Threads:
             return self._calls.popleft().result()
         finally:
             self.waited += time.perf_counter() - begin
+
+
+class Together(_Threads):
+    """Calls that are made while the block runs, each on a thread of its own. What one of them raises comes out at the
+    end of a block that raises nothing itself."""
+
+    def __init__(self, functions: Sequence[Callable[[], object]]) -> None:
+        super().__init__(len(functions))
+        self._functions = functions
+
+    def __enter__(self) -> None:
+        for function in self._functions:
+            self._submit(function)
+
+    def __exit__(self, *problem: object) -> None:
+        try:
+            while self._calls and problem[0] is None:
+                self._result()
+        finally:
+            super().__exit__(*problem)
 
 
 class Ahead(_Threads, Generic[Item]):

@@ -7,17 +7,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.family import TunedKernel, WorkloadError
+from autotune.family import DeviceProgram, TunedKernel, WorkloadError
 
 from .builder import DeviceIndex, Progress, Wanted, build
 from .steps import KERNELS, KERNELS_OF_WORDS, SIZES, SOURCE
 
 __all__ = [
     "MOST_POSITIONS",
+    "DeviceArray",
     "Index",
     "Wanted",
     "build_index",
     "device_bytes",
+    "index_program",
     "most_characters",
     "wanted_for",
 ]
@@ -108,7 +110,7 @@ def build_index(
             f"an index of {codes.size:,} characters{' with a tree' * wanted.tree}: it can have {most:,}; give page=N, "
             "with fewer characters"
         )
-    program = kernel.program(SOURCE, KERNELS if wanted.tree else KERNELS_OF_WORDS, SIZES)
+    program = index_program(kernel, wanted)
     try:
         made = build(program, codes, wanted, progress or (lambda step, share: None))
     except MemoryError as problem:
@@ -119,6 +121,11 @@ def build_index(
             f"is free ({problem}): give page=N, with fewer characters"
         ) from None
     return Index(_arrays(made, wanted), made)
+
+
+def index_program(kernel: TunedKernel, wanted: Wanted) -> DeviceProgram:
+    """What makes an index, compiled. Raises CompilerError, LaunchError."""
+    return kernel.program(SOURCE, KERNELS if wanted.tree else KERNELS_OF_WORDS, SIZES)
 
 
 def most_characters(wanted: Wanted) -> int:

@@ -55,7 +55,8 @@ def build(program: DeviceProgram, text: NDArray[np.uint8], wanted: Wanted, progr
         with ExitStack() as made:
             most = max([text.size, *(_entries(letters) for letters in wanted.tables.values())])
             steps = Steps(program, made, most)
-            rooms = {"reference": kept.enter_context(_text(program, text))}
+            # With room behind it for what is read at once.
+            rooms = {"reference": kept.enter_context(program.room(text.size + _READ_BEHIND, text))}
             progress("suffix array", 0.0)
             suffixes = suffixes_of(steps, made, rooms["reference"], text.size)
             nodes = 0
@@ -67,13 +68,6 @@ def build(program: DeviceProgram, text: NDArray[np.uint8], wanted: Wanted, progr
             program.synchronize()
         progress("done", 1.0)
         return DeviceIndex(kept.pop_all(), rooms, suffixes, nodes)
-
-
-def _text(program: DeviceProgram, text: NDArray[np.uint8]) -> Room:
-    """With room behind it for what is read at once."""
-    padded = np.zeros(-(-(text.size + _READ_BEHIND) // _READ_BEHIND) * _READ_BEHIND, np.uint8)
-    padded[: text.size] = text
-    return program.room(padded.size, padded)
 
 
 def _forks(steps: Steps, made: ExitStack, suffixes: Suffixes, progress: Progress) -> Forks:

@@ -188,6 +188,18 @@ def test_a_run_is_timed_and_its_output_read_and_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_every_cold_run_finds_an_empty_cache(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    path = program(tmp_path, "caches", f'[ -e {cache} ] && exit 3; mkdir {cache}; echo "> a"; echo "1 2 3"')
+    cold, warm = commands.ours(2, cache, "cpu", None, 4)
+    assert (cold.emptied, cold.most_runs, warm.emptied, warm.most_runs) == (cache, 4, None, None)
+    for number in range(2):
+        command = commands.Command("t", "1", 1, (str(path),), emptied=cache)
+        assert benchmark.run(command, {}, tmp_path, 60, None).problem == "", number
+    assert cache.exists()
+    assert benchmark.run(commands.Command("t", "1", 1, (str(path),)), {}, tmp_path, 60, None).problem
+
+
 def test_a_command_that_writes_its_file_may_talk(tmp_path: Path) -> None:
     path = program(tmp_path, "writes", "echo seconds 1.0: index 0.25", 'printf "> a\\n1 2 3\\n" > "$1"')
     result = benchmark.run(commands.Command("t", "1", 1, (str(path), "{output}")), {}, tmp_path, 60, None)

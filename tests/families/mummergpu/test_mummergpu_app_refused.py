@@ -1,4 +1,4 @@
-"""What ``autotune run mummergpu`` refuses: before the device is opened, with one message, and nothing is left."""
+"""What ``autotune run mummergpu`` refuses: before the device does anything, with one message, and nothing is left."""
 
 import gzip
 import lzma
@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,18 +16,38 @@ from autotune.cli.commands import main
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Small good files; a device that must not be opened; and afterwards the same files as before."""
-
-    def opened(*_: Any, **__: Any) -> None:
-        raise AssertionError("the device was opened")
-
-    monkeypatch.setattr(running, "TunedKernel", opened)
+    """Small good files; a device that must not be asked for anything; and afterwards the same files as before."""
+    Opened.asked, Opened.made, Opened.are_open = [], 0, 0
+    monkeypatch.setattr(running, "TunedKernel", Opened)
     (tmp_path / "reference").write_text(">r\nACGTACGTTTGACCA\n")
     (tmp_path / "queries").write_text(">q1\nACGTACG\n>q2\nTTTGACC\n")
     threads = set(threading.enumerate())
     yield tmp_path
     assert {path.name for path in tmp_path.iterdir()} <= {"reference", "queries"}
     assert set(threading.enumerate()) <= threads
+    assert set(Opened.asked) <= {"family"}, "no more than what there is to compile ahead"
+    assert not Opened.are_open
+
+
+class Opened:
+    """A kernel on a device that is opened, and closed again."""
+
+    kind = "cuda"
+    asked: ClassVar[list[str]] = []
+    made = are_open = 0
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        type(self).made += 1
+
+    def __enter__(self) -> None:
+        type(self).are_open += 1
+
+    def __exit__(self, *_: object) -> None:
+        type(self).are_open -= 1
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        raise AssertionError(f"the device was asked for {name}")
 
 
 def refused(folder: Path, capsys: pytest.CaptureFixture[str], code: int, **changes: str | None) -> str:
@@ -68,10 +88,12 @@ def refused(folder: Path, capsys: pytest.CaptureFixture[str], code: int, **chang
         ({"queries": "nowhere.fa"}, 4, "cannot read nowhere.fa"),
     ],
 )
-def test_a_bad_command_line_is_refused_before_the_device_is_opened(
+def test_a_bad_command_line_is_refused_before_the_device_is_used(
     folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], code: int, said: str
 ) -> None:
     assert said in refused(folder, capsys, code, **changes)
+    if code == 2 or "nowhere" in said:
+        assert not Opened.made, "a device was opened for what cannot be right"
 
 
 @pytest.mark.parametrize("which", ["reference", "queries"])
@@ -89,7 +111,7 @@ def test_a_bad_command_line_is_refused_before_the_device_is_opened(
         (lzma.compress(b">a\nACGTACGT\n")[:-5], "is cut short"),
     ],
 )
-def test_bad_files_are_refused_before_the_device_is_opened(
+def test_bad_files_are_refused_before_the_device_is_used(
     folder: Path, capsys: pytest.CaptureFixture[str], which: str, content: bytes, said: str
 ) -> None:
     (folder / which).write_bytes(content)

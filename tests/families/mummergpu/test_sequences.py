@@ -88,6 +88,60 @@ def test_reference_over_many_pieces(tmp_path: Path) -> None:
     assert reference.starts.tolist() == [0, 1001]
 
 
+IN_WINDOWS = (
+    b">one first\r\nACGTACGTAC\r\nGT\r\n\r\n>two\nNNAC GT\n>three and a longer header\nacgtacgtacgtacgtacgtac"
+)
+
+
+@pytest.mark.parametrize("window", range(1, len(IN_WINDOWS) + 2))
+def test_a_reference_in_windows(tmp_path: Path, window: int) -> None:
+    """Wherever a window of the file ends: in a header, at a line's end, within a line, within a record."""
+    for end in (b"", b"\n", b"\n\n"):
+        path = write(tmp_path / "ref", IN_WINDOWS + end)
+        with (
+            patch.object(fastx, "_LONG_WINDOW_BYTES", window),
+            patch.object(fastx.texts, "_BYTES_AT_ONCE", 7),
+        ):
+            reference = sequences.read_reference(path)
+        assert text_of(reference.codes) == "ACGTACGTACGT...ACGT." + "ACGT" * 5 + "AC."
+        assert reference.names == ["one", "two", "three"]
+        assert reference.starts.tolist() == [0, 13, 20] and reference.lengths.tolist() == [12, 6, 22]
+
+
+@pytest.mark.parametrize("window", range(1, 30))
+def test_what_is_no_sequence_is_found_in_every_window(tmp_path: Path, window: int) -> None:
+    """A '>' within a line begins no record, though a window may begin with it."""
+    for byte in b">\x00":
+        path = write(tmp_path / "ref", b">a b\nACGT\n>c d\nACG%cGTACGTACGT\nAC\n>e\nAC\n" % byte)
+        with (
+            patch.object(fastx, "_LONG_WINDOW_BYTES", window),
+            patch.object(fastx.texts, "_BYTES_AT_ONCE", 3),
+            pytest.raises(
+                WorkloadError, match=r"record 2 \('c'\) has, after 3 bases, a byte that is not sequence"
+            ),
+        ):
+            sequences.read_reference(path)
+
+
+def test_a_reference_that_becomes_shorter_while_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "ref", b">a\nACGTACGT\n>b\nACGT\n")
+    read = fastx.texts.read_at
+
+    def cut_short(file: int, begin: int, room: Any, threads: int) -> int:
+        os.truncate(path, 9)
+        return read(file, begin, room, threads)
+
+    with patch.object(fastx, "_LONG_WINDOW_BYTES", 4), patch.object(fastx.texts, "read_at", cut_short):
+        assert text_of(sequences.read_reference(path).codes) == "ACGTAC."
+
+
+@pytest.mark.parametrize("codes", [[4], [4, 4, 3], [0, 4, 4], [4] * 7])
+def test_whether_there_is_a_base(codes: list[int]) -> None:
+    for piece in (1, 2, 8):
+        with patch.object(fastx, "_PIECE_BYTES", piece):
+            assert fastx.has_base(np.array(codes, np.uint8)) == (min(codes) < 4)
+
+
 @pytest.mark.parametrize("piece", [1, 6, 1 << 21])
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
 @pytest.mark.parametrize("front", [b"", b"\n", b" \r\n\n\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n\n"])

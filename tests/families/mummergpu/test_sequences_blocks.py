@@ -132,7 +132,9 @@ def test_round_trip(
     coded = [(header, re.sub("[^ACGT]", ".", sequence.upper())) for header, sequence in records]
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.multiple(fastx, _PIECE_BYTES=piece, _WINDOW_BYTES=2 * piece, _LEAST_WINDOW=piece),
+        patch.multiple(
+            fastx, _PIECE_BYTES=piece, _WINDOW_BYTES=2 * piece, _LEAST_WINDOW=piece, _LONG_WINDOW_BYTES=piece
+        ),
         patch.object(fastx.texts, "_BYTES_AT_ONCE", of_thread),
     ):
         path = write(Path(folder) / "file", compress(text.encode()))

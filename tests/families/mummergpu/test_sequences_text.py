@@ -136,6 +136,25 @@ def test_many_threads_and_small_pieces_give_what_one_piece_does(end: bytes) -> N
 # ---- threads
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_header_without_an_end_waits_wherever_it_begins(threads: int) -> None:
+    """It is looked for in pieces of a MB from the end of a text on."""
+    size, piece = (3 << 20) + 5, 1 << 20
+    letters = np.full(size, ord("A"), np.uint8)
+    assert text.cut_fasta(letters, threads) == size
+    for from_end in (1, 2, piece - 1, piece, piece + 1, 2 * piece, 3 * piece + 4):
+        place = size - from_end
+        letters[place - 1], letters[place] = ord("\n"), ord(">")
+        assert text.cut_fasta(letters, threads) == place
+        letters[place] = ord("A")  # a line of sequence
+        assert text.cut_fasta(letters, threads) == size
+        letters[place - 1 : place + 1] = list(b"A>")  # no line's begin
+        assert text.cut_fasta(letters, threads) == size
+        letters[place - 1 : place + 1] = ord("A")
+    letters[0] = ord(">")
+    assert text.cut_fasta(letters, threads) == 0
+
+
 RECORDS = b"".join(b">read%d\n%s\n" % (number, b"ACGTN" * (number % 7 + 1)) for number in range(200))
 
 
