@@ -17,7 +17,7 @@ from autotune.declaration.expression import Value
 from autotune.declaration.family_folder import Family
 from autotune.declaration.parse import Scalar
 from autotune.declaration.space import PolicyValue
-from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError
+from autotune.errors import AutotuneError, FamilyError, UnknownName, UsageError, WorkloadError, explained
 from autotune.files import find_bundled
 from autotune.layout import canonical, check_links, check_numbers
 
@@ -274,10 +274,8 @@ MalformedNpy = (
 def read_npy(path: Path, place: str) -> NDArray[Any]:
     """Read the array in a .npy file. Raises WorkloadError, naming ``place``, if that is not possible."""
     try:
-        with path.open("rb") as file:
+        with explained(WorkloadError, f"{place}: {path} cannot be read"), path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except OSError as problem:
-        raise WorkloadError(f"{place}: {path} cannot be read: {problem.strerror or problem}") from None
     except MalformedNpy as problem:
         raise WorkloadError(
             f"{place}: {path} is not a .npy array: {str(problem) or type(problem).__name__}"

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from autotune.declaration import yamlfile
-from autotune.errors import PolicyFileError
+from autotune.errors import PolicyFileError, explained
 from autotune.files import replace_file
 from autotune.hardware import Device
 from autotune.measure import KERNEL, OBJECTIVES, TIME, Figure, find_objective
@@ -190,11 +190,9 @@ def file_name(family: str, device: str) -> Path:
 def read_policy_file(path: Path) -> PolicyFile:
     """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
     one."""
-    try:
+    with explained(PolicyFileError, f"cannot read {path}"):
         if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
-    except OSError as problem:
-        raise PolicyFileError(f"cannot read {path}: {problem.strerror or problem}") from None
     return parse(yamlfile.read(path, PolicyFileError), path)
 
 
