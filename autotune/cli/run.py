@@ -94,7 +94,7 @@ class RunRequest:
 @options.device_option
 @options.policies_option
 @options.data_option
-@options.option("--explain", is_flag=True, help="Print why this configuration was chosen.")
+@options.option("--explain", help="Print why this configuration was chosen.")
 def run_command(family: str, device: str, explain: bool, **asked: Any) -> None:
     call = RunRequest(load_family(family, check=False), **asked)
     if "," in device:

@@ -39,6 +39,17 @@ class Workload:
     cold: bool = True
     doc: str = ""
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the file says, without what is empty."""
+        told = {
+            "schema": 1, "workload": self.name, "family": self.family, "doc": self.doc,
+            "cache": "cold" if self.cold else "warm", "parameters": dict(self.parameters),
+            "arrays": {name: dict(spec) for name, spec in self.arrays.items()}, "scalars": dict(self.scalars),
+            "options": dict(self.options), "files": {name: dict(file) for name, file in self.files.items()},
+        }  # fmt: skip
+        return {key: value for key, value in told.items() if value}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
@@ -95,6 +106,14 @@ class Inputs:
             digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
+
+    def compute_sizes(self, family: Family, sizes: Mapping[str, int]) -> dict[str, int]:
+        """All extents where some have other ``sizes``. Raises FamilyError where one has no value then."""
+        known = {**self.sizes, **sizes}
+        for extent, value in family.extents.items():
+            if value is not None and value.names:
+                known[extent] = value.integer({**self.options, **self.scalars, **known})
+        return known
 
     def names(self, configuration: Mapping[str, PolicyValue]) -> dict[str, Value]:
         """What expressions may read: extents, options, scalars and policies."""
