@@ -327,17 +327,14 @@ def lock(path: Path) -> Iterator[Path]:
     locked for long, or cannot be written."""
     import filelock
 
-    try:
+    with explained(PolicyFileError, f"cannot write {path}", "; name a folder you may write with --policies"):
         path.parent.mkdir(parents=True, exist_ok=True)
         real = Path(os.path.realpath(path))
-        with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
-            yield real
-    except filelock.Timeout:
-        raise PolicyFileError(
-            f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when that "
-            "one is done (a sweep measures nothing twice)"
-        ) from None
-    except OSError as problem:
-        raise PolicyFileError(
-            f"cannot write {path}: {problem.strerror or problem}; name a folder you may write with --policies"
-        ) from None
+        try:
+            with filelock.FileLock(f"{real}.lock", timeout=_LOCK_SECONDS):
+                yield real
+        except filelock.Timeout:
+            raise PolicyFileError(
+                f"{path} has been locked for {_LOCK_SECONDS} s by another process; run the same command again when "
+                "that one is done (a sweep measures nothing twice)"
+            ) from None
