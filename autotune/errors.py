@@ -96,11 +96,12 @@ def cause(problem: Exception) -> str:
 
 @contextmanager
 def explained(error: type[AutotuneError], what: str, advice: str = "") -> Iterator[None]:
-    """Raise ``error`` for an OSError of the block: ``what`` did not succeed, why, and the ``advice``."""
+    """Raise ``error`` for an OSError of the block: ``what`` did not succeed (``cannot read x:``), why, and the
+    ``advice``."""
     try:
         yield
     except OSError as problem:
-        raise error(f"{what}: {problem.strerror or problem}{advice}") from None
+        raise error(f"{what} {problem.strerror or problem}{advice}") from None
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str:

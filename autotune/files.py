@@ -124,7 +124,7 @@ def own_policies() -> Path:
 def writable(folder: Path) -> None:
     """Raise StoreError unless files can be made in ``folder`` (made when it is not there)."""
     advice = "; name another folder (--out for results, --policies for policy files)"
-    with explained(StoreError, f"cannot write to {folder}", advice):
+    with explained(StoreError, f"cannot write to {folder}:", advice):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
 

@@ -274,7 +274,7 @@ def _sizes(family: Family, inputs: Inputs) -> str:
 
 def _write(path: Path, inputs: Inputs, arrays: Mapping[str, Mapping[str, str]]) -> None:
     with explained(
-        StoreError, f"cannot write the inputs to {path.parent}", "; name another folder with out="
+        StoreError, f"cannot write the inputs to {path.parent}:", "; name another folder with out="
     ):
         for name, array in inputs.arrays.items():
             file = path.parent / arrays[name]["npy"]

@@ -28,7 +28,7 @@ def new_family(name: str, parent: Path) -> tuple[Path, list[Path]]:
             f"{folder} already exists, and nothing is overwritten: choose another name, or --out DIR"
         )
     made = []
-    with explained(StoreError, f"cannot write {folder}", "; name another folder with --out DIR"):
+    with explained(StoreError, f"cannot write {folder}:", "; name another folder with --out DIR"):
         for source in sorted(path for path in TEMPLATE.rglob("*") if path.suffix in _FILES):
             path = folder / rename(source.relative_to(TEMPLATE).as_posix(), name)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -165,7 +165,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
 
 def _ssh(host: Host, script: str, *words: str, given: bytes = b"") -> "CompletedProcess[bytes]":
     command = host.build_command(script, *words)
-    with explained(DeviceError, f"cannot run {command[0]}", "; --on needs an ssh client"):
+    with explained(DeviceError, f"cannot run {command[0]}:", "; --on needs an ssh client"):
         return exchange(command, given)
 
 

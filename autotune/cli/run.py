@@ -220,7 +220,7 @@ def _read_inputs(family: Family, texts: Mapping[str, str]) -> Inputs:
 
 
 def _check_place(output: Path, given: Mapping[str, str]) -> None:
-    with explained(StoreError, f"-o {output}"):
+    with explained(StoreError, f"-o {output}:"):
         if not output.parent.is_dir():
             raise StoreError(f"-o {output}: the folder {output.parent} does not exist")
         # Not is_dir, which in newer Pythons says nothing of a name that is too long.

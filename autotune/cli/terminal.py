@@ -165,7 +165,7 @@ def _compare_with_winner(role: str, trial: Trial, decision: Decision) -> str:
 
 def append(path: Path, text: str) -> None:
     """Write ``text`` behind what is in ``path``: a job's summary may hold something already. Raises StoreError."""
-    with explained(StoreError, f"cannot write {path}"), path.open("a", encoding="utf-8") as file:
+    with explained(StoreError, f"cannot write {path}:"), path.open("a", encoding="utf-8") as file:
         file.write(text)
 
 

@@ -116,7 +116,7 @@ class Kernel:
         """The family's files in a folder of the user's own, to go on with by hand. Files that an earlier ``save`` wrote
         there are replaced. Raises StoreError for a folder with other or edited files, or that cannot be written."""
         target = Path(folder)
-        with explained(StoreError, f"cannot write {target}"):
+        with explained(StoreError, f"cannot write {target}:"):
             target.mkdir(parents=True, exist_ok=True)
             if any(target.iterdir()) and not self._is_saved(target):
                 raise StoreError(
@@ -395,7 +395,7 @@ def _keep_files(family: str, texts: Mapping[str, str]) -> Path:
     if (folder / _MARK).is_file() and _is_as(folder, texts):
         _require_own(folder)
         return folder
-    with explained(StoreError, f"cannot write {folder}", "; AUTOTUNE_CACHE names another folder for it"):
+    with explained(StoreError, f"cannot write {folder}:", "; AUTOTUNE_CACHE names another folder for it"):
         for place in (folder.parent.parent, folder.parent, folder):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         _require_own(folder)

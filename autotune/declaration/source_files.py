@@ -73,7 +73,7 @@ def combine(files: Mapping[str, tuple[Path, str]]) -> str:
 
 def _includes(path: Path) -> list[tuple[str, bool]]:
     """The names that a file includes, and whether in quotes. Raises FamilyError."""
-    with explained(FamilyError, f"{path} cannot be read"):
+    with explained(FamilyError, f"{path} cannot be read:"):
         content = path.read_bytes()
     text = os.fsdecode(content).replace("\r\n", "\n").replace("\\\n", "")
     includes = []

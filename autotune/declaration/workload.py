@@ -293,7 +293,7 @@ MalformedNpy = (
 def read_npy(path: Path, place: str) -> NDArray[Any]:
     """Read the array in a .npy file. Raises WorkloadError, naming ``place``, if that is not possible."""
     try:
-        with explained(WorkloadError, f"{place}: {path} cannot be read"), path.open("rb") as file:
+        with explained(WorkloadError, f"{place}: {path} cannot be read:"), path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
     except MalformedNpy as problem:
         raise WorkloadError(

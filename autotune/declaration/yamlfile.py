@@ -51,7 +51,7 @@ class _Loader(_Base):  # type: ignore[misc]
 def read(path: Path, error: type[AutotuneError]) -> dict[str, Any]:
     """The mapping in the YAML file at ``path``. Raises ``error`` for anything else: missing, unreadable, not
     UTF-8, larger than 4 MiB, malformed (with line and column), nested deeper than 20, not a mapping."""
-    with explained(error, f"cannot read {path}"), plain_file(path).open("rb") as file:
+    with explained(error, f"cannot read {path}:"), plain_file(path).open("rb") as file:
         raw = file.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
         raise error(

@@ -58,6 +58,9 @@ class SharedInputs:
         )
 
 
+NO_ROOM = "; name a folder with room in TMPDIR"
+
+
 def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """``PREFIX-NAME.npy`` for each array: the files that a Setting's ``arrays`` names. Raises OSError."""
     for name, array in arrays.items():
@@ -68,15 +71,10 @@ def write_arrays(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]]) 
 def share_arrays(arrays: Mapping[str, NDArray[Any]]) -> Iterator[Path]:
     """A folder with the input arrays for as long as the block lasts. Raises StoreError when there is no room for it."""
     with own_folder() as name:
-        share_written(Path(name), "input", arrays, "the inputs")
+        told = f"cannot write the inputs to {name}, where measuring processes read them:"
+        with explained(StoreError, told, NO_ROOM):
+            write_arrays(Path(name), "input", arrays)
         yield Path(name)
-
-
-def share_written(folder: Path, prefix: str, arrays: Mapping[str, NDArray[Any]], what: str) -> None:
-    """``write_arrays`` that raises StoreError, with the arrays called ``what``, when there is no room."""
-    told = f"cannot write {what} to {folder}, where measuring processes read them"
-    with explained(StoreError, told, "; name a folder with room in TMPDIR"):
-        write_arrays(folder, prefix, arrays)
 
 
 def has_arrays(folder: Path, prefix: str, declared: Iterable[Data]) -> bool:
@@ -116,7 +114,7 @@ class SharedArray:
     def map_memory(self) -> NDArray[Any]:
         """From a page's begin; it stays mapped as long as it, or a view of it, is there. Raises StoreError."""
         with (
-            explained(StoreError, f"no memory for {self.nbytes} bytes of results"),
+            explained(StoreError, f"no memory for {self.nbytes} bytes of results:"),
             self.path.open("r+b") as file,
         ):
             memory = mmap.mmap(file.fileno(), max(self.nbytes, 1))
@@ -129,7 +127,7 @@ def share_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Shared
     file = os.memfd_create("autotune-results")
     array = SharedArray(Path(f"/proc/{os.getpid()}/fd/{file}"), shape, dtype)
     try:
-        with explained(StoreError, f"no memory for {array.nbytes} bytes of results"):
+        with explained(StoreError, f"no memory for {array.nbytes} bytes of results:"):
             os.ftruncate(file, max(array.nbytes, 1))
         yield array
     finally:

@@ -93,7 +93,7 @@ def run_watched(
         given.write_text(json.dumps(asdict(replace(task, result=str(result)))), encoding="utf-8")
         arguments = command(log, given)
         try:
-            with explained(DeviceError, f"cannot start {arguments[0]}"):
+            with explained(DeviceError, f"cannot start {arguments[0]}:"):
                 done = program(arguments, seconds=seconds)
         except subprocess.TimeoutExpired:
             raise DeviceError(

@@ -190,7 +190,7 @@ def file_name(family: str, device: str) -> Path:
 def read_policy_file(path: Path) -> PolicyFile:
     """Raises PolicyFileError for anything that is not a policy file of a schema known here; NewerSchema for a later
     one."""
-    with explained(PolicyFileError, f"cannot read {path}"):
+    with explained(PolicyFileError, f"cannot read {path}:"):
         if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
             raise PolicyFileError(f"{path} is not a file; delete it or name another folder with --policies")
     return parse(yamlfile.read(path, PolicyFileError), path)
@@ -327,7 +327,7 @@ def lock(path: Path) -> Iterator[Path]:
     locked for long, or cannot be written."""
     import filelock
 
-    with explained(PolicyFileError, f"cannot write {path}", "; name a folder you may write with --policies"):
+    with explained(PolicyFileError, f"cannot write {path}:", "; name a folder you may write with --policies"):
         path.parent.mkdir(parents=True, exist_ok=True)
         real = Path(os.path.realpath(path))
         try:
